@@ -1,1 +1,1 @@
-"""The bound classes: they hold the C structs of a stepper and run the kernels on them."""
+"""Bound classes: they own the C structs of a stepper and run the kernels on them."""

@@ -1,4 +1,4 @@
-"""A model as the kernels read it."""
+"""Model, as the kernels read it."""
 
 from libc.stdint cimport int64_t
 
@@ -9,7 +9,7 @@ from ..kernels.abi.tables cimport Kernels
 
 
 cdef class StepNumbers:
-    """What of a binding depends on dt."""
+    """Numbers of a binding that depend on dt."""
 
     cdef double h
     cdef Field decay, turn, turn_share
@@ -25,19 +25,19 @@ cdef class Binding:
     cdef Plan plan
     cdef Term* terms
     cdef object model           # the plan of model.py
-    cdef list state             # views of position, velocity, and the history if there is one
+    cdef list state             # views of position, velocity, and history if there is one
     cdef list arrays            # that the plan points into
-    cdef dict coefficients      # what the fields were made from, by symbol
+    cdef dict coefficients      # sources of the fields, by symbol
     cdef list records           # for each term, the arrays that its fields point into
     cdef AppliedForces applied  # forces in users' arrays, or None
     cdef StepNumbers numbers
     cdef bint fallible          # may a step fail?
-    cdef bint fsal             # does a call evaluate once more than its steps do?
+    cdef bint fsal             # does a call evaluate once more than its steps?
     cdef double cost            # of one step of all bodies, in nanoseconds
-    cdef Py_ssize_t most        # steps between two looks for Ctrl-C, at first
+    cdef Py_ssize_t most        # initial number of steps between two checks for Ctrl-C
     cdef Py_ssize_t helpers
-    cdef list writes            # to what it has in common with the binding before, once it is taken over
-    cdef Coupled coupled        # what bodies that are not stepped on their own need, or None
+    cdef list writes            # to data shared with the previous binding, on commit
+    cdef Coupled coupled        # for coupled bodies, or None
 
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous)

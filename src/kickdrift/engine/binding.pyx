@@ -1,6 +1,6 @@
 """Binding: a model as C structs, and the arrays that these point into.
 
-It is made whole, aside, before a stepper takes it over. Afterwards it changes in what depends on dt alone.
+A binding is completed before a stepper adopts it. Afterwards only the numbers that depend on dt change.
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -37,7 +37,7 @@ cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
 
 SCHEMES = scheme_kinds()
 TERMS = term_kinds()
-# Where kernels find the coefficients that records of these have, by their names.
+# Coefficient of the kernels for each field name of a record.
 PLACES = {
     **dict.fromkeys(("mu", "c", "s", "share"), STRENGTH), **dict.fromkeys(("e2", "w2"), SQUARE),
     **dict.fromkeys(("center", "w"), ORIGIN), **dict.fromkeys(("axis", "omega"), AXIS),
@@ -47,7 +47,7 @@ require_entries(__name__, TERMS, FieldTerm)
 
 
 cdef class StepNumbers:
-    """Numbers of one dt, computed aside; `Binding.take` makes them those of its plan."""
+    """Numbers for one dt, computed in advance; `Binding.take` copies them to its plan."""
 
 
 cdef class Binding:
@@ -56,9 +56,9 @@ cdef class Binding:
 
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous):
-        """The binding of a model to views of arrays: position, velocity and history, if there is one.
+        """Bind a model to views of arrays: position, velocity and, if there is one, history.
 
-        What would be the same as in a previous one of the same bodies, if there is one, is shared with it.
+        Data that equals that of a previous binding of the same bodies is shared with it.
         """
         cdef Binding binding = Binding.__new__(Binding)
         plan = &binding.plan
@@ -85,7 +85,7 @@ cdef class Binding:
         return binding
 
     cdef Py_ssize_t steps_at_once(self) noexcept:
-        """Between two looks for Ctrl-C, by the estimate of what they cost."""
+        """Return the steps between two checks for Ctrl-C, by the estimated cost of a step."""
         return <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
 
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1:
@@ -95,14 +95,14 @@ cdef class Binding:
             self.coupled = Coupled.of(self.model, &self.kernels.coupled, &self.plan, threads, previous, self.writes)
         self.cost += self.coupled.cost
         self.fallible = self.coupled.workspace is None and self.coupled.fallible
-        # What is held is pushed otherwise afterwards.
+        # Constraints change the bodies after the last evaluation: its forces cannot be used again.
         self.fsal = self.fsal and (not self.model.constraint_records or self.coupled.coupling.only_put_back)
         self.helpers = min(self.helpers, self.coupled.helpers)
-        # How long functions take shows when they are called. In a workspace a call is one part: it looks by itself.
-        # With a crew it is not, as an interpreter that ends waits for helpers.
+        # The cost of functions is known only after calls. In a workspace a call is one part that checks for Ctrl-C.
+        # With a thread team it is not one part: an interpreter that exits waits for the helpers.
         if self.fallible:
             self.most = 1
-        elif self.coupled.workspace is not None and self.coupled.crew_size == 1 and self.coupled.tiles is None:
+        elif self.coupled.workspace is not None and self.coupled.team_size == 1 and self.coupled.tiles is None:
             self.most = MOST
         else:
             self.most = self.steps_at_once()
@@ -115,7 +115,7 @@ cdef class Binding:
             attribute, choices = scheme
             scheme = choices[getattr(integrator, attribute)]
         if scheme == COMPOSITION_RK4 and not plan.velocity_dependent:
-            scheme = COMPOSITION  # any rule is the same kick then
+            scheme = COMPOSITION  # without velocity dependence all rules make equal kicks
         plan.scheme = scheme
         if plan.scheme == COMPOSITION or plan.scheme == COMPOSITION_RK4:
             plan.kicks = integrator.kicks
@@ -132,11 +132,11 @@ cdef class Binding:
         return 0
 
     cdef Layout layout(self, list arrays) except *:
-        """FLAT and PLANES let kernels read the caller's rows as they are."""
+        """Choose the layout. FLAT and PLANES let kernels read the caller's rows directly."""
         if self.model.interactions or self.model.constraint_records:
             return STRIDED
         if all(array.flags.c_contiguous for array in arrays):
-            # Other schemes work on planes in any case.
+            # Other schemes copy to structures of arrays in any case.
             return FLAT if self.componentwise() else STRIDED
         itemsize = arrays[0].itemsize
         if self.componentwise() and all(array.strides[0] == itemsize for array in arrays):
@@ -144,7 +144,7 @@ cdef class Binding:
         return STRIDED
 
     cdef bint componentwise(self):
-        """Can the components of a body be stepped one by one?"""
+        """Return whether the components of a body can be stepped separately."""
         if self.model.records or self.model.turned:
             return False
         return self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
@@ -160,14 +160,14 @@ cdef class Binding:
             known, before = &previous.plan, previous.coefficients
         self.coefficients = {}
         if model.applied and model.n:
-            # Written to in each call, and so no other binding's.
+            # Each call writes to it: it cannot be shared with another binding.
             plan.g = field(plan, np.broadcast_to(model.g, (model.n, model.dim)), arrays)
             self.applied = AppliedForces.of(model, plan)
             plan.applied = &self.applied.applied
         else:
             plan.applied = NULL
             plan.g = self.coefficient("g", &known.g, before)
-        # Rows advance all pointers alike: what is never read points to memory that exists too.
+        # Unused coefficient pointers alias g, because row loops advance all of them.
         plan.c = self.coefficient("c", &known.c, before) if model.drag else plan.g
         plan.w = self.coefficient("w", &known.w, before) if model.drag else plan.g
         plan.k = self.coefficient("k", &known.k, before) if model.spring else plan.g
@@ -200,7 +200,7 @@ cdef class Binding:
         return 0
 
     cdef int check_branches(self) except -1:
-        """Refuse what the kernels have no branch for: forgotten ones, of kinds that are just being added."""
+        """Raise an error for kinds without a branch in the kernels: one may be forgotten when a kind is added."""
         cdef int missing = self.kernels.missing(&self.plan, NULL)
         if missing == NOTHING:
             return 0
@@ -211,7 +211,7 @@ cdef class Binding:
         raise RuntimeError(f"kernels: expected branches for {kind!r} under {scheme!r} in forces/fields.pxd")
 
     cdef Field coefficient(self, str symbol, const Field* known, dict before) except *:
-        """A coefficient of the affine terms; where a binding before has the same numbers, it is that one."""
+        """Lay out a coefficient of the affine terms, or share it with the previous binding if its numbers are equal."""
         cdef list arrays = []
         cdef Field made
         values = getattr(self.model, symbol)
@@ -224,7 +224,7 @@ cdef class Binding:
         return made
 
     cdef double estimate(self) except -1:
-        """Nanoseconds that a step of all bodies takes at worst, roughly: on the baseline, in float64."""
+        """Estimate the nanoseconds of a step of all bodies: an upper bound on the baseline, in float64."""
         cdef double per_component = 0.7
         cdef double per_term = 8
         cdef int iterations = 1
@@ -236,7 +236,7 @@ cdef class Binding:
         return max(10.0, self.plan.n * evaluations * (per_component * self.plan.dim + per_term * self.plan.terms))
 
     cdef StepNumbers numbers_for(self, double h, Binding previous):
-        """What depends on dt, for this one. previous: of which some may be the same."""
+        """Compute the numbers that depend on dt. previous: a binding with which some may be shared."""
         cdef bint same = (
             previous is not None and previous is not self and previous.numbers is not None and previous.numbers.h == h
             and previous.plan.scheme == self.plan.scheme
@@ -277,7 +277,7 @@ cdef class Binding:
         return numbers
 
     cdef void take(self, StepNumbers numbers) noexcept:
-        """Make these the numbers of the plan; `prepare` follows."""
+        """Copy these numbers to the plan; `prepare` must follow."""
         cdef int i
         self.plan.h = numbers.h
         self.plan.decay, self.plan.turn, self.plan.turn_share = numbers.decay, numbers.turn, numbers.turn_share
@@ -292,7 +292,7 @@ cdef class Binding:
         self.numbers = numbers
 
     cdef void prepare(self) noexcept:
-        """To be called whenever h, last_h or the numbers of a step have changed."""
+        """Prepare the kernels; required after each change of h, last_h or the numbers of a step."""
         self.kernels.prepare(&self.plan, self.kernels, NULL)
         if self.coupled is not None:
             self.coupled.prepare(&self.plan, self.componentwise(), self.kernels)

@@ -1,4 +1,4 @@
-"""The compiled part of a stepper of bodies that steps; the frame loop builds on it."""
+"""Compiled base of Stepper that runs steps; the frame loop extends it."""
 
 cimport cython
 from libc.stdint cimport int64_t
@@ -14,21 +14,21 @@ from .slots cimport Slots
 
 
 cdef class Core(Runner):
-    cdef Binding binding    # what is stepped, as the kernels read it
-    cdef Plan* plan  # its parts
-    cdef const Applied* applied     # forces in users' arrays, or NULL
+    cdef Binding binding    # the current model, as the kernels read it
+    cdef Plan* plan  # part of the binding
+    cdef const Applied* applied     # forces in user arrays, or NULL
     cdef Coupled coupled
-    cdef const Coupling* coupling   # what is run: coupled bodies, or NULL for the plan
+    cdef const Coupling* coupling   # run for coupled bodies; NULL: run the plan
     cdef RunCoupled run_coupled
-    cdef bint leaping       # do only those tiles step that reach no static constraint?
+    cdef bint leaping       # run only tiles that reach no static constraint?
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
-    cdef Slots slots        # where bodies come and go, or None
-    cdef EventStore store   # of those who meet, or None
-    cdef double origin      # the time at which origin_tick was
+    cdef Slots slots        # for spawn and kill, or None
+    cdef EventStore store   # contact events, or None
+    cdef double origin      # time at origin_tick
     cdef int64_t origin_tick
-    cdef const int64_t* handed  # steps that the clock has counted, to be run by `step`; or NULL, without a clock
-    cdef int64_t drawn_tick  # where the last step of a frame ended: elsewhere there is no state before it
+    cdef const int64_t* handed  # steps granted by the clock that `step` is to run; NULL without a clock
+    cdef int64_t drawn_tick  # tick after the last step of a frame: the previous state is valid only there
 
     cdef int step_in_frame(self, object n) except -1
     cdef void adopt(self, Binding binding) noexcept

@@ -1,4 +1,4 @@
-"""Core: how a stepper of bodies runs its binding, and takes over another."""
+"""Core: the compiled base of Stepper, which runs a binding and exchanges it for another."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -29,11 +29,11 @@ from ..stepper import slots as slots_
 
 require_rounding(__name__)
 
-cdef bint LITTLE = sys.byteorder == "little"    # which snapshots are
+cdef bint LITTLE = sys.byteorder == "little"    # snapshots are little-endian
 
 
 cdef class Become:
-    """Masks and generations that slots are to take over, prepared so that taking them runs no Python code."""
+    """Masks and generations for the slots, prepared before the commit: `execute` runs no Python code."""
 
     cdef const uint8_t[::1] to_alive, to_young
     cdef const int64_t[::1] to_generation
@@ -55,12 +55,12 @@ cdef class Become:
 
 
 cdef class Core(Runner):
-    """The part of a Stepper that steps. Everything is laid out once; a step finds pointers only."""
+    """Compiled base of Stepper. All data is laid out in advance: a step only follows pointers."""
 
     # Binding.
 
     def _bind(self):
-        """Take the arrays of the state, and make those of the history."""
+        """Bind the arrays of the state, and allocate those of the history."""
         self.find_kernels(self._position.dtype)
         self.item = self._position.itemsize
         self.rows = self._position.shape[0]
@@ -71,7 +71,7 @@ cdef class Core(Runner):
         self.store = None if self._events is None else EventStore(self._events, self._position.shape[1])
 
     def _binding(self, object model, state=None):
-        """A model laid out for the kernels, in these arrays or those that there are; `_commit` takes it over."""
+        """Lay out a model for the kernels, in `state` or in the current arrays; `_commit` adopts the result."""
         cdef Binding previous = self.binding
         cdef Binding binding
         state = self.state if state is None else views([array for array in state if array is not None])
@@ -84,16 +84,16 @@ cdef class Core(Runner):
         return binding
 
     def _rebound(self, history):
-        """What goes with other arrays, beside the binding: nothing."""
+        """Return the further attributes that change with the arrays: none here."""
         return {}
 
     def _numbers(self, Binding binding, double h):
-        """What of a binding depends on dt; `_commit` takes it over."""
+        """Compute the numbers of a binding that depend on dt; `_commit` adopts them."""
         (self._plan if binding is None else binding.model).check_direction(h)
         return (self.binding if binding is None else binding).numbers_for(h, self.binding)
 
     cdef int make_room(self) except -1:
-        """Arrays to go back to; of tiles, in planes as these are."""
+        """Allocate buffers to save the state; coupled bodies get structures of arrays."""
         arrays = [(<View> view).array for view in self.state]
         if self.coupled is None:
             self.saved = views([np.empty_like(array) for array in arrays])
@@ -105,11 +105,11 @@ cdef class Core(Runner):
         return 0
 
     cdef void adopt(self, Binding binding) noexcept:
-        """Step by another binding from now on."""
-        cdef Binding before = self.binding  # kept until nothing points into it
+        """Adopt another binding."""
+        cdef Binding before = self.binding  # keeps the memory that pointers still refer to
         cdef double last_h = 0 if before is None else self.plan.last_h
         if before is None or (before.coupled is None) != (binding.coupled is None) or before.state is not binding.state:
-            self.saved = None   # other places
+            self.saved = None   # the layout of the saved state may differ
         self.binding, self.coupled = binding, binding.coupled
         self.state, self.rows = binding.state, binding.plan.n
         self.applied = NULL if binding.applied is None else &binding.applied.applied
@@ -124,7 +124,7 @@ cdef class Core(Runner):
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
-        self.crew_size = 1 if self.coupled is None else self.coupled.crew_size
+        self.team_size = 1 if self.coupled is None else self.coupled.team_size
         if self.slots is not None:
             self.plan.living, self.rows = &self.slots.data, self.slots.count
             self.slots.stale = True
@@ -133,12 +133,12 @@ cdef class Core(Runner):
         self, *, writes=(), Binding binding=None, StepNumbers numbers=None, resume=None, dict attributes=None,
         clock_rate=None, clock_tick=None, clock_anew=None, slots=None, touching=None,
     ):
-        """Change several things as one: nothing can fail or interrupt once the first is changed.
+        """Apply several changes atomically: nothing can fail or interrupt after the first one.
 
         writes: (array, rows or None, values); binding, numbers: made by `_binding` and `_numbers`;
         resume: (tick, started, last_h); attributes: those of the Python side; slots: (alive, generation,
-        young), what their Slots `become`; touching: (source, keys) of each event source.
-        What the clock refuses is raised before anything has changed.
+        young) that the slots adopt; touching: (source, keys) of each event source.
+        Errors of the clock are raised before any change.
         """
         cdef Writes prepared = Writes(writes if binding is None else [*writes, *binding.writes])
         cdef Touches touches = None if touching is None else Touches(touching)
@@ -154,16 +154,16 @@ cdef class Core(Runner):
         if resume is not None:
             tick, started, last_h = resume
         if attributes is not None and "_slots" in attributes:
-            place = Slots.of(attributes["_slots"], self._position.dtype)  # for more rows
+            place = Slots.of(attributes["_slots"], self._position.dtype)  # slots for more rows
         if slots is not None:
             if place is None:
                 place = Slots.of(self._book(), self._position.dtype)
             become = Become(place.n, slots)
         if place is not None and links.coupled is not None:
             links.coupled.find_links(place, self.coupled)
-        # Rows of the dead are zeros in a snapshot. Other writes may have moved them with all others.
+        # Inactive rows are zeros in a snapshot. Other writes to whole arrays may have changed them.
         cdef bint written = place is not None and (resume is None or "_position" in (attributes or ()))
-        # Kernels have prepared for the numbers that there are, and for whether there are slots.
+        # True if the kernels are prepared for the current numbers, and for the presence of slots.
         cdef bint ready = binding is None and numbers is None and place is self.slots and self.ready
         cdef double spanned = self.plan.last_h if ready else 0
         if attributes is None:
@@ -171,7 +171,7 @@ cdef class Core(Runner):
         elif "_origin" in attributes:
             origin, origin_tick = validation.as_float(attributes["_origin"]), attributes["_origin_tick"]
         self.turn_clock(clock_rate, clock_tick, clock_anew)
-        # From here on no Python code runs.
+        # No Python code runs from here on.
         prepared.execute()
         self.slots = place
         if self.store is not None and place is not None:
@@ -203,13 +203,13 @@ cdef class Core(Runner):
         self.ready = True
 
     cdef int turn_clock(self, object rate, object tick, object anew) except -1:
-        """Set rate and tick of the clock where they are given; or what `_begin_again` takes."""
+        """Set the rate and tick of the clock if given; `anew`: the arguments of `_begin_again`."""
         return 0
 
-    # Births and deaths.
+    # Spawn and kill.
 
     cdef int make_slots(self) except -1:
-        """Rows are slots from now on: all of them hold a body."""
+        """Create the slots if there are none: one per row, all active."""
         if self.slots is None:
             book = self._book()
             n = book.n
@@ -217,17 +217,17 @@ cdef class Core(Runner):
         return 0
 
     def spawn(self, object position, object velocity=0.0, object mass=None):
-        """Add bodies in the lowest free rows, in ascending order; returns their ids, int64 of shape (k,).
+        """Add bodies in the lowest free rows, in ascending order; return their ids, int64 of shape (k,).
 
-        position: m, of shape (k, dim), or (dim,) for one body, or for all bodies if velocity has rows. velocity: m/s,
-        a row for each, a vector for all, of shape (dim,) or (1, dim), or one number. No row, of shape (0, dim), is no
-        body. mass: kg, one number or (k,), at the cost of `set_mass`. If left out, a body has the mass of its row. Its
-        other coefficients are those of its row too.
+        position: m, of shape (k, dim); or (dim,) for one body, or for all bodies if velocity has rows. velocity: m/s,
+        a row per body, one vector for all, of shape (dim,) or (1, dim), or one number. Shape (0, dim) adds no body.
+        mass: kg, one number or (k,), at the cost of `set_mass`. By default a body has the mass of its row. Its other
+        coefficients are always those of its row.
 
-        The next step moves them. Their history (`verlet`, `groot_warren`) begins now, as after `restart`, and only
-        for their rows. Until the next step `interpolate` returns their positions. Rows are free only if `alive` of
-        `Stepper` says so, or after `kill`. After `restore` the same births give the same ids.
-        Arrays of your own keep their rows: write the rows of the new bodies.
+        The next step moves them. Their integrator history (`verlet`, `groot_warren`) starts anew, as after `restart`,
+        but only in their rows. Until the next step `interpolate` returns their positions. Rows are free after `kill`,
+        or if the `alive` argument of `Stepper` left them free. After `restore` the same spawns return the same ids.
+        Your own arrays are not changed: write the rows of the new bodies.
 
         Raises CapacityError if too few rows are free, TypeError or ValueError for numbers that are not finite,
         RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
@@ -244,7 +244,7 @@ cdef class Core(Runner):
             self.make_slots()
             if mass is not None:
                 position, velocity, mass = slots_.newborn(position, velocity, mass, self.plan.dim, self.dtype)
-                self._with_masses(self._slots.free(len(position)), mass)  # by another binding, if need be
+                self._with_masses(self._slots.free(len(position)), mass)  # may need another binding
             ids = self.slots.spawn(self.plan, position, velocity)
             self.rows = self.slots.count
             return ids
@@ -252,12 +252,12 @@ cdef class Core(Runner):
             self.unlock()
 
     def kill(self, object ids):
-        """Remove bodies: their rows become zeros, and are free for others.
+        """Remove bodies: their rows become zero and free.
 
         ids: one or several ids from `spawn` or `world.ids`, or rows, which are ints below 2**32. Or a mask of shape
-        (n,): the living bodies in its rows are removed. Springs, distances and pins of a body end with it; the next
-        body in its row does not get them. `restore` brings all of it back. Arrays of your own keep their rows, also the
-        force that an `AppliedForce` reads: write them when you `spawn` the next body.
+        (n,): the active bodies in its rows are removed. Springs, distances and pins of a body are removed with it; the
+        next body in its row does not get them. `restore` undoes all of it. Your own arrays are not changed, including
+        the force array of an `AppliedForce`: write them when you `spawn` the next body.
 
         Raises DeadBodyError, a KeyError, for bodies that are dead, TypeError or ValueError for anything that is not
         an id, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
@@ -277,12 +277,12 @@ cdef class Core(Runner):
             self.unlock()
 
     def _park(self):
-        """The rows of the dead become zeros, and histories that are yet to begin."""
+        """Zero the inactive rows, and the histories that have not started."""
         if self.slots is not None:
             park(self.plan, 0, self.plan.n)
             self.slots.clear_histories(self.plan)
 
-    # What base.py needs to save and restore.
+    # Used by base.py to save and restore.
 
     @property
     def _started(self):
@@ -297,7 +297,7 @@ cdef class Core(Runner):
         return (<View> self.state[2]).array if len(self.state) > 2 else None
 
     def _copies(self):
-        """The arrays of the state in one, row by row."""
+        """Return the arrays of the state as one bytes object, row by row."""
         cdef Py_ssize_t size = self.plan.n * self.plan.dim * self.item
         cdef bint history = self.started and self.plan.s.data != NULL
         cdef bytes data
@@ -320,7 +320,7 @@ cdef class Core(Runner):
         locate(&array, values)
         return self.kernels.digest(&array, values.shape[0], values.shape[1], place, NULL)
 
-    # Who met whom.
+    # Contact events.
 
     def _take_events(self):
         return self.store.take()
@@ -330,11 +330,11 @@ cdef class Core(Runner):
         return self.store.dropped
 
     def _touching(self):
-        """(number of the constraint, keys of those who touch) for each that reports."""
+        """Return (constraint number, keys of its touching pairs) for each constraint that records events."""
         if self.coupled is None:
             return []
-        told = [(self.coupled.told[i].source, keys_of(self.coupled.told[i])) for i in range(self.coupled.tolds)]
-        return sorted(told, key=lambda pair: pair[0])
+        found = [(self.coupled.told[i].source, keys_of(self.coupled.told[i])) for i in range(self.coupled.told_count)]
+        return sorted(found, key=lambda pair: pair[0])
 
     # Running.
 
@@ -346,10 +346,10 @@ cdef class Core(Runner):
 
         n: how many, an int >= 0.
 
-        Raises NonFiniteError when a state overflows (naming the body, standing at the first tick
-        that is not finite, as one step at a time), ConvergenceError when an implicit step cannot be solved
-        (standing at the last tick that all bodies reached), RuntimeError when the stepper is busy
-        in another thread, TypeError or ValueError for n that is no int or negative.
+        Raises NonFiniteError when a state overflows (it names the body; the world stays at the first tick that is not
+        finite, as with single steps), ConvergenceError when an implicit step cannot be solved (the world stays at the
+        last tick that all bodies reached), RuntimeError when the stepper is busy in another thread, TypeError or
+        ValueError for n that is not an int, or is negative.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[0.0, 10.0]], dt=0.5, forces=[kd.Gravity((0, -10))])
@@ -363,7 +363,7 @@ cdef class Core(Runner):
             self.run_steps(n)
 
     cdef int step_in_frame(self, object n) except -1:
-        """`step` in a loop over the steps of the stepper's own clock."""
+        """Run `step` inside a loop over the steps of the stepper's own clock."""
         raise NotImplementedError
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
@@ -372,7 +372,7 @@ cdef class Core(Runner):
             if self.coupled is not None:
                 self.coupled.clear_dead()
         if self.plan.last_h != self.plan.h:
-            # The history spans another dt; kernels take the constants for one pair of dt.
+            # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
             steps = 1
         if self.coupled is not None and self.coupled.tiles is not None:
             return self.run_static(steps)
@@ -386,7 +386,7 @@ cdef class Core(Runner):
 
     @cython.final
     cdef int run(self, Py_ssize_t steps) except -1:
-        """Run steps; what happened is in self.job."""
+        """Run steps; self.job receives the outcome."""
         self.job.steps = steps
         self.job.tick = self.completed
         self.job.start = self.plan.s.data != NULL and not self.started
@@ -399,12 +399,12 @@ cdef class Core(Runner):
         return self.run_job(self.plan.n, steps * self.cost)
 
     cdef int run_slots(self, Py_ssize_t steps) except -1:
-        """The same up to the last row that lives."""
+        """Run steps on the rows up to the last active one."""
         self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
         return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
 
-    cdef void take_crew(self, Crew* crew) noexcept:
-        self.coupled.take_crew(crew)
+    cdef void set_crew(self, Crew* crew) noexcept:
+        self.coupled.set_crew(crew)
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.leaping:
@@ -418,15 +418,15 @@ cdef class Core(Runner):
 
     @cython.final
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all bodies have done; last: are they the last of the call, which raises errors?"""
+        """Count steps that all bodies completed; last: is this the last part of the call, which raises errors?"""
         self.completed += steps
-        # The first evaluation of a later part repeats the last one of the part before: it is counted once.
+        # The first evaluation of a later part repeats the last one of the part before (FSAL): count it once.
         self.evaluated += self.job.evaluations - (self.later and self.binding.fsal)
         self.started = True
         if self.slots is not None and self.slots.any_young:
             self.slots.forget_young()
         if self.plan.last_h != self.plan.h:
-            # After a step the history spans its dt.
+            # After a step the history spans the current dt.
             self.plan.last_h = self.plan.h
             self.binding.prepare()
         if last and (self.interrupt is not None or self.job.bad_body >= 0):
@@ -438,7 +438,7 @@ cdef class Core(Runner):
         raise NonFiniteError(self.job.bad_body, self.completed - 1, self.completed, "body", len(self.state) > 2)
 
     cdef int save_and_run(self, Py_ssize_t steps) except -1:
-        """Kernels of walls save the state before the steps tile by tile, while it is in the fastest cache."""
+        """Save the state and run steps; wall kernels save it tile by tile, while it is in the L1 cache."""
         cdef Array[2] saved
         if self.coupled is None or self.slots is not None or len(self.state) != 2:
             return Runner.save_and_run(self, steps)
@@ -451,9 +451,9 @@ cdef class Core(Runner):
         return 0
 
     cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1:
-        """Step coupled bodies; whatever goes wrong, they stand at the last completed step, or that which is not finite.
+        """Step coupled bodies; after an error they stay at the last completed step, or at the first non-finite one.
 
-        The kernels end there, but those of few bodies: these run fewer steps then, from the state that is still here.
+        Kernels stop at that step, except the few-body kernel: repeat with fewer steps from the state, still unchanged.
         """
         cdef Job* job = &self.job
         cdef Coupled coupled = self.coupled
@@ -476,9 +476,9 @@ cdef class Core(Runner):
         return done
 
     cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1:
-        """Step bodies that report how they meet what stands still: in a workspace only tiles that may reach something.
+        """Step bodies with static constraints and events; only tiles that may reach a constraint use the workspace.
 
-        The others are ahead where the workspace comes to an end before. They go back then, and take as many steps.
+        All other tiles run first. If the workspace stops early, restore them and run as many steps as it completed.
         """
         cdef Job* job = &self.job
         cdef Job ended
@@ -509,7 +509,7 @@ cdef class Core(Runner):
         return ended.failed_step
 
     cdef int leap(self, Py_ssize_t steps) except -1:
-        """Steps of those tiles alone that reach no static constraint."""
+        """Step only the tiles that reach no static constraint."""
         self.leaping = True
         try:
             self.run(steps)
@@ -532,10 +532,10 @@ cdef class Core(Runner):
         return self.coupled.raise_failure(failed)
 
     def restart(self):
-        """Forget the integrator's history: the next step starts from the arrays alone.
+        """Discard the integrator's history: the next step starts from the arrays alone.
 
         Call it for `verlet` after you change velocities, for `groot_warren` after you move bodies. The velocity is
-        used as that of now. (The velocity that `verlet` writes with "backward" is half a step old.)
+        taken as the current one. (The velocity that `verlet` writes with "backward" lags by half a step.)
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1, integrator="verlet")
@@ -554,5 +554,5 @@ cdef class Core(Runner):
 
     @property
     def force_evaluations(self):
-        """How often the forces on all bodies were evaluated so far (by the busiest, where they iterate)."""
+        """Number of evaluations of the forces on all bodies so far (of the busiest body, where bodies iterate)."""
         return self.evaluated

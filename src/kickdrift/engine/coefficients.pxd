@@ -1,4 +1,4 @@
-"""Coefficients as the kernels read them, and forces in users' own arrays, merged into what a binding reads."""
+"""Coefficients in kernel layout, and forces in users' own arrays, merged into a coefficient of the binding."""
 
 from ..kernels.abi.applied cimport Applied
 from ..kernels.abi.constraints cimport Torus
@@ -21,7 +21,7 @@ cdef object space(Torus* torus, object model)
 
 cdef class AppliedForces:
     cdef Applied applied
-    cdef list arrays        # that its pointers point to
+    cdef list arrays        # that its pointers refer to
 
     @staticmethod
     cdef AppliedForces of(object model, const Plan* plan)

@@ -1,4 +1,4 @@
-# What is compiled here is for the other compiled modules alone.
+# No Python API: used only by other compiled modules.
 from typing_extensions import disjoint_base
 
 @disjoint_base

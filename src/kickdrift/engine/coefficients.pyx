@@ -1,6 +1,6 @@
-"""What kernels read of single bodies: coefficients, and the forces in users' own arrays.
+"""Coefficients of bodies in kernel layout, and the forces in users' own arrays.
 
-Rows of coefficients are padded to whole tiles and vectors. In each call, what is in users' arrays then becomes the
+Rows of coefficients are padded to whole tiles and vectors. Each call merges the forces in users' arrays into the
 coefficient g of the plan.
 """
 
@@ -22,7 +22,7 @@ require_rounding(__name__)
 
 
 cdef class Block:
-    """Memory from the start of a cache line: vectors that straddle two take twice as long to load."""
+    """Memory aligned to a cache line: vectors across two lines take twice as long to load."""
 
     cdef void* memory
     cdef char* data
@@ -41,14 +41,14 @@ cdef class Block:
 
 
 cdef Field uniform(const Plan* plan, object values, bint flat, list arrays) except *:
-    """A coefficient that is the same for all bodies, (1,) or (1, dim)."""
+    """Lay out a coefficient that is uniform over bodies, (1,) or (1, dim)."""
     cdef double numbers[MAX_COLUMNS]
     cdef int count = numbers_of(values, numbers)
     return of_numbers(plan, numbers, count, values.itemsize, flat, arrays)
 
 
 cdef int numbers_of(object values, double* numbers) except -1:
-    """Read such an array; returns how many they are."""
+    """Read a uniform coefficient; return the number of its components."""
     cdef Py_buffer view
     cdef const char* source
     cdef Py_ssize_t count, step, item
@@ -72,7 +72,7 @@ cdef int numbers_of(object values, double* numbers) except -1:
 cdef Field of_numbers(
     const Plan* plan, const double* numbers, int count, Py_ssize_t item, bint flat, list arrays,
 ) except *:
-    """The same from its numbers, which the dtype of the state has."""
+    """Lay out a uniform coefficient from its components, already rounded to the dtype of the state."""
     cdef Field field
     cdef Py_ssize_t i
     cdef int j
@@ -90,10 +90,10 @@ cdef Field of_numbers(
 cdef void fill(
     const Field* field, int dim, const double* numbers, int count, Py_ssize_t item, bint flat,
 ) noexcept nogil:
-    """Write the numbers of such a coefficient.
+    """Write the numbers of a uniform coefficient.
 
-    Flat rows hold all components, one body after the other; others hold one component of all bodies. One value for
-    all components is written out for each: kernels need not know.
+    Flat rows are arrays of structures: all components, body after body. Others have one component of all bodies.
+    One value for all components is broadcast to each, because kernels expect one per component.
     """
     cdef char* row = <char*> field.component[0]
     cdef int columns = dim if flat or count < dim else count
@@ -116,14 +116,14 @@ cdef inline void put(char* row, int place, double number, Py_ssize_t item) noexc
 
 
 cdef inline void repeat(char* row, Py_ssize_t known, Py_ssize_t size) noexcept nogil:
-    """Again and again what a row begins with."""
+    """Fill a row with copies of its first `known` bytes."""
     while known < size:
         memcpy(row + known, row, min(known, size - known))
         known *= 2
 
 
 cdef Field field(const Plan* plan, object values, list arrays) except *:
-    """A coefficient, (1|n,) or (1|n, dim), in whole rows; `arrays` keeps them alive."""
+    """Lay out a coefficient, (1|n,) or (1|n, dim), in whole rows; `arrays` keeps them alive."""
     cdef Field field
     cdef bint flat = plan.layout == FLAT
     cdef int j
@@ -140,20 +140,20 @@ cdef Field field(const Plan* plan, object values, list arrays) except *:
         padded = kernels_.aligned_zeros((rows, dim), values.dtype)
         padded[:bodies] = columns
     else:
-        # One value for all components is written out for each: kernels need not know.
+        # Broadcast one value to all components, because kernels expect one per component.
         padded = kernels_.aligned_zeros((max(dim, columns.shape[1]), rows), values.dtype)
         padded[:, :bodies] = columns.T
     arrays.append(padded)
     start = padded.ctypes.data
     for j in range(MAX_DIM):
-        # Flat rows hold all components.
+        # Flat rows are arrays of structures: all components in one row.
         field.component[j] = <const char*> <size_t> (start + (0 if flat else j * padded.strides[0]))
     field.body = padded.strides[0 if flat else 1] if each else 0
     return field
 
 
 cdef object space(Torus* torus, object model):
-    """The space of a model as kernels know it; returns what keeps its numbers alive, None for open space."""
+    """Lay out the periodic box of a model for kernels; return the owner of its numbers, or None for open space."""
     cdef size_t start
     if model.torus is None:
         torus.lower = torus.upper = torus.width = torus.per_width = NULL
@@ -168,13 +168,13 @@ cdef object space(Torus* torus, object model):
 
 
 cdef enum:
-    SPAN = ROW          # bodies whose forces are merged together: more of them fill the cache
+    SPAN = ROW          # bodies whose forces are merged at once: more of them overflow the cache
 
 
 cdef class AppliedForces:
     @staticmethod
     cdef AppliedForces of(object model, const Plan* plan):
-        """Of a model, for a plan whose g has a row for each body."""
+        """Bind the user forces of a model, for a plan whose g has a row per body."""
         cdef AppliedForces forces = AppliedForces.__new__(AppliedForces)
         cdef Applied* applied = &forces.applied
         cdef Array* places
@@ -194,14 +194,14 @@ cdef class AppliedForces:
 
 
 cdef void merge_all(const Kernels* kernels, const Applied* applied, const Plan* plan) noexcept nogil:
-    """Into the plan's own g."""
+    """Merge the forces on all bodies into the plan's own g."""
     merge_range(kernels, applied, plan, 0, plan.n)
 
 
 cdef void merge_range(
     const Kernels* kernels, const Applied* applied, const Plan* plan, Py_ssize_t first, Py_ssize_t last,
 ) noexcept nogil:
-    """Of bodies from a multiple of ROW on, to where the plan reads g."""
+    """Merge the forces on a range of bodies into g; `first` is a multiple of ROW."""
     cdef char* out[MAX_DIM]
     cdef int j
     while first < last:
@@ -214,11 +214,11 @@ cdef void merge_range(
 cdef void run_applied(
     const Kernels* kernels, const Applied* applied, const Plan* plan, Job* job,
 ) noexcept nogil:
-    """Run a job some rows at a time: what is merged is in the fastest cache when it is read."""
+    """Run a job a few rows at a time: merged forces are read while they are in the L1 cache."""
     cdef char workspace[(SPAN * MAX_DIM + 8) * 8]
     cdef char* start = workspace + (64 - <size_t> workspace % 64) % 64
     cdef char* out[MAX_DIM]
-    # A plan is prepared for where it lies within a cache line.
+    # A prepared plan depends on its offset within a cache line: copy it to an equal offset.
     cdef Plan place[2]
     cdef Plan* own = <Plan*> (<char*> place + (<size_t> plan - <size_t> place) % 64)
     cdef Job part
@@ -229,9 +229,9 @@ cdef void run_applied(
         merge_all(kernels, applied, plan)
         plan.run(plan, job, NULL)
         return
-    memset(workspace, 0, sizeof(workspace))   # what is read beyond the last body is finite
+    memset(workspace, 0, sizeof(workspace))   # values read past the last body must be finite
     own[0] = plan[0]
-    plane = 0 if applied.flat else SPAN * own.g.body     # flat rows hold all components
+    plane = 0 if applied.flat else SPAN * own.g.body     # flat rows have all components
     for j in range(own.dim):
         out[j] = start + j * plane
     part = job[0]
@@ -239,7 +239,7 @@ cdef void run_applied(
     while first < job.last:
         for j in range(own.dim):
             own.g.component[j] = out[j] - first * own.g.body
-            own.row[j].g = own.g.component[j]   # where the first row starts
+            own.row[j].g = own.g.component[j]   # address of the first row
         part.first, part.last = first, min(job.last, first + SPAN)
         merge_range(kernels, applied, own, part.first, part.last)
         own.run(own, &part, NULL)

@@ -1,4 +1,4 @@
-"""The constraints of a plan, bound."""
+"""Bound constraints of a plan."""
 
 from ..kernels.abi.coupled cimport CoupledTable
 from .walls cimport BoundConstraint

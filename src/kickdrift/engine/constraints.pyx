@@ -1,4 +1,4 @@
-"""What holds the bodies after each step, bound: a C function and what it works on, for each kind of constraint."""
+"""Bound constraints: a C function and its data for each kind of constraint."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
@@ -47,12 +47,12 @@ cdef class BoundPin(BoundConstraint):
 
 
 cdef enum:
-    PAGE = 4096     # bytes of bodies' rows, behind which a line of the cache is left out
-    LINE = 64       # bytes of that
+    PAGE = 4096     # bytes of body rows after which a cache line is skipped
+    LINE = 64       # bytes of a cache line
 
 
 cdef object stages(object first, object second, int64_t n):
-    """For each pair: how many others must come before it, one after the other, because they share bodies."""
+    """Return the stage of each pair: the length of the longest chain of earlier pairs that share bodies with it."""
     ones, others = first.astype(np.int64), second.astype(np.int64)
     result, ready = np.zeros(len(ones), np.int64), np.zeros(n, np.int64)
     cdef const int64_t* one = <const int64_t*> address(ones)
@@ -68,10 +68,10 @@ cdef object stages(object first, object second, int64_t n):
 
 cdef class BoundDistance(BoundConstraint):
     cdef Distance distance
-    cdef list pairs     # arrays of one item for each pair, as kernels read them
-    cdef object bodies  # first and second bodies in that order
-    cdef object first, second           # its pairs as they are taken
-    cdef object reading_pairs           # 1 for those whose bodies read it
+    cdef list pairs     # arrays with one item per pair, in kernel order
+    cdef object bodies  # first and second bodies in kernel order
+    cdef object first, second           # its pairs in the order of the fields
+    cdef object reading_pairs           # 1 for pairs that read `at_rest`
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
@@ -79,7 +79,8 @@ cdef class BoundDistance(BoundConstraint):
         self.constraint.function, self.constraint.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
         stage = stages(self.first, self.second, plan.n)
-        # What pulls alike is one part of a stage, and neighbours in a vector are neighbours in memory then.
+        # A stage is split into parts of equal direction and kind (rigid or soft).
+        # Sorting by body keeps the pairs of a vector close in memory.
         direction = np.broadcast_to(fields["direction"], (count,))
         how = direction + (SOFT * (fields["compliance"] >= 0) if "compliance" in fields else 0)
         order = np.lexsort((self.first, how, stage))
@@ -87,11 +88,11 @@ cdef class BoundDistance(BoundConstraint):
         distance.stages = len(parts)
         distance.stage = <const int64_t*> self.keep(np.cumsum([0, *sizes]), np.int64)
         self.bodies = self.first[order], self.second[order]
-        held = np.zeros(plan.n, bool)
-        held[self.first] = held[self.second] = True
-        # Bodies that are a power of two apart would meet in few lines of the cache, if none were left out.
+        constrained = np.zeros(plan.n, bool)
+        constrained[self.first] = constrained[self.second] = True
+        # Rows a power of two apart would share few cache sets. Skipping cache lines spreads them.
         item = np.dtype(plan.dtype).itemsize
-        row = HELD_ROW * (np.cumsum(held) - 1)
+        row = HELD_ROW * (np.cumsum(constrained) - 1)
         row += row * item // PAGE * (LINE // item)
         distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
         distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
@@ -104,10 +105,10 @@ cdef class BoundDistance(BoundConstraint):
             distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
             distance.drag_first = self.keep(fields["drag_first"][order], plan.dtype)
             distance.drag_second = self.keep(fields["drag_second"][order], plan.dtype)
-        # What is kept from here on has no item for each pair, or is filled anew in each step.
+        # Arrays kept from here on have no item per pair, or are refilled in each step.
         self.pairs = self.kept[1:]
         distance.how = <const uint8_t*> self.keep(parts % (2 * SOFT), np.uint8)
-        # With velocities at the end of a step, which is what a direction of 2 stands for, they read nothing at rest.
+        # A direction of 2 stands for velocities at the end of a step. Such pairs do not read `at_rest`.
         self.reading_pairs = (direction[order] < 2).astype(np.uint8)
         if "tenants" in fields:
             self.tenants = fields["tenants"][order]
@@ -117,9 +118,9 @@ cdef class BoundDistance(BoundConstraint):
             distance.share_first = self.allocate(count, plan.dtype)
             distance.share_second = self.allocate(count, plan.dtype)
             distance.alpha = self.allocate(count, plan.dtype)
-        distance.members = np.count_nonzero(held)
-        distance.member = <const int32_t*> self.keep(np.flatnonzero(held), np.int32)
-        distance.place = <const int32_t*> self.keep(row[held], np.int32)
+        distance.members = np.count_nonzero(constrained)
+        distance.member = <const int32_t*> self.keep(np.flatnonzero(constrained), np.int32)
+        distance.place = <const int32_t*> self.keep(row[constrained], np.int32)
         distance.row = self.allocate(int(row.max(initial=0)) + HELD_ROW, plan.dtype)
         distance.force = self.allocate(count, plan.dtype)
         distance.pull = self.allocate(count, plan.dtype)
@@ -129,14 +130,14 @@ cdef class BoundDistance(BoundConstraint):
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
-        # Each thread has half as many pairs of the largest stage as are worth sharing, or more.
+        # Give each thread at least half as many pairs of the largest stage as are worth sharing.
         self.sharers = min(MOST_IN_CREW, 2 * sizes.max(initial=0) // SHARED)
-        # Nanoseconds: pairs of long stages take less time, as they fill vectors.
+        # Nanoseconds per pair: pairs of long stages cost less, because they fill vectors.
         pair = 5 if sizes.max(initial=0) >= SHARED else 20
         self.cost = pair * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
 
-    cdef void take_crew(self, Crew* crew) noexcept:
+    cdef void set_crew(self, Crew* crew) noexcept:
         self.distance.crew = crew
 
     cdef int find_links(self, Links links) except -1:
@@ -158,7 +159,7 @@ cdef class BoundDistance(BoundConstraint):
 
 
 cdef class BoundGrid(BoundConstraint):
-    """Base of what looks for pairs of bodies that are near."""
+    """Base of constraints that search near pairs in a grid (broad phase)."""
 
     cdef Collisions* grid
     cdef object size_class, own_class
@@ -216,7 +217,7 @@ cdef class BoundGrid(BoundConstraint):
         self.grid.weight = common.weight
 
     cdef int filter(self, Collisions* data, dict fields, int64_t n) except -1:
-        """Who takes notice of whom."""
+        """Bind the collision filter: category, mask and sensor flag of each body."""
         if "category" in fields:
             data.category = <const uint64_t*> self.keep(np.broadcast_to(fields["category"], (n,)), np.uint64)
             data.mask_bits = <const uint64_t*> self.keep(np.broadcast_to(fields["mask"], (n,)), np.uint64)
@@ -227,8 +228,8 @@ cdef class BoundGrid(BoundConstraint):
 
 cdef class BoundContacts(BoundGrid):
     cdef Contacts contacts
-    cdef list rods      # arrays of one item for each rod: first body, second body, and more
-    cdef int64_t most   # places of contacts
+    cdef list rods      # arrays with one item per rod: first body, second body, and more
+    cdef int64_t most   # capacity of the contact arrays, padded to whole vectors
     cdef int dim
     cdef object dtype
     cdef object impulses
@@ -242,7 +243,7 @@ cdef class BoundContacts(BoundGrid):
         self.contacts.meeting = self.allocate((2 * self.dim + MEETING) * self.most, self.dtype)
         return BoundConstraint.listen(self, kind, n)
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         self.contacts.grid.told = told
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
@@ -309,7 +310,7 @@ cdef class BoundContacts(BoundGrid):
         return 0
 
     cdef int lay_level(self, Contacts* data, dict fields, object plan) except -1:
-        """The shapes, in parts."""
+        """Bind the shapes, part by part."""
         cdef Shapes* shapes
         cdef int64_t part, first, last
         data.parts = len(fields["shape_segments"])
@@ -368,14 +369,14 @@ cdef class BoundCollisions(BoundGrid):
             data.way_class = <uint8_t*> self.allocate(n, np.uint8)
         return 0
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         self.collisions.told = told
 
     cdef void join(self, const Common* common) noexcept:
         self.collisions.weight, self.collisions.walls, self.collisions.wall = common.weight, common.walls, common.wall
 
 
-# What kernels know each constraint as, and what binds it.
+# Kernel constant and bound class of each kind of constraint.
 KINDS = {
     "pin": (PIN, BoundPin),
     "distance": (DISTANCE, BoundDistance),
@@ -395,7 +396,7 @@ require_entries(__name__, KINDS, Constraint)
 cdef BoundConstraint bind_constraint(
     object constraint, object plan, const CoupledTable* table, Py_ssize_t padded,
 ):
-    """A constraint of a plan, for states in planes of so many numbers."""
+    """Bind a constraint of a plan to states of `padded` items per component."""
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()

@@ -1,4 +1,4 @@
-"""What the steps of coupled bodies need beside their plan."""
+"""Data for steps of coupled bodies, beside their plan."""
 
 from libc.stdint cimport int64_t
 
@@ -20,27 +20,27 @@ cdef class Coupled(Watch):
     cdef Py_ssize_t item            # bytes of a number
     cdef Coupling coupling
     cdef list bound_interactions, bound_constraints
-    cdef dict known                 # of each lineage its record and what is bound to it, also where it is switched off
+    cdef dict known                 # lineage -> (record, bound object), including disabled ones
     cdef InteractionCall* interaction
     cdef ConstraintCall* constraint
-    cdef Common common              # of all constraints
-    cdef object weights, weights_of, at_rest    # its arrays, and what they were made from
-    cdef Told** told                # of those who report, by the number of the constraint
-    cdef int64_t* source            # that number
-    cdef int64_t* was               # and the one that it had in the binding before
-    cdef int64_t tolds
-    cdef list arrays                # that these point into
-    cdef double cost                # of interactions and constraints, in a step of all bodies, in nanoseconds
-    cdef Py_ssize_t helpers         # how many threads may share the work
-    cdef Py_ssize_t crew_size       # threads of a crew; 1: nobody helps
+    cdef Common common              # shared by all constraints
+    cdef object weights, weights_of, at_rest    # its arrays, and the array they were made from
+    cdef Told** told                # event records, one per constraint that records events
+    cdef int64_t* source            # constraint number of each record
+    cdef int64_t* was               # its number in the previous binding
+    cdef int64_t told_count
+    cdef list arrays                # arrays that these pointers refer to
+    cdef double cost                # of interactions and constraints, per step of all bodies, in nanoseconds
+    cdef Py_ssize_t helpers         # most threads that may share the work
+    cdef Py_ssize_t team_size       # threads of a team; 1: no team
     cdef bint fallible              # may an interaction fail?
-    # Of bodies that are stepped as one tile.
-    cdef object workspace           # the registers of all bodies, or None where each tile is on its own
-    cdef bytearray tiles            # which of them are near static constraints, or None: `near` of the coupling
+    # For bodies that step as one tile.
+    cdef object workspace           # the registers of all bodies, or None if tiles step separately
+    cdef bytearray tiles            # flags of tiles near static constraints (`near` of the coupling), or None
     cdef object newton              # the registers of implicit steps, or None
-    cdef Plan[2] whole              # the plan of the bodies in the workspace, for each place of their state
-    cdef Links links                # what hangs on bodies that may die, or None
-    cdef double looked              # when Ctrl-C was looked for
+    cdef Plan[2] whole              # plan of the bodies in the workspace, for each state buffer
+    cdef Links links                # data that changes when bodies are removed, or None
+    cdef double looked              # time of the last check for Ctrl-C
 
     @staticmethod
     cdef Coupled of(
@@ -67,7 +67,7 @@ cdef class Coupled(Watch):
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
-    cdef void take_crew(self, Crew* crew) noexcept
+    cdef void set_crew(self, Crew* crew) noexcept
     cdef int raise_failure(self, const Job* failed) except -1
 
 

@@ -1,8 +1,8 @@
-"""Coupled: interactions on many bodies at once, constraints, and the workspace in which coupled bodies are stepped.
+"""Coupled: the workspace in which coupled bodies step, with the interactions and constraints bound to it.
 
-Bodies are coupled where they see each other, where a function is shown all of them, and where constraints
-hold them. They are copied into a workspace of registers then. Each step is made beside the last completed one,
-so that whatever fails goes back to that at no cost.
+Bodies are coupled by interactions, by Python functions that read all bodies, and by constraints. Their state is
+copied into a workspace of registers (structure of arrays). Each step is written beside the last completed one:
+a failed step is discarded at no cost.
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -33,11 +33,11 @@ from time import perf_counter
 from .. import kernels as kernels_
 from ..errors import CallbackError
 
-# Evaluations of an interaction in an implicit step, roughly.
+# Assumed evaluations of an interaction per implicit step, for the cost estimate.
 cdef enum:
     PRODUCTS = 100
 
-# So many bodies that attract each other are stepped in registers, kernels/loops/few.pxd, where vectors are long enough.
+# Largest number of n-body bodies that step in registers (kernels/loops/few.pxd), if vectors are long enough.
 cdef enum:
     THREE = 3
 
@@ -57,10 +57,10 @@ cdef class Coupled(Watch):
     cdef Coupled of(
         object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
     ):
-        """For the interactions and constraints of a model, whose plan is laid out already.
+        """Bind the interactions and constraints of a model to a plan that is already laid out.
 
-        Those that a previous one of the same bodies has bound, if there is one, are shared with it. writes: what is
-        to be written to these, as `_commit` takes it, is added.
+        Objects that `previous` has bound to the same bodies are shared. Append to `writes` the values to be written to
+        them, in the form that `_commit` expects.
         """
         cdef Coupled coupled = Coupled.__new__(Coupled)
         cdef BoundConstraint bound
@@ -73,9 +73,9 @@ cdef class Coupled(Watch):
         whole = coupled.bind_interactions(model, plan, threads, previous, writes)
         coupled.bind_all_constraints(model, previous, writes)
         coupled.keep_idle(model, previous)
-        coupled.crew_size = 1
+        coupled.team_size = 1
         for bound in coupled.bound_constraints:
-            coupled.crew_size = max(coupled.crew_size, min(threads, bound.sharers))
+            coupled.team_size = max(coupled.team_size, min(threads, bound.sharers))
             if bound.shares:
                 coupled.helpers = 1
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
@@ -93,7 +93,7 @@ cdef class Coupled(Watch):
         return coupled
 
     cdef bint serves(self, object model) except -1:
-        """Are the interactions and constraints of a model those that are bound here, and those that are off?"""
+        """Return whether this binding fits the interactions and constraints of a model, including the disabled ones."""
         mine = self.model
         return (
             mine.interactions is model.interactions and mine.constraint_records is model.constraint_records
@@ -102,7 +102,7 @@ cdef class Coupled(Watch):
         )
 
     cdef int keep_idle(self, object model, Coupled previous) except -1:
-        """What is switched off stays bound."""
+        """Keep the bindings of disabled terms: enabling them again then binds nothing."""
         if previous is None:
             return 0
         for part in model.idle:
@@ -114,7 +114,7 @@ cdef class Coupled(Watch):
     cdef bint bind_interactions(
         self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
     ) except -1:
-        """Returns whether they want all bodies as one tile."""
+        """Bind the interactions; return whether they need all bodies in one tile."""
         cdef BoundInteraction bound
         cdef InteractionCall* interaction
         cdef bint whole = len(model.interactions) > TILE_INTERACTIONS
@@ -125,7 +125,7 @@ cdef class Coupled(Watch):
         for number, term in enumerate(model.interactions):
             found = None if previous is None else previous.known.get(term.lineage)
             bound = None if found is None else found[1]
-            # A Python function is shown the workspace, which is another one here.
+            # A Python function has views of a workspace, and this binding has another workspace.
             if (
                 bound is None or isinstance(bound, PythonInteraction)
                 or not can_be_written(found[0], term, bound.places, None, self.known, writes)
@@ -175,7 +175,7 @@ cdef class Coupled(Watch):
         return self.bind_common(model, previous)
 
     cdef int bind_common(self, object model, Coupled previous) except -1:
-        """What all constraints read: who can be moved, who rests, and the walls that bodies are kept off."""
+        """Bind the data shared by all constraints: weights, bodies at rest, and walls."""
         cdef ConstraintCall* wall
         weights = next((each.fields["weight"] for each in model.constraint_records if "weight" in each.fields), None)
         self.weights_of = weights
@@ -201,11 +201,11 @@ cdef class Coupled(Watch):
         return 0
 
     cdef bint is_only_put_back(self, object model) except -1:
-        """Is a periodic box all that holds bodies which are pushed?"""
+        """Return whether a periodic box is the only constraint on interacting bodies."""
         return len(model.interactions) > 0 and [record.kind for record in model.constraint_records] == ["periodic"]
 
     cdef bint only_static(self, object model, const Plan* plan) except -1:
-        """Does nothing but static constraints act on the bodies, beside forces on each by itself?"""
+        """Return whether only static constraints and forces on single bodies act."""
         cdef BoundConstraint bound
         if model.interactions or plan.scheme >= IMPLICIT_EULER:
             return False
@@ -217,14 +217,14 @@ cdef class Coupled(Watch):
         return True
 
     cdef int listen(self, EventStore store, object model, object before) except -1:
-        """Have constraints report to where events are kept; those that do already go on.
+        """Make constraints record events into a store; those that already do so continue.
 
-        before: the model that this one comes after, or None. Constraints of both may have other numbers there.
+        before: the preceding model, or None. The same constraint may have another number there.
         """
         cdef BoundConstraint bound
         if self.told != NULL:
             return 0
-        from ..stepper.events import reporting  # few programs have events
+        from ..stepper.events import reporting  # imported late: few programs use events
         kinds = reporting(model)
         numbers = {} if before is None else {id(before.constraints[source]): source for source in reporting(before)}
         self.told = <Told**> PyMem_Calloc(max(1, len(kinds)), sizeof(Told*))
@@ -234,13 +234,13 @@ cdef class Coupled(Watch):
             raise MemoryError
         for number, (constraint, bound) in enumerate(zip(model.constraint_records, self.bound_constraints)):
             source = model.source(constraint)
-            if source in kinds and constraint.kind != "corners":  # whose walls report
+            if source in kinds and constraint.kind != "corners":  # the walls of a corner record its events
                 bound.listen(kinds[source], model.n)
                 self.constraint[<Py_ssize_t> number].told = &bound.told
-                self.told[self.tolds] = &bound.told
-                self.source[self.tolds] = source
-                self.was[self.tolds] = numbers.get(id(model.constraints[source]), source)
-                self.tolds += 1
+                self.told[self.told_count] = &bound.told
+                self.source[self.told_count] = source
+                self.was[self.told_count] = numbers.get(id(model.constraints[source]), source)
+                self.told_count += 1
             elif constraint.kind == "corners":
                 pairs = zip(model.constraint_records, self.bound_constraints)
                 bound.listen([wall for each, wall in pairs if each.kind in ("box", "plane")], model.n)
@@ -248,38 +248,38 @@ cdef class Coupled(Watch):
         return 0
 
     cdef void take_over(self, Coupled other, Touches touches) noexcept:
-        """Those who touch, from the binding before or as they are to be; either may be None."""
+        """Carry over touching pairs from the previous binding, or set those in `touches`; either may be None."""
         cdef int64_t i, k
         cdef bint same
         cdef Told* told
         cdef BoundConstraint bound
         for bound in self.bound_constraints:
             bound.join(&self.common)
-        for i in range(self.tolds):
+        for i in range(self.told_count):
             told = self.told[i]
             if touches is None:
-                told.source = self.source[i]  # what is shared with the binding before may have had another
+                told.source = self.source[i]  # a shared constraint may have had another number before
             if touches is not None:
                 touches.execute(told)
             elif other is not None and other is not self:
                 same = False
-                for k in range(other.tolds):
+                for k in range(other.told_count):
                     if other.source[k] == self.was[i] and other.told[k].capacity == told.capacity:
                         same = True
                         if other.told[k] != told:
                             told.count = other.told[k].count
                             memcpy(told.touching, other.told[k].touching, told.count * sizeof(int64_t))
                 if not same:
-                    told.count = 0  # it was switched off
+                    told.count = 0  # the constraint was disabled
 
     cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1:
-        """A workspace for all bodies, which are stepped as one tile."""
+        """Allocate a workspace in which all bodies step as one tile."""
         cdef PythonInteraction python
         n, dim, count = model.n, model.dim, len(model.interactions)
-        registers = ALL_OUT + count + 1  # the last is the gain
+        registers = ALL_OUT + count + 1  # the last stores delta_v of the forces
         shape = registers, dim, padded(n)
         if previous is not None and previous.workspace is not None and previous.workspace.shape == shape:
-            self.workspace = previous.workspace  # each call begins with the state that it copies there
+            self.workspace = previous.workspace  # each call first copies its state there
         else:
             self.workspace = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
         self.coupling.workspace = <char*> address(self.workspace)
@@ -298,7 +298,7 @@ cdef class Coupled(Watch):
         return 0
 
     cdef int bind_implicit(self, object model, const Plan* plan) except -1:
-        """Places for the vectors of implicit steps; and how interactions change."""
+        """Allocate the registers of implicit steps, and bind the tangents of interactions."""
         cdef BoundInteraction bound
         cdef PythonInteraction python
         n, dim, count = model.n, model.dim, len(model.interactions)
@@ -318,7 +318,7 @@ cdef class Coupled(Watch):
         return 0
 
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept:
-        """Take over what has changed in the plan of the caller's arrays."""
+        """Update the plans of the workspace after a change in the plan of the caller's arrays."""
         cdef Plan* whole
         cdef int place
         if self.workspace is None:
@@ -338,7 +338,7 @@ cdef class Coupled(Watch):
             kernels.prepare(whole, kernels, NULL)
 
     cdef int find_links(self, Slots slots, Coupled previous) except -1:
-        """Be ready for births and deaths."""
+        """Create the links that spawn and kill update."""
         cdef BoundInteraction interaction
         cdef BoundConstraint constraint
         cdef Links links
@@ -356,17 +356,17 @@ cdef class Coupled(Watch):
         return 0
 
     cdef void clear_dead(self) noexcept nogil:
-        """Functions are shown zeros for the dead, in both places."""
+        """Zero the inactive slots in both state buffers: Python functions read all slots."""
         if self.coupling.workspace != NULL:
             park(&self.whole[0], 0, self.whole[0].n)
             park(&self.whole[1], 0, self.whole[1].n)
 
     cdef bint only_few(self) noexcept:
-        """Are the bodies so few that several steps are made at once, which do not look at each other's end?"""
+        """Return whether the few-body kernel runs, which makes several steps without a check after each."""
         return self.coupling.few != NULL and self.coupling.constraints == 0
 
     cdef void place(self, Array* array, Py_ssize_t number) noexcept:
-        """A register of the workspace as an array (n, dim)."""
+        """Describe a register of the workspace as an array (n, dim)."""
         array.body, array.component = self.item, self.coupling.padded * self.item
         array.data = self.coupling.workspace + number * self.whole[0].dim * array.component
 
@@ -377,7 +377,7 @@ cdef class Coupled(Watch):
             park(&self.whole[0], 0, plan.living.end)
 
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
-        """Copy it back, from where so many steps have left it; only near tiles, where there are others."""
+        """Copy the state back from the buffer in which `steps` steps end; only near tiles, if tiles are classified."""
         cdef const Plan* whole = &self.whole[0 if self.coupling.in_place else steps % 2]
         cdef Py_ssize_t n = plan.n if plan.living == NULL else plan.living.end
         cdef Py_ssize_t first = 0
@@ -391,13 +391,13 @@ cdef class Coupled(Watch):
                 copy_state(&to, &source, self.item)
             first += TILE
 
-    cdef void take_crew(self, Crew* crew) noexcept:
+    cdef void set_crew(self, Crew* crew) noexcept:
         cdef BoundConstraint bound
         for bound in self.bound_constraints:
-            bound.take_crew(crew)
+            bound.set_crew(crew)
 
     cdef int raise_failure(self, const Job* failed) except -1:
-        """What an interaction or constraint failed with."""
+        """Raise the error of the interaction or constraint that failed."""
         cdef BoundInteraction interaction
         interaction = self.bound_interactions[failed.failed_part]
         if interaction.error is not None:
@@ -407,7 +407,7 @@ cdef class Coupled(Watch):
 
 
 cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
-    """The state of the tile that begins with a body, of n."""
+    """Return a plan of the tile that begins at body `first`, of n bodies."""
     cdef Plan tile = plan[0]
     tile.n, tile.living = min(<Py_ssize_t> TILE, n - first), NULL
     tile.x.data += first * tile.x.body
@@ -426,10 +426,10 @@ cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexce
 
 
 cdef bint can_be_written(object old, object now, dict places, object order, dict taken, list writes) except -1:
-    """Does what is bound to a record serve another of its lineage? Then adds what is to be written to it.
+    """Return whether the binding of `old` can serve `now`; if it can, append the changed fields to `writes`.
 
-    places: where the fields that may be written lie, by name; order: of their numbers, where that is another.
-    taken: what serves already.
+    places: arrays of the writable fields, by name. order: permutation of their items, or None.
+    taken: lineages that are bound already.
     """
     cdef dict mine = old.fields
     cdef dict its = now.fields
@@ -445,7 +445,7 @@ cdef bint can_be_written(object old, object now, dict places, object order, dict
         if name not in places:
             return False
         for place in places[name]:
-            # A place may have several rows of one number each.
+            # The array may repeat one number over several rows.
             if values.size == 1:
                 found.append((place, None, values.reshape(1, 1)))
             elif values.size == place.shape[1]:
@@ -457,24 +457,24 @@ cdef bint can_be_written(object old, object now, dict places, object order, dict
 
 
 cdef object whole_rows(object values, object model):
-    """A copy of one number for each body, where vectors may reach beyond its end."""
+    """Return a copy with one number per body, padded because vectors may read past its end."""
     array = kernels_.aligned_zeros((1, padded(model.n) + ROW), model.dtype)[0]
     array[: model.n] = values
     return array
 
 
 cdef Py_ssize_t padded(Py_ssize_t n):
-    """Numbers in a plane for n bodies: whole tiles and vectors."""
+    """Return the items per component for n bodies: n rounded up to whole rows of vectors."""
     return (n + ROW - 1) // ROW * ROW
 
 
 cdef bint look_now_and_then(void* owner) noexcept with gil:
-    """`look`, some ten times a second, however long a step takes."""
+    """Call `look` about ten times a second, however long a step takes."""
     cdef Coupled coupled = <Coupled> owner
     cdef Coupling* coupling = &coupled.coupling
     cdef double now = perf_counter()
     coupling.patience = paced(coupling.patience, coupling.patience, now - coupled.looked)
     coupled.looked = now
     with nogil:
-        pass  # other threads may want to run: no estimate knows how long functions take
+        pass  # release the GIL for other threads: no estimate covers the cost of Python functions
     return look(owner)

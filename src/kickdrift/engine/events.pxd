@@ -1,4 +1,4 @@
-"""Who met whom, between kernels and Python."""
+"""Contact events, passed from kernels to Python."""
 
 from libc.stdint cimport int64_t
 

@@ -1,4 +1,4 @@
-"""EventStore: the events of a stepper, in memory that is made once."""
+"""EventStore: the events of a stepper, in memory of fixed capacity."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
@@ -12,10 +12,10 @@ require_rounding(__name__)
 
 
 cdef class EventStore:
-    """As many events as were asked for, in rows that kernels write to."""
+    """Fixed number of event rows, which kernels write."""
 
     def __init__(self, object asked, int dim):
-        from ..stepper.events import fields  # few programs have events
+        from ..stepper.events import fields  # imported late: few programs use events
         self.dtype = fields(dim)
         self.numbers = EVENT_NUMBERS + 2 * dim
         self.rows = np.zeros((asked.capacity, self.numbers), np.int64)
@@ -25,7 +25,7 @@ cdef class EventStore:
         self.log.begin, self.log.end = asked.begin, asked.end
 
     def take(self):
-        """All events, which are not kept any longer."""
+        """Return all events and clear the store."""
         taken = self.rows[: self.log.count].copy().view(self.dtype).reshape(self.log.count)
         self.log.count = 0
         return taken
@@ -35,13 +35,13 @@ cdef class EventStore:
         return self.log.dropped
 
     cdef void cut(self, int64_t tick) noexcept:
-        """Forget what was after a tick."""
+        """Drop the events after a tick."""
         while self.log.count > 0 and self.log.row[(self.log.count - 1) * self.numbers] > tick:
             self.log.count -= 1
 
 
 cdef class Touches:
-    """Those who are to touch, prepared so that taking them over runs no Python code."""
+    """Touching pairs to restore, prepared before the commit: `execute` runs no Python code."""
 
     def __init__(self, object given):
         self.kept = [(source, np.ascontiguousarray(keys, np.int64)) for source, keys in given]
@@ -54,7 +54,7 @@ cdef class Touches:
         self.place_at = <const int64_t*> <size_t> self.place.ctypes.data
 
     cdef void execute(self, Told* told) noexcept:
-        """Those of one constraint."""
+        """Set the touching pairs of one constraint."""
         cdef int64_t number
         told.count = 0
         for number in range(self.sources):
@@ -64,7 +64,7 @@ cdef class Touches:
 
 
 cdef object keys_of(const Told* told):
-    """The keys of those who touch, as a copy."""
+    """Return a copy of the keys of the touching pairs."""
     keys = np.empty(told.count, np.int64)
     memcpy(<void*> <size_t> keys.ctypes.data, told.touching, told.count * sizeof(int64_t))
     return keys

@@ -1,4 +1,4 @@
-"""Formulas as the kernels run them."""
+"""Expressions, as the kernels run them."""
 
 from ..kernels.abi.formulas cimport Formula, Operand, Operation
 
@@ -8,7 +8,7 @@ cdef class BoundFormula:
     cdef Operand* operand
     cdef Operation* operation
     cdef list arrays        # that it points into
-    cdef list places        # (name, array): where what has a name lies, in each row again
+    cdef list places        # (name, array): positions of named numbers, one array per row
 
     @staticmethod
     cdef BoundFormula of(tuple coded, object dtype)

@@ -1,4 +1,4 @@
-"""Formulas, bound: their lists of operations as C structs; and functions of arrays."""
+"""Bound expressions: their lists of operations as C structs; and functions of arrays."""
 
 from cpython.buffer cimport (
     PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
@@ -31,7 +31,7 @@ cdef object EMPTY = np.empty
 cdef object F32 = np.dtype("f4")
 cdef object F64 = np.dtype("f8")
 
-#: The numbers of operations and of kinds of operands, and how many of what a formula may have.
+#: Codes of operations and of kinds of operands, and the limits of an expression.
 CODES = {
     "and_add": AND_ADD, "and_sub": AND_SUB, "from": FROM, "and_mul": AND_MUL, "and_div": AND_DIV, "into": INTO,
     "and_neg": AND_NEG, "and_square": AND_SQUARE, "and_sqrt": AND_SQRT, "and_mul_add": AND_MUL_ADD,
@@ -53,7 +53,7 @@ LIMITS = {
 }
 
 cdef enum:
-    RELEASE = 4096          # numbers from which on other threads may run meanwhile
+    RELEASE = 4096          # numbers of an array from which on the GIL is released
 
 
 cdef extern from *:
@@ -85,7 +85,7 @@ cdef const Kernels* OFFERED = NULL
 
 
 cdef const Kernels* offered() except NULL:
-    """Those of the instruction set in use, which are asked for once."""
+    """Return the kernels of the current instruction set; the lookup is cached."""
     global OFFERED, OFFERED_FOR
     isa = kernels.isa
     if isa is not OFFERED_FOR:
@@ -95,7 +95,7 @@ cdef const Kernels* offered() except NULL:
 
 
 cdef class Bytes:
-    """The numbers of a contiguous array, as long as this lives."""
+    """Buffer of a contiguous array, released with this object."""
 
     cdef Py_buffer view
 
@@ -107,12 +107,12 @@ cdef class Bytes:
 
 
 cdef bint partly(const char* first, const char* other, Py_ssize_t length):
-    """Are some of the bytes the same, but not each at its place?"""
+    """Return whether two buffers overlap without being identical."""
     return first != other and first < other + length and other < first + length
 
 
 def apply(str name, out, a, b):
-    """out = function(a) or function(a, b): contiguous arrays of one dtype, float32 or float64, and one size."""
+    """Compute out = function(a) or function(a, b): contiguous arrays of one dtype, float32 or float64, and one size."""
     cdef Bytes to = Bytes(out, True)
     cdef Bytes first = Bytes(a, False)
     cdef Bytes other = Bytes(b, False) if b is not None else None
@@ -146,9 +146,9 @@ cdef int run(str name, Py_ssize_t item, Py_ssize_t length, char* result, const c
 
 
 cdef bint viewed(array, Py_buffer* view) except -1:
-    """The numbers of an array, to be released, if these lie as kernels want them, and it is no single number.
+    """Get the buffer of an array if kernels can read it, and it is no single number; the caller releases it.
 
-    Kernels want float32 or float64, contiguous and aligned.
+    Kernels need float32 or float64, contiguous and aligned.
     """
     try:
         PyObject_GetBuffer(array, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
@@ -170,9 +170,9 @@ cdef bint same_shape(int ndim, const Py_ssize_t* first, const Py_ssize_t* other)
 
 
 def applied(str name, general, out, a, b=None):
-    """function(a) or function(a, b): here for contiguous arrays of one dtype and one shape, without detours.
+    """Return function(a) or function(a, b); the fast path takes contiguous arrays of one dtype and one shape.
 
-    general(name, out, a[, b]) is asked for all else.
+    general(name, out, a[, b]) computes all other cases.
     """
     cdef Py_buffer first, other
     result = None
@@ -195,7 +195,7 @@ def applied(str name, general, out, a, b=None):
 
 
 cdef object into(str name, out, a, const Py_buffer* first, const Py_buffer* other):
-    """`out`, or an array like `a`, with the results; or None where `out` wants a detour."""
+    """Return the results in `out`, or in an array like `a`; None if `out` needs the general path."""
     result = out
     cdef const Array* to
     cdef const char* x = <const char*> first.buf
@@ -220,14 +220,14 @@ cdef object into(str name, out, a, const Py_buffer* first, const Py_buffer* othe
 
 
 cdef int code_of(str name) except -1:
-    """Of an operation, or of its twin whose first number is the same for all, which comes next."""
+    """Return the code of an operation; a "same_" variant, whose first number is uniform, has the next code."""
     if name.startswith("same_"):
         return CODES[name.removeprefix("same_")] + 1
     return CODES[name]
 
 
 cdef class BoundFormula:
-    """A formula; it holds on to all that it points to."""
+    """Expression for kernels; owns all memory that it points to."""
 
     def __dealloc__(self):
         PyMem_Free(self.operand)
@@ -235,7 +235,7 @@ cdef class BoundFormula:
 
     @staticmethod
     cdef BoundFormula of(tuple coded, object dtype):
-        """coded: of forces/formulas.py: operations, numbers that are known, and rows of them, one for each body."""
+        """coded: from forces/formulas.py: operations, known numbers, and rows with one number per body."""
         code, presets, rows = coded
         cdef BoundFormula bound = BoundFormula.__new__(BoundFormula)
         cdef Formula* formula = &bound.formula
@@ -253,7 +253,7 @@ cdef class BoundFormula:
         formula.still = code.still
         formula.operations, formula.operation = len(code.operations), bound.operation
         formula.uniform, formula.columns = code.uniform, code.columns
-        # A number that is known lies there as often as any vector wants it.
+        # Broadcast known numbers to the widest vector.
         known = kernels.aligned_zeros((len(presets) + 1, PRESET // dtype.itemsize), dtype)
         bound.places = []
         for n, value in enumerate(presets):

@@ -1,4 +1,4 @@
-"""What turns frames into steps, and draws between two of them."""
+"""Frame loop: converts frame times to steps, and draws between two of them."""
 
 from libc.stdint cimport int64_t
 
@@ -10,12 +10,12 @@ from ..kernels.interpolation cimport Weights
 
 
 cdef class Frames(Core):
-    cdef Clockwork own             # whose steps `step` runs, where that counted some; None as long as there is none
+    cdef Clockwork own             # the stepper's own clock, or None if unused; `step` runs the steps that it granted
     cdef list previous              # views of position and velocity before the last step of a frame, or None
-    cdef object around      # the numbers of the space that was drawn last
+    cdef object around      # parameters of the space that was drawn last
     cdef Torus torus
-    cdef Array before[2]    # where they lie, while kernels write there
-    cdef object measured    # monotonic ns of the last frame without a time of its own, or None
+    cdef Array before[2]    # the previous-state buffers, while kernels write them
+    cdef object measured    # monotonic ns of the last frame without an explicit time, or None
 
     cdef object seconds_of(self, object seconds)
     cdef int64_t frame(self, Clockwork clock, object seconds) except -1

@@ -1,4 +1,4 @@
-"""Frames: the loops that turn frames into steps, and drawing between two of them."""
+"""Frames: the loops that convert frame times to steps, and drawing between two steps."""
 
 cimport cython
 from libc.math cimport NAN, isfinite
@@ -25,11 +25,11 @@ require_rounding(__name__)
 
 @cython.final
 cdef class Ticks:
-    """The loop over the steps of a frame that `ticks` returns."""
+    """Iterator over the steps of a frame, returned by `ticks`."""
 
     cdef Frames world
     cdef Clockwork clock
-    cdef bint begun, pending, ended     # is it inside the frame; is a step to be run after the body; is it over?
+    cdef bint begun, pending, ended     # inside the frame? does a step follow the loop body? is it over?
 
     def __iter__(self):
         return self
@@ -44,7 +44,7 @@ cdef class Ticks:
             if self.pending:
                 self.run()
             if self.clock.may_step():
-                # If the body of the loop drops waiting time, this step is kept.
+                # If the loop body drops waiting time, this step still runs.
                 self.clock.now.taken = 1
                 self.pending = True
                 return self.world.completed
@@ -55,7 +55,7 @@ cdef class Ticks:
         raise StopIteration
 
     cdef int run(self) except -1:
-        """The step that the body has been run for."""
+        """Run the step that follows the loop body."""
         cdef Frames world = self.world
         cdef int64_t first
         world.lock()
@@ -65,14 +65,14 @@ cdef class Ticks:
             world.follow(self.clock)
             world.last_step(self.clock.now.substeps)
         finally:
-            # A step that is done counts, also where it raised: its state may be no longer finite.
+            # Count a completed step even if it raised: its state may be non-finite.
             count_steps(&self.clock.now, (world.completed - first) // self.clock.now.substeps)
             self.clock.now.taken = 0
             world.unlock()
         return 0
 
     cdef int close(self) except -1:
-        """Leave the frame. A step that was not run stays owed."""
+        """End the frame. A step that did not run is still due."""
         if self.begun and not self.ended:
             self.ended = True
             self.clock.end_frame()
@@ -83,10 +83,10 @@ cdef class Ticks:
 
 
 cdef class Frames(Core):
-    """The part of a Stepper that turns frames into steps and draws between two of them."""
+    """The part of a Stepper that converts frames to steps and draws between two of them."""
 
     cdef object seconds_of(self, object seconds):
-        """The time of a frame: that of the caller, or what has passed since the last one that was measured here."""
+        """Return the frame time given by the caller, or the time since the last frame measured here."""
         if seconds is not None:
             return seconds
         now, last = monotonic_ns(), self.measured
@@ -94,13 +94,13 @@ cdef class Frames(Core):
         return 0.0 if last is None else (now - last) / 1_000_000_000
 
     def advance(self, object seconds=None):
-        """Give the clock the time of a frame, run the steps that are due, and return their number.
+        """Add the time of a frame to the clock, run the steps that are due, and return their number.
 
-        seconds: the time since the last frame, such as the `delta_time` of arcade. If left out, it is measured, from
-        the last frame that was measured, in nanoseconds: pygame's `clock.tick()` counts whole milliseconds. The first
-        such frame takes no time. The rest of a step stays in the clock, and `interpolate` uses it for drawing.
+        seconds: the time since the last frame, such as the `delta_time` of arcade. By default it is measured since the
+        last measured frame, in nanoseconds: pygame's `clock.tick()` counts whole milliseconds. The first measured frame
+        takes no time. The remaining fraction of a step stays in the clock, and `interpolate` uses it for drawing.
 
-        Raises what the clock's `advance` and `step` raise. After an error, clock and stepper are at the last
+        Raises the errors of the clock's `advance` and of `step`. After an error, clock and stepper are at the last
         completed step; the other steps are still due. Thread-safety: as `step`.
 
         >>> import kickdrift as kd
@@ -115,15 +115,15 @@ cdef class Frames(Core):
             self.unlock()
 
     def ticks(self, object seconds=None):
-        """Give the clock the time of a frame, and loop over its steps: each runs after the body of the loop.
+        """Add the time of a frame to the clock, and loop over its steps: each step runs after the loop body.
 
         seconds: as for `advance`.
 
-        Yields `tick`, the tick before the step. The step uses all changes that the body makes, and `interpolate`
-        draws as after `advance`. After `break`, or an exception in the body, the step does not run. It is still due
-        in the next frame, with those after it. Changes of the clock take effect in the next frame.
+        Yields `tick`, the tick before the step. The step uses all changes made in the loop body, and `interpolate`
+        draws as after `advance`. After `break`, or an exception in the loop body, the step does not run. It is still
+        due in the next frame, with those after it. Changes of the clock take effect in the next frame.
 
-        Raises what `advance` raises, and RuntimeError for another frame inside the loop.
+        Raises the errors of `advance`, and RuntimeError for another frame inside the loop.
 
         >>> import kickdrift as kd
         >>> ship = kd.Stepper([[0.0]], [[0.0]], dt=1/60)
@@ -139,11 +139,11 @@ cdef class Frames(Core):
         return loop
 
     def _watch(self, Clockwork clock):
-        """Draw between the steps of this clock also where a loop over them calls `step`."""
+        """Draw between the steps of this clock, even if a loop over them calls `step`."""
         self.own, self.handed = clock, &clock.now.handed
 
     cdef int step_in_frame(self, object n) except -1:
-        """The state before the last step of the clock is kept for drawing, as `last_step` does."""
+        """Run `step` in a loop over the clock's steps; save the state before the last of them for drawing."""
         cdef Clockwork clock = self.own
         cdef int64_t substeps = clock.now.substeps
         cdef int64_t steps, first, handed, before, count
@@ -154,7 +154,7 @@ cdef class Frames(Core):
             steps = validation.steps(n, first)
             self.follow(clock)
             count = min(steps, handed)
-            # The last of these steps is one of the clock's, which begins when so many are still to be run.
+            # The last of the clock's steps begins when this many substeps remain.
             before = ((handed - count) // substeps + 1) * substeps
             if count > 0 and before <= handed:
                 self.go(handed - before)
@@ -191,13 +191,13 @@ cdef class Frames(Core):
                 self.go((due - 1) * substeps)
                 self.last_step(substeps)
         finally:
-            # A step that is done counts, also where it raised: its state may be no longer finite.
+            # Count a completed step even if it raised: its state may be non-finite.
             count_steps(&clock.now, (self.completed - first) // substeps - done)
             clock.end_frame()
         return (self.completed - first) // substeps
 
     cdef int follow(self, Clockwork clock) except -1:
-        """Take over the clock's step, which its owner may have changed."""
+        """Adopt the clock's step length, which its owner may have changed."""
         cdef double h = step_length(&clock.now)
         if clock.now.substeps > 1 or h != self.plan.h:
             if clock.substep_dt != self.plan.h:
@@ -205,7 +205,7 @@ cdef class Frames(Core):
         return 0
 
     cdef int last_step(self, int64_t substeps) except -1:
-        """Run a step, and keep the state before it for drawing."""
+        """Run a step, and save the state before it for drawing."""
         if self.plan.n > ROW:
             self.reserve()
         if self.plan.n > ROW and self.kept_by_steps(substeps):
@@ -224,9 +224,9 @@ cdef class Frames(Core):
         return 0
 
     cdef bint kept_by_steps(self, int64_t substeps) noexcept:
-        """Do the kernels keep the state before these steps, tile by tile, while it is in the fastest cache?
+        """Return whether the kernels save the state before these steps, tile by tile, while it is in the L1 cache.
 
-        They do where no more than one part is run, of so many bodies that it matters.
+        This works only if the steps run as a single part.
         """
         cdef Plan* plan = self.plan
         cdef bint same = (
@@ -240,14 +240,14 @@ cdef class Frames(Core):
         )
 
     cdef int reserve(self) except -1:
-        """Where the state before a step is kept, which is not there while it changes."""
+        """Allocate the previous-state buffers; mark them invalid until refilled."""
         self.drawn_tick = -1
         if self.previous is None or (<View> self.previous[0]).n != self.plan.n:
             self.previous = views([np.empty_like((<View> view).array) for view in self.state[:2]])
         return 0
 
     cdef int keep(self) except -1:
-        """Keep the state for drawing."""
+        """Save the state for drawing."""
         self.reserve()
         copy_views(self.previous, self.state)
         return 0
@@ -266,14 +266,14 @@ cdef class Frames(Core):
 
     @property
     def _previous(self):
-        """The state before the last step of the last frame, or None if it is not the last step any more."""
+        """State before the last step of the last frame, or None if other steps followed."""
         return [(<View> view).array for view in self.previous] if self.has_previous() else None
 
     cdef bint has_previous(self) noexcept:
         return self.previous is not None and self.drawn_tick == self.completed
 
     def _move(self, Py_ssize_t body, object position):
-        """Put one body elsewhere: `_move_rows` of base.py, without its detours."""
+        """Move one body: the fast path of `_move_rows` of base.py."""
         cdef Array there
         cdef View view
         cdef Py_ssize_t n = self.plan.n
@@ -293,8 +293,8 @@ cdef class Frames(Core):
         if not finite:
             raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
         if self.slots is not None and not self.slots.alive[row]:
-            return  # the dead stay where they are
-        # From here on no Python code runs.
+            return  # inactive rows stay zero
+        # No Python code runs from here on.
         if history and self.single:
             follow_history(&self.plan.x, &self.plan.s, row, &there, self.plan.dim, f32)
         elif history:
@@ -307,7 +307,7 @@ cdef class Frames(Core):
             self.put(&view.place, row, &self.plan.v, row)
 
     cdef void put(self, const Array* to, Py_ssize_t row, const Array* source, Py_ssize_t source_row) noexcept nogil:
-        """One row of one array becomes one of another."""
+        """Copy a row of one array to a row of another."""
         cdef Array a = to[0], b = source[0]
         a.data += row * a.body
         b.data += source_row * b.body
@@ -321,21 +321,21 @@ cdef class Frames(Core):
             self.unlock()
 
     def interpolate(self, object alpha=None, object out=None, object mode="linear", object living=False):
-        """Positions for drawing: between the state before the last step of the frame and the one after.
+        """Return positions for drawing, between the states before and after the last step of the frame.
 
-        The picture shows the time (tick - 1 + alpha) dt, up to one step behind the simulation, because nothing is
-        guessed. Steps of a frame are those of `advance` and `ticks`, and those of `step` in a loop over the stepper's
-        own clock, such as `for _ in world.clock.steps(seconds): world.step()`. Before the first frame, and after
-        other steps, it returns the positions themselves.
+        The picture shows the time (tick - 1 + alpha) dt, up to one step behind the simulation, because by
+        default nothing is extrapolated. Steps of a frame are those of `advance` and `ticks`, and those of `step` in a
+        loop over the stepper's own clock, such as `for _ in world.clock.steps(seconds): world.step()`. Before the first
+        frame, and after other steps, the positions themselves are returned.
 
-        alpha: how far between the two, 0 to 1; if left out, the clock's.
-        out: a float32 or float64 array or buffer of shape (n, dim) to write to, such as a mapped vertex buffer; if
-        left out, a new array. It is returned. It may also hold vertices of several numbers each, with shape (n,) and
-        format "fff". In two dimensions shape (n, 3) is allowed too; the third column stays the same.
-        mode: "linear"; or "hermite", which follows the velocities too, and is better at low rates; or "extrapolate",
+        alpha: the fraction between the two states, 0 to 1; by default the clock's.
+        out: a float32 or float64 array or buffer of shape (n, dim) to write to, such as a mapped vertex buffer; by
+        default a new array. It is returned. It may also consist of vertices of several numbers each, with shape (n,)
+        and format "fff". In two dimensions shape (n, 3) is allowed too; the third column is not changed.
+        mode: "linear"; or "hermite", which also uses the velocities, and is better at low rates; or "extrapolate",
         alpha steps beyond the last state, which has no delay, but overshoots at each bounce.
-        living: draw only living bodies, one after the other, in the order of their rows. `out` then has the shape
-        (count, dim). Otherwise the rows of all others are NaN.
+        living: draw only active bodies, one after the other, in the order of their rows. `out` then has the shape
+        (count, dim). Otherwise the rows of inactive bodies are NaN.
 
         Never changes the state. Raises TypeError or ValueError for a wrong argument.
 
@@ -391,7 +391,7 @@ cdef class Frames(Core):
         self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,
         bint beyond,
     ) noexcept:
-        """Draw the bodies that live. One that was born after the last step is drawn where it is now."""
+        """Draw the active bodies. A body spawned after the last step is drawn at its current position."""
         cdef const uint8_t* alive = self.slots.alive
         cdef const uint8_t* young = self.slots.young
         cdef bint begins = self.slots.any_young and not beyond
@@ -422,7 +422,7 @@ cdef class Frames(Core):
         self, const Array* x, const Array* v, const Array* target, Py_ssize_t first, Py_ssize_t to, Py_ssize_t count,
         const Weights* weights, bint single,
     ) noexcept:
-        """Draw bodies from one on, to rows from another on."""
+        """Draw `count` bodies from row `first` on, to target rows from `to` on."""
         cdef float* f32 = NULL
         cdef double* f64 = NULL
         cdef Array a = from_row(x, first)
@@ -473,7 +473,7 @@ cdef bint all_finite(const Array* row, int dim, real* like) noexcept nogil:
 cdef void follow_history(
     const Array* x, const Array* s, Py_ssize_t row, const Array* there, int dim, real* like,
 ) noexcept nogil:
-    """The previous position moves as far as the body does."""
+    """Displace the previous position as far as the body."""
     cdef int j
     cdef real* previous
     cdef real now

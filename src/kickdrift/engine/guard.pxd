@@ -1,4 +1,4 @@
-# A flag that one thread at a time can hold, with the GIL and without.
+# Lock flag for one thread at a time, usable with and without the GIL.
 
 cdef extern from *:
     """

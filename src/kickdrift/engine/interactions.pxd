@@ -1,4 +1,4 @@
-"""What pushes many bodies at once, as the kernels call it."""
+"""Bound interactions, as the kernels call them."""
 
 from libc.stdint cimport int64_t
 
@@ -17,15 +17,15 @@ cdef class BoundInteraction:
     cdef void* tangent_data
     cdef InteractionFunction potential  # or NULL
     cdef void* potential_data
-    cdef bint noisy         # are these told the tick?
+    cdef bint noisy         # do these functions read the tick?
     cdef bint fills         # does the function write all numbers?
-    cdef bint whole         # does it want all bodies at once?
+    cdef bint whole         # does it need all bodies in one call?
     cdef bint shared        # may several threads call it at once?
     cdef bint unfailing     # do its functions always return 0?
     cdef double cost        # of evaluating it for all bodies, in nanoseconds
-    cdef object keep        # what the data belongs to
-    cdef dict places        # by name, of the fields that may be written again: where their numbers lie, (1, count)
-    cdef object error       # what it raised last, or None
+    cdef object keep        # the owner of the data
+    cdef dict places        # arrays (1, count) of the writable fields, by name
+    cdef object error       # its last exception, or None
 
     cdef int find_links(self, Links links) except -1
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1
@@ -34,9 +34,9 @@ cdef class BoundInteraction:
 cdef class PythonInteraction(BoundInteraction):
     cdef object term
     cdef object call
-    cdef list views         # position, velocity and out as the function sees them, for each place of the state
-    cdef const void* first  # where the positions are in the first place
-    cdef tuple tangent_views    # position, velocity, dx, dv and out as the user's jacobian sees them
+    cdef list views         # arguments of the function for each state buffer: position, velocity and out
+    cdef const void* first  # address of the positions in the first state buffer
+    cdef tuple tangent_views    # arguments of the user's jacobian: position, velocity, dx, dv and out
 
     cdef int show(self, list places, object out) except -1
     cdef int show_tangent(self, list planes, object out) except -1
@@ -69,11 +69,11 @@ cdef class LangevinInteraction(BoundInteraction):
 cdef class SpringsInteraction(BoundInteraction):
     cdef Springs springs
     cdef list arrays
-    cdef object tenants     # for which bodies they are, or None
-    cdef Ends ends          # or None, where no body dies
+    cdef object tenants     # generations of the bodies that they connect, or None
+    cdef Ends ends          # or None before the first spawn or kill
 
 
-# What threads share when bodies attract each other.
+# Data shared by the threads of an n-body evaluation.
 ctypedef struct Crowd:
     InteractionFunction kernel
     void* data

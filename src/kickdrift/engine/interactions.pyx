@@ -1,4 +1,4 @@
-"""What pushes many bodies at once, bound: a C function and what it works on, for each kind of interaction."""
+"""Bound interactions: a C function and its data for each kind of interaction between bodies."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -22,31 +22,31 @@ from ..forces.base import Interaction
 
 require_rounding(__name__)
 
-# Nanoseconds on the baseline, in float64.
+# Cost estimates in nanoseconds, for the baseline instruction set in float64.
 cdef enum:
     PER_SPRING = 15
     PER_PAIR = 2
     PER_OPERATION = 2
 
-# As many numbers as any vector holds.
+# Numbers in the widest vector of any instruction set.
 cdef enum:
     WIDEST = 16
 
 
 cdef class BoundInteraction:
-    """Base: a C function of an interaction; it holds on to all that its data points to."""
+    """Base class: the C function of an interaction and its data; owns all memory that the data points to."""
 
     cdef int find_links(self, Links links) except -1:
-        """What ends, or is otherwise, where bodies die."""
+        """Add to `links` the data that changes when bodies are removed."""
         return 0
 
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
-        """Take over what a plan says."""
+        """Bind the fields of an interaction."""
         raise NotImplementedError
 
 
 cdef class PythonInteraction(BoundInteraction):
-    """A Python function, which is called for all bodies at once."""
+    """Python function that is called once for all bodies."""
 
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         self.term, self.call = interaction.term, interaction.term.function
@@ -55,7 +55,7 @@ cdef class PythonInteraction(BoundInteraction):
         return 0
 
     cdef int show(self, list places, object out) except -1:
-        """The planes of all bodies that the function is to be called with, shape (n, dim)."""
+        """Create the read-only views (n, dim) of both state buffers, with which the function is called."""
         self.views = []
         for planes in places:
             self.views.append((*[read_only(array) for array in planes[:2]], out))
@@ -63,7 +63,7 @@ cdef class PythonInteraction(BoundInteraction):
         return 0
 
     cdef int show_tangent(self, list planes, object out) except -1:
-        """The same for the user's jacobian, if there is one: position, velocity, dx, dv."""
+        """Create the views for the user's jacobian, if there is one: position, velocity, dx, dv."""
         if self.term.jacobian is not None:
             self.tangent_views = (*[read_only(array) for array in planes], out)
             self.tangent, self.tangent_data = call_jacobian, <void*> self
@@ -71,7 +71,7 @@ cdef class PythonInteraction(BoundInteraction):
 
 
 cdef object read_only(object array):
-    """A view that nobody can make writable: its buffer says that it is not."""
+    """Return a view that cannot be made writable, because its buffer is read-only."""
     return np.asarray(memoryview(array).toreadonly())
 
 
@@ -107,7 +107,7 @@ cdef int call_jacobian(
 
 
 cdef class NativeInteraction(BoundInteraction):
-    """A function in machine code, which may be called for some of the bodies."""
+    """Native callback, which may be called for a range of the bodies."""
 
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         self.keep = interaction.term
@@ -119,7 +119,7 @@ cdef class NativeInteraction(BoundInteraction):
 
 
 cdef class FormulaInteraction(BoundInteraction):
-    """A formula, how it changes, and its energy, for the schemes that ask for these."""
+    """Force given as an expression; its derivative and energy for the schemes that need them."""
 
     cdef int find_links(self, Links links) except -1:
         cdef BoundFormula bound
@@ -151,7 +151,7 @@ cdef class FormulaInteraction(BoundInteraction):
 
 
 cdef dict places_in(list formulas, dict fields):
-    """Where the fields of an interaction lie in its formulas that are one number: nowhere, where none uses them."""
+    """Return the arrays of the scalar fields in the expressions, by name; an empty list for unused fields."""
     cdef BoundFormula bound
     places = {name: [] for name, values in fields.items() if len(values) == 1}
     for bound in formulas:
@@ -162,7 +162,7 @@ cdef dict places_in(list formulas, dict fields):
 
 
 cdef class PairsInteraction(BoundInteraction):
-    """Pairs that are near; it owns the list of candidates."""
+    """Pair potential between near bodies; owns the neighbour list."""
 
     def __dealloc__(self):
         PyMem_Free(self.pairs.partner)
@@ -226,7 +226,7 @@ cdef class PairsInteraction(BoundInteraction):
         return 0
 
     cdef void grow(self) noexcept:
-        """Make the list longer; where there is no memory for that, pairs are found anew each time."""
+        """Enlarge the list; if there is no memory for that, pairs are searched in each evaluation."""
         cdef int64_t capacity = min(self.pairs.most, max(2 * self.pairs.capacity, 32 * self.pairs.n + 64))
         cdef void* longer = PyMem_Realloc(self.pairs.partner, capacity * sizeof(int32_t))
         if longer == NULL:
@@ -243,7 +243,7 @@ cdef int find_pairs(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil:
-    """The kernel, again where the list was too short."""
+    """Run the kernel; repeat it while the list is too short."""
     cdef Pairs* pairs = <Pairs*> data
     cdef int code = pairs.kernel(t, first, count, dim, stride, x, v, out, data)
     while code == LIST_TOO_SHORT:
@@ -267,7 +267,7 @@ cdef int change_nothing(
 
 
 cdef class LangevinInteraction(BoundInteraction):
-    """Friction and noise, which are no forces but come between them."""
+    """Langevin thermostat: friction and noise, applied between the forces of a step."""
 
     cdef int find_links(self, Links links) except -1:
         self.noise.generation = links.slots.generation
@@ -326,7 +326,7 @@ cdef class SpringsInteraction(BoundInteraction):
 
 
 cdef object padded(object values, Py_ssize_t count):
-    """One number for each, followed by zeros up to whole vectors."""
+    """Return one number for each, padded with zeros to whole vectors."""
     array = kernels.aligned_zeros((1, (count + WIDEST - 1) // WIDEST * WIDEST), values.dtype)[0]
     array[:count] = values
     return array
@@ -337,7 +337,7 @@ cdef const void* address(object array) except *:
 
 
 cdef class NBodyInteraction(BoundInteraction):
-    """Attraction among all bodies, in shares of several threads where it is worth it."""
+    """Attraction among all bodies, shared by several threads if it costs enough."""
 
     cdef int find_links(self, Links links) except -1:
         self.bodies.alive = links.slots.alive
@@ -360,7 +360,7 @@ cdef class NBodyInteraction(BoundInteraction):
 
 
 cdef void run_crowd(void* owner, Job* job) noexcept nogil:
-    """Each thread has a range of the bodies, and looks at all of them."""
+    """Compute the forces on a range of bodies, by all bodies."""
     cdef Crowd* crowd = <Crowd*> owner
     crowd.kernel(
         0, job.first, job.last - job.first, crowd.dim, crowd.stride, crowd.x, NULL, crowd.out, crowd.data,
@@ -382,7 +382,7 @@ cdef int share_n_body(
     return interaction.error is not None
 
 
-# What binds each.
+# Bound class of each kind of interaction.
 INTERACTIONS = {
     "python": PythonInteraction, "native": NativeInteraction, "formula": FormulaInteraction,
     "springs": SpringsInteraction, "n_body": NBodyInteraction,
@@ -392,7 +392,7 @@ require_entries(__name__, INTERACTIONS, Interaction)
 
 
 cdef BoundInteraction bind_interaction(object interaction, object plan, const CoupledTable* table, Py_ssize_t threads):
-    """The C function of an interaction of a plan."""
+    """Bind an interaction of a plan."""
     cdef BoundInteraction bound = INTERACTIONS[interaction.kind]()
     bound.places = {}
     bound.bind(interaction, plan, table, threads)

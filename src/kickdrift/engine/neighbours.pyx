@@ -1,4 +1,4 @@
-"""Index: points in the cells of a grid, as `kickdrift.Neighbours` asks them."""
+"""Index and Nearest: spatial indices (grid and k-d tree) for `kickdrift.Neighbours`."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
@@ -21,7 +21,7 @@ require_rounding(__name__)
 
 
 cdef class Found:
-    """Lists that are freed whatever happens."""
+    """Neighbour lists, freed with this object."""
 
     cdef List lower, higher
 
@@ -44,11 +44,11 @@ cdef int bind_torus(Torus* to, object torus, list kept) except -1:
 
 
 cdef class Index:
-    """Points by the cells that they are in. Once made it never changes: any number of threads may ask."""
+    """Points sorted by grid cell. Immutable after construction: any number of threads may query it."""
 
     cdef Cells cells
-    cdef list kept          # the arrays that the cells point to
-    cdef object rows        # what the points are called outside, or None: by their number
+    cdef list kept          # arrays that the cells point to
+    cdef object rows        # public indices of the points, or None: their numbers
 
     def __init__(self, object points, object rows, double radius, double per_cell, int64_t buckets, list step,
                  object torus):
@@ -167,20 +167,20 @@ cdef class Index:
         self.call_by_rows(out)
 
     cdef int call_by_rows(self, object i) except -1:
-        """Points get the names that they have outside; -1 stays what it is."""
+        """Replace point numbers by public indices; -1 is unchanged."""
         if self.rows is not None and self.rows.size:
             i[...] = np.where(i < 0, -1, self.rows[i])
         return 0
 
 
 cdef class Nearest:
-    """Points in a k-d tree. Once made it never changes: any number of threads may ask."""
+    """Points in a k-d tree. Immutable after construction: any number of threads may query it."""
 
     cdef Tree tree
-    cdef list kept          # the arrays that the tree points to
+    cdef list kept          # arrays that the tree points to
 
     def __init__(self, object points, object rows, object torus):
-        """Of finite points, and what they are called outside."""
+        """Build the tree of finite points; rows: their public indices."""
         cdef Tree* tree = &self.tree
         cdef const double* x = <const double*> <size_t> points.ctypes.data
         cdef const int64_t* row = <const int64_t*> <size_t> rows.ctypes.data

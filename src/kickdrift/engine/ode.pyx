@@ -1,4 +1,4 @@
-"""ODECore: y' = f(t, y) for many trajectories at once."""
+"""ODECore: steps of y' = f(t, y) for many trajectories at once."""
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.math cimport INFINITY
@@ -52,25 +52,25 @@ require_entries(__name__, FLOWS, flows.Flow)
 cdef enum:
     LINE = 64           # bytes of a cache line
     LEAST = 64          # trajectories of a block
-    CACHE = 40_000      # bytes that they may take
+    CACHE = 40_000      # bytes of cache for a block
 
 
-# As in include/kickdrift/native.h, whatever T is.
+# Declared in include/kickdrift/native.h; independent of T.
 ctypedef int (*NativeFlow)(
     double t, int64_t first, int64_t count, int64_t dim, const void* y, void* out, void* user_data,
 ) noexcept nogil
 
 
 cdef class Scratch:
-    """Numbers of a step in the making: an array to hand out, and where it lies."""
+    """Array for intermediate numbers of a step, with its address."""
 
     cdef object array       # a view: it cannot be resized
     cdef char* data
     cdef Py_ssize_t size    # in bytes
-    cdef Array place        # where it lies, if it is of shape (n, dim)
+    cdef Array place        # address and strides, for the shape (n, dim)
 
     def __cinit__(self, shape, dtype, bint writable):
-        # Loops go over whole cache lines, from the start of one.
+        # Loops process whole, aligned cache lines.
         size = prod(shape)
         workspace = np.zeros(size + 128, dtype)
         first = -workspace.ctypes.data % 64 // workspace.itemsize
@@ -83,7 +83,7 @@ cdef class Scratch:
 
 
 cdef int take_constants(double* parameters, list constants) except -1:
-    """Write the constants of a flow to where kernels find them."""
+    """Copy the constants of a flow to the kernel parameters."""
     cdef int i
     if len(constants) > MAX_PARAMETERS:
         raise RuntimeError("a flow has too many constants")
@@ -93,26 +93,26 @@ cdef int take_constants(double* parameters, list constants) except -1:
 
 
 cdef class ODECore(Runner):
-    """The part of an ODEStepper that steps."""
+    """Compiled base of ODEStepper, which runs steps."""
 
     cdef const ODETable* table
     cdef ODEPlan plan
     cdef Newton newton
     cdef Py_ssize_t item    # bytes of a number
     cdef Scratch now        # the state at the start of a step
-    cdef Scratch stage      # where the right-hand side is evaluated
-    cdef Scratch rate       # what it wrote
+    cdef Scratch stage      # argument of the right-hand side
+    cdef Scratch rate       # result of the right-hand side
     cdef Scratch total      # the sum of slopes, or the slopes of a table
     cdef int stages
-    cdef double share[MAX_SLOPES]   # when they are evaluated, in steps
+    cdef double share[MAX_SLOPES]   # times of the evaluations, in steps
     cdef Scratch moved, moved_rate, residual, jacobian, slope, status, needed
-    cdef NativeFlow native  # the right-hand side, where it is in machine code
+    cdef NativeFlow native  # the right-hand side as a native callback, or NULL
     cdef void* user_data
-    cdef BoundFormula formula, derivatives  # the right-hand side, where it is a formula
-    cdef bint timed         # does that read the time?
-    cdef Scratch next       # of a block of trajectories, in planes: the state at the end of a step
-    cdef Py_ssize_t together    # as many of them, or 0
-    cdef object origin, pace, numerator, denominator    # of the time, as whole numbers
+    cdef BoundFormula formula, derivatives  # the right-hand side as an expression, or None
+    cdef bint timed         # does the expression read the time?
+    cdef Scratch next       # state at the end of a step, of a block of trajectories (structure of arrays)
+    cdef Py_ssize_t together    # trajectories of a block, or 0
+    cdef object origin, pace, numerator, denominator    # of the time, as integers
 
     # Binding.
 
@@ -136,7 +136,7 @@ cdef class ODECore(Runner):
             self.bind_flow()
             self.most = <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
         else:
-            self.most = 1  # how long functions take shows when they are called
+            self.most = 1  # the cost of functions is measured in calls
             self.bind_function()
 
     cdef int bind_tableau(self) except -1:
@@ -154,7 +154,7 @@ cdef class ODECore(Runner):
     cdef int bind_flow(self) except -1:
         self.plan.flow = FLOWS[self._flow.kind]
         take_constants(self.plan.parameters, self._flow.constants(self.dtype))
-        # Nanoseconds at worst, roughly: on the baseline, in float64.
+        # Estimated nanoseconds, an upper bound on the baseline in float64.
         per_component = 100 if self.plan.scheme == IMPLICIT_EULER else 10 if self.plan.flow == THOMAS else 2
         stages = self._integrator.force_evaluations or 1
         self.cost = max(10.0, self.plan.n * stages * per_component * self.plan.dim)
@@ -199,23 +199,23 @@ cdef class ODECore(Runner):
         return 0
 
     cdef int bind_stages(self, Py_ssize_t count) except -1:
-        """What the stages of an explicit scheme need, for so many numbers."""
+        """Allocate the buffers for the stages of an explicit scheme, for `count` numbers."""
         cdef int i
         self.stages = self._integrator.force_evaluations
         for i in range(self.stages):
             self.share[i] = self._integrator.evaluation_shares[0][i]
-        # Slopes of a table are kept, each in whole cache lines; other schemes sum them up.
+        # A tableau stores all slopes, each in whole cache lines; other schemes sum them up.
         kept = self.stages if self.plan.scheme == DOPRI8 else 1
         self.total = Scratch((kept, (count + 15) // 16 * 16), self.dtype, True)
         return 0
 
     cdef int bind_blocks(self, Py_ssize_t n, Py_ssize_t dim) except -1:
-        """What a formula needs: its trajectories are stepped block by block, in planes."""
+        """Allocate the buffers for an expression, which steps block by block, as structure of arrays."""
         cdef Py_ssize_t of_each
         self.timed = "t" in self._rhs.operations.names
         kept = self._integrator.force_evaluations if self.plan.scheme == DOPRI8 else 2
         of_each = (kept + 2) * dim * self.item
-        # Small blocks stay in the cache; large ones share what an operation costs beside the trajectories.
+        # Small blocks stay in the cache; large blocks share the fixed cost of an operation.
         self.together = max(LEAST, min(BLOCK, CACHE // of_each // LEAST * LEAST))
         self.stage = Scratch((n, dim), self.dtype, True)
         self.now = Scratch((dim, self.together), self.dtype, True)
@@ -226,11 +226,11 @@ cdef class ODECore(Runner):
         return 0
 
     def _numbers(self, binding, double h):
-        """What depends on dt: nothing else does."""
+        """Return the numbers that depend on dt: only dt itself."""
         return h
 
     def _commit(self, *, writes=(), numbers=None, resume=None, constants=None, dict attributes=None):
-        """Change several things as one: nothing can fail or interrupt once the first is changed. As in bodies.pyx."""
+        """Apply several changes atomically: nothing can fail or interrupt after the first one."""
         cdef Writes prepared = Writes(writes)
         cdef dict own = self.__dict__
         cdef double h = self.plan.h if numbers is None else numbers
@@ -241,7 +241,7 @@ cdef class ODECore(Runner):
             take_constants(parameters, constants)
         if attributes is None:
             attributes = {}
-        # From here on no Python code runs.
+        # No Python code runs from here on.
         prepared.execute()
         memcpy(self.plan.parameters, parameters, sizeof(parameters))
         self.plan.h = h
@@ -262,16 +262,16 @@ cdef class ODECore(Runner):
     def step(self, object n=1):
         """Run n fixed steps, in place, and return None.
 
-        Flows run in compiled code, other threads meanwhile where the work is worth it; a function is
-        called once per stage. A long call answers Ctrl-C within a fraction of a second.
+        Flows run in compiled code, without the GIL if a call is long enough; a function is called once per stage.
+        A long call answers Ctrl-C within a fraction of a second.
 
         n: how many, an int >= 0.
 
-        Raises NonFiniteError when a state overflows (naming the trajectory, standing at the first
-        tick that is not finite, as one step at a time), ConvergenceError when an implicit step cannot be solved
-        (standing at the last tick that all trajectories reached), RuntimeError when the stepper is
-        busy, TypeError or ValueError for n that is no int or negative. What a function raises passes
-        through; the stepper then stands at the last completed tick.
+        Raises NonFiniteError when a state overflows (it names the trajectory; the stepper stays at the first tick that
+        is not finite, as with single steps), ConvergenceError when an implicit step cannot be solved (the stepper stays
+        at the last tick that all trajectories reached), RuntimeError when the stepper is busy, TypeError or ValueError
+        for n that is not an int, or is negative. Exceptions of a function are passed on; the stepper then is at the
+        last completed tick.
 
         >>> import kickdrift as kd
         >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
@@ -315,8 +315,8 @@ cdef class ODECore(Runner):
         else:
             self.table.run(&self.plan, job, NULL)
 
-    # Functions. Nothing that a function may see or break is the state itself: a step is made in
-    # scratch, and becomes the state when it is complete.
+    # Functions never access the state itself: a step is computed in scratch arrays, and copied to the state
+    # when it is complete.
 
     cdef int run_function(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t _, bad
@@ -342,7 +342,7 @@ cdef class ODECore(Runner):
     cdef int run_formula(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t _
         cdef Py_ssize_t bad = self.run_blocks(steps)
-        if bad >= 0 and steps > 1:  # when was that?
+        if bad >= 0 and steps > 1:  # repeat step by step to find the tick
             for _ in range(steps):
                 bad = self.run_blocks(1)
                 if bad >= 0:
@@ -352,7 +352,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef Py_ssize_t run_blocks(self, Py_ssize_t steps) except -2:
-        """Run the steps, one of which may overflow; more of them do nothing then. The first trajectory that does."""
+        """Run the steps; return the first trajectory that overflows, or -1. Several steps change nothing then."""
         cdef double* times = NULL
         cdef Py_ssize_t step, bad
         cdef double cost = self.cost * self.stages * steps
@@ -378,7 +378,7 @@ cdef class ODECore(Runner):
         return bad
 
     cdef void step_blocks(self, Py_ssize_t steps, const double* times) noexcept nogil:
-        """From the state to that after the steps, which goes to `stage`: all steps of a block, then the next."""
+        """Run all steps of a block, then of the next block: from the state to `stage`."""
         cdef Py_ssize_t dim = self.plan.dim
         cdef Py_ssize_t width = self.kernels.formulas.width
         cdef Py_ssize_t first = 0
@@ -418,13 +418,13 @@ cdef class ODECore(Runner):
             first += count
 
     cdef double exact_time(self, Py_ssize_t ahead=0) except? -1:
-        """`time` of common.py, so many ticks from now, in whole numbers: their quotient is rounded once."""
+        """Return `time` of common.py, `ahead` ticks later, from integers: their quotient is rounded once."""
         if self.origin is not self._origin:
             origin, step = self._origin, self._exact_dt
             denominator = lcm(origin.denominator, step.denominator)
             pace = step.numerator * (denominator // step.denominator)
             numerator = origin.numerator * (denominator // origin.denominator) - self._origin_tick * pace
-            # All or nothing: fractions are Python, which may be interrupted.
+            # Assign all at once: fractions are Python code, which may be interrupted.
             self.origin, self.numerator, self.pace, self.denominator = origin, numerator, pace, denominator
         try:
             return (self.numerator + (self.completed + ahead) * self.pace) / self.denominator
@@ -468,7 +468,7 @@ cdef class ODECore(Runner):
         return calls
 
     cdef int difference(self, double t) except -1:
-        """The derivatives as difference quotients, column by column."""
+        """Compute the derivatives as difference quotients, column by column."""
         cdef Py_ssize_t column
         cdef double share, floor
         share, floor = QUOTIENT["float32" if self.single else "float64"]
@@ -479,7 +479,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef int derive(self, double t) except -1:
-        """The derivatives of a formula."""
+        """Evaluate the derivatives of an expression."""
         cdef void* formula = <void*> &self.derivatives.formula
         cdef Py_ssize_t n = self.plan.n
         cdef Py_ssize_t dim = self.plan.dim
@@ -511,5 +511,5 @@ cdef class ODECore(Runner):
 
     @property
     def evaluations(self):
-        """How often the right-hand side was evaluated in completed steps (by the busiest trajectory)."""
+        """Number of evaluations of the right-hand side in completed steps (of the busiest trajectory)."""
         return self.evaluated

@@ -1,4 +1,4 @@
-"""What steppers of any kind have in common: one lock, one pace, work for threads, changes made in one go."""
+"""Base of all steppers: a lock, checks for Ctrl-C, shared work for threads, and atomic changes."""
 
 cimport cython
 from cpython.pythread cimport PyThread_type_lock
@@ -13,22 +13,22 @@ cdef extern from *:
     """
     #define KD_LARGEST_TICK (((int64_t) 1 << 62) - 1)
     """
-    const int64_t LARGEST_TICK "KD_LARGEST_TICK"    # that of validation.py
+    const int64_t LARGEST_TICK "KD_LARGEST_TICK"    # as in validation.py
 
 
-# In nanoseconds of work: how much is done before looking for Ctrl-C, and from where on other threads
-# may run meanwhile, and take a share of it.
+# In nanoseconds of work: the interval between checks for Ctrl-C; the least work that releases the GIL; and the least
+# work that is shared with other threads.
 cdef enum:
     PATIENCE = 100_000_000
     RELEASE = 20_000
     SHARE = 1_000_000
-    LONGEST = 1 << 30       # steps between two looks: nobody waits for so many
+    LONGEST = 1 << 30       # most steps between two checks
 
 
 cdef inline Py_ssize_t paced(Py_ssize_t most, Py_ssize_t steps, double seconds) noexcept nogil:
-    """How many steps to make between two looks for Ctrl-C, when of `most` so far these took so long.
+    """Return how many steps to make between two checks for Ctrl-C, given `most` so far and the last duration.
 
-    That is learnt: no estimate knows how long functions take, how often steps iterate, and on what machine.
+    The number adapts at run time: the cost of functions, iterations and machines cannot be estimated.
     """
     if seconds > PATIENCE * 1e-9:
         return max(<Py_ssize_t> 1, <Py_ssize_t> (steps * (PATIENCE * 0.5e-9 / seconds)))
@@ -37,15 +37,15 @@ cdef inline Py_ssize_t paced(Py_ssize_t most, Py_ssize_t steps, double seconds) 
     return most
 
 
-# Looks for Ctrl-C while kernels run.
+# Checks for Ctrl-C while kernels run.
 cdef class Watch:
-    cdef object interrupt       # the exception that was found, or None
+    cdef object interrupt       # the exception of a signal handler, or None
 
 
 cdef bint look(void* watch) noexcept nogil
 
 
-# What runs the rows of a job, from its first to before its last.
+# Runs the rows of a job, from `first` to before `last`.
 ctypedef void (*run_t)(void* owner, Job* job) noexcept nogil
 
 
@@ -61,19 +61,19 @@ cdef class Task:
 cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work)
 
 
-# Rows of one array that are to become rows of another.
+# Rows of one array to be copied to rows of another.
 ctypedef struct Write:
     Array to, source
     Py_ssize_t count, dim, item
-    const int64_t* row          # where each goes, or NULL: from 0 on
-    # Of an array of another shape, or of other items, which becomes items that lie in a row.
-    const Py_ssize_t* shape     # or NULL: the above
+    const int64_t* row          # target row of each, or NULL: from 0 on
+    # For an array of another shape or item size: its contiguous items are scattered.
+    const Py_ssize_t* shape     # or NULL: rows, as in the fields before
     const Py_ssize_t* stride
     int ndim
 
 
 cdef class Writes:
-    """Rows to be written into arrays, prepared so that writing runs no Python code."""
+    """Rows to write into arrays, prepared before the commit: writing runs no Python code."""
 
     cdef list kept
     cdef Write* write
@@ -86,28 +86,28 @@ cdef class Runner:
     cdef bint single        # float32
     cdef Job job
     cdef Py_ssize_t helpers
-    cdef Py_ssize_t crew_size   # threads of a crew; 1: nobody helps
+    cdef Py_ssize_t team_size   # threads of a team; 1: no team
     cdef Crew crew
-    cdef object interrupt   # an exception that waits for the steps to be complete, or None
+    cdef object interrupt   # exception deferred until the steps are complete, or None
     cdef guard_t busy
-    cdef bint ready         # is everything bound? Nothing runs before
+    cdef bint ready         # is everything bound? Required to run
     cdef bint fallible      # may a step fail?
     cdef bint later         # has a part of this call been run?
     cdef Py_ssize_t rows    # bodies or trajectories
     cdef double cost        # of one step of all rows, in nanoseconds
-    cdef Py_ssize_t most    # steps between two looks for Ctrl-C
-    cdef int64_t completed  # steps
-    cdef public object _tape    # what records each step, or None
-    cdef list state         # views of the arrays that are stepped
-    cdef list saved         # views of arrays to go back to, or None
-    cdef int64_t evaluated  # how often forces or right-hand sides were
+    cdef Py_ssize_t most    # steps between two checks for Ctrl-C
+    cdef int64_t completed  # number of steps
+    cdef public object _tape    # records each step, or None
+    cdef list state         # views of the arrays of the state
+    cdef list saved         # views of the saved arrays, or None
+    cdef int64_t evaluated  # evaluations of forces or right-hand sides
 
     cdef int find_kernels(self, object dtype) except -1
     cdef void call(self, Job* job) noexcept nogil
 
     @cython.final
     cdef inline int run_job(self, Py_ssize_t n, double work) except -1:
-        """Run the job for all n rows; what happened is in self.job. `work`: its nanoseconds, roughly."""
+        """Run the job on all n rows; self.job receives the outcome. `work`: its estimated nanoseconds."""
         self.job.first = 0
         self.job.last = n
         if work < RELEASE:
@@ -117,7 +117,7 @@ cdef class Runner:
 
     cdef int run_large(self, double work) except -1
     cdef object run_with_crew(self)
-    cdef void take_crew(self, Crew* crew) noexcept
+    cdef void set_crew(self, Crew* crew) noexcept
     cdef int raise_interrupt(self) except -1
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1
@@ -137,7 +137,7 @@ cdef class Runner:
         release(&self.busy)
 
 
-# An array of shape (n, dim) for as long as a stepper holds it, and where it lies, as kernels are told.
+# An array of shape (n, dim) that a stepper owns, with its address and strides for kernels.
 cdef class View:
     cdef object array
     cdef Array place

@@ -1,9 +1,9 @@
-"""Runner: the lock, the loop, the threads and the changes of a stepper.
+"""Runner: the lock, the step loop, the threads and the atomic changes of a stepper.
 
-Whatever a signal or an error interrupts, a stepper stands at a completed tick. Three rules see to that:
-the lock is taken and released in compiled code, around all that reads or changes the state; what may be
-refused or interrupted is done aside, on copies; and between the first change and the last no Python code
-runs, so that no signal handler can raise there.
+A stepper is always at a completed tick, whatever signal or error interrupts it. Three rules ensure that:
+compiled code takes and releases the lock, around every read or change of the state; work that may fail or be
+interrupted is done on copies; and no Python code runs between the first change and the last, because a signal
+handler could raise there.
 """
 
 cimport cython
@@ -37,16 +37,16 @@ from .workers import share
 require_rounding(__name__)
 
 cdef object ONE = 1
-#: How often a tape that cannot record a tick begins again: it may be out of memory.
+#: Attempts to record a tick on a tape: recording may run out of memory.
 cdef int MOST_BEGINNINGS = 64
 
 
 cdef class Watch:
-    """What kernels that look for Ctrl-C by themselves are called with."""
+    """Argument of kernels that check for Ctrl-C themselves."""
 
 
 cdef bint look(void* watch) noexcept with gil:
-    """Did anybody press Ctrl-C?"""
+    """Check for Ctrl-C; return whether a signal handler raised."""
     try:
         PyErr_CheckSignals()
     except BaseException as error:
@@ -56,7 +56,7 @@ cdef bint look(void* watch) noexcept with gil:
 
 
 cdef class Task:
-    """A job, which is run once, by the first thread that calls; its owner waits until it has been."""
+    """Job that is run once, by the first thread that calls it; its owner waits for the end."""
 
     def __cinit__(self):
         self.running = PyThread_allocate_lock()
@@ -76,20 +76,20 @@ cdef class Task:
             PyThread_release_lock(self.running)
 
     cdef void wait(self) noexcept:
-        """Until it has been run; takes no notice of signals."""
+        """Wait until the job has run; signals do not interrupt this."""
         with nogil:
             PyThread_acquire_lock(self.running, 1)
 
 
 cdef object run_tasks(list tasks):
-    """Have all tasks done, by other threads as well; returns the exception that waits until then, or None."""
+    """Run all tasks, with the help of other threads; return a deferred exception, or None."""
     cdef Task task
     interrupt = None
     try:
         share(tasks)
     except BaseException as error:
-        # Hiring runs Python code, in which Ctrl-C or another signal may strike at any place. But
-        # what is begun must be brought to an end: half of the rows may be ahead of the others.
+        # Starting threads runs Python code, in which Ctrl-C or another signal may raise at any point.
+        # Tasks that have begun must end: otherwise half of the rows may be ahead of the others.
         interrupt = error
     for task in tasks:
         task()
@@ -99,10 +99,10 @@ cdef object run_tasks(list tasks):
 
 
 cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work):
-    """Run a job that is worth releasing the GIL, and perhaps sharing: a range of its rows for each thread.
+    """Run a job without the GIL if it is large enough, and share it: a range of its rows for each thread.
 
-    Rows do not see each other, so no bit depends on it. Returns the exception that waits until the steps are
-    complete, or None.
+    Rows are independent: results are bitwise equal for any number of threads. Return the exception that is
+    deferred until the steps are complete, or None.
     """
     cdef Job part
     cdef Task task
@@ -111,7 +111,7 @@ cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, dou
         with nogil:
             run(owner, job)
         return None
-    blocks = (n + ROW - 1) // ROW  # which are whole tiles too
+    blocks = (n + ROW - 1) // ROW  # blocks are whole tiles, too
     edges = [blocks * i // helpers * ROW for i in range(helpers + 1)]
     tasks = []
     for first, last in zip(edges, edges[1:]):
@@ -142,13 +142,13 @@ cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, dou
 
 
 cdef class Runner:
-    """The part of a stepper that runs steps.
+    """Base class of steppers: runs steps.
 
-    What derives from it knows how to run a job, `call`, and makes a part of the steps, `run_part`.
+    Derived classes implement `call`, which runs a job, and `run_part`, which runs a part of the steps.
     """
 
     cdef int find_kernels(self, object dtype) except -1:
-        """Those of the instruction set in use, for this kind of number."""
+        """Select the kernels of the current instruction set, for this dtype."""
         self.single = dtype == np.float32
         self.kernels = offered_in(kernels.offered())
         if not self.single:
@@ -159,7 +159,7 @@ cdef class Runner:
         pass
 
     cdef int run_large(self, double work) except -1:
-        if self.crew_size > 1 and work >= SHARE:
+        if self.team_size > 1 and work >= SHARE:
             interrupt = self.run_with_crew()
         else:
             interrupt = run_shared(call_runner, <void*> self, &self.job, self.helpers, work)
@@ -168,22 +168,22 @@ cdef class Runner:
         return 0
 
     cdef object run_with_crew(self):
-        """Run the job, and have others help where it hands work out; returns what `run_tasks` does."""
+        """Run the job with a thread team that shares its work; return the result of `run_tasks`."""
         cdef Task task
-        tasks = [Task() for _ in range(self.crew_size)]
+        tasks = [Task() for _ in range(self.team_size)]
         for task in tasks:
             task.run, task.owner = run_helper, <void*> self
         task = tasks[0]
         task.run = run_leader
-        muster(&self.crew, self.crew_size)
+        muster(&self.crew, self.team_size)
         try:
-            self.take_crew(&self.crew)
+            self.set_crew(&self.crew)
             return run_tasks(tasks)
         finally:
-            self.take_crew(NULL)
+            self.set_crew(NULL)
 
-    cdef void take_crew(self, Crew* crew) noexcept:
-        """Tell what hands work out who helps while a job runs; NULL: nobody."""
+    cdef void set_crew(self, Crew* crew) noexcept:
+        """Set the thread team of the objects that share work, while a job runs; NULL: no team."""
         pass
 
     cdef int raise_interrupt(self) except -1:
@@ -194,7 +194,7 @@ cdef class Runner:
 
     @cython.final
     cdef int lock(self) except -1:
-        """Lock the stepper for this thread. Only the caller that got the lock calls `unlock`."""
+        """Lock the stepper for this thread. Only the caller that acquired the lock calls `unlock`."""
         if not acquire(&self.busy):
             raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
         if not self.ready:
@@ -212,10 +212,10 @@ cdef class Runner:
 
     @cython.final
     cdef int run_steps(self, object n) except -1:
-        """What `step(n)` does."""
+        """Implement `step(n)`."""
         cdef int overflow = 1
         cdef long long steps = 0
-        if n is ONE:  # as most say
+        if n is ONE:  # the usual argument
             overflow, steps = 0, 1
         elif type(n) is int:
             steps = PyLong_AsLongLongAndOverflow(n, &overflow)
@@ -230,11 +230,11 @@ cdef class Runner:
 
     @cython.final
     cdef int go(self, Py_ssize_t steps) except -1:
-        """Run steps in parts of some tenths of a second at most, and look for Ctrl-C between them."""
+        """Run steps in parts of at most some tenths of a second, and check for Ctrl-C between them."""
         cdef Py_ssize_t part, done
         cdef bint timed
         if steps > LARGEST_TICK - self.completed:
-            validation.steps(steps, self.completed)  # which refuses them
+            validation.steps(steps, self.completed)  # raises
         if self._tape is not None:
             return self.go_taped(steps)
         if self.rows == 0:
@@ -253,12 +253,12 @@ cdef class Runner:
             self.later = True
             if steps > 0:
                 with nogil:
-                    pass  # other threads may want to run, such as the one that sends a signal
+                    pass  # release the GIL for other threads, such as one that sends a signal
                 PyErr_CheckSignals()
         return 0
 
     cdef int go_taped(self, Py_ssize_t steps) except -1:
-        """Run steps one by one, and let the tape see what is before and after each."""
+        """Run steps one by one, and record the state before and after each on the tape."""
         tape, self._tape = self._tape, None
         try:
             for _ in range(steps):
@@ -272,7 +272,7 @@ cdef class Runner:
         return 0
 
     cdef int record(self, object tape) except -1:
-        """Have the tape record what was done. A signal that strikes there waits until it is: it begins again."""
+        """Record the completed step on the tape. A signal restarts the recording, and raises after it."""
         interrupt = None
         for _ in range(MOST_BEGINNINGS):
             try:
@@ -285,27 +285,27 @@ cdef class Runner:
         return 0
 
     def _step(self, n):
-        """`step(n)`, where the lock is held already."""
+        """Run `step(n)` while the lock is acquired already."""
         self.go(validation.steps(n, self.completed))
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
-        """Run so many steps, or fewer, but at least one; count them; return how many they were."""
+        """Run at most `steps` steps, but at least one; count them and return their number."""
         raise NotImplementedError
 
     cdef int run(self, Py_ssize_t steps) except -1:
-        """Run steps; what happened is in self.job."""
+        """Run steps; self.job receives the outcome."""
         raise NotImplementedError
 
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all rows have done; last: are they the last of the call, which raises errors?"""
+        """Count steps that all rows completed; last: is this the last part of the call, which raises errors?"""
         raise NotImplementedError
 
     cdef int raise_failure(self, const Job* failed) except -1:
-        """What a row could not go on for."""
+        """Raise the error of the row that failed."""
         raise NotImplementedError
 
     cdef int make_room(self) except -1:
-        """Arrays to go back to."""
+        """Allocate buffers to save the state."""
         self.saved = views([np.empty_like((<View> view).array) for view in self.state])
         return 0
 
@@ -314,9 +314,9 @@ cdef class Runner:
         return self.run(steps)
 
     cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1:
-        """Run steps, or fewer: up to where the first row could not go on, or half of them while one is not finite.
+        """Run steps, or fewer: stop before a step that failed, and halve their number while the end is not finite.
 
-        What is not finite shows at the end. So the tick is found by parts that are shorter each time.
+        Non-finite values show only at the end of a part. Ever shorter parts find their tick.
         """
         cdef Py_ssize_t possible = steps
         cdef bint unsolved = False
@@ -333,7 +333,7 @@ cdef class Runner:
                 break
             self.run(possible)
         if possible < steps:
-            self.most = max(possible, 1)    # so that the next part is not much longer
+            self.most = max(possible, 1)    # keeps the next part short
         if possible > 0:
             self.complete(possible, not unsolved or self.job.bad_body >= 0)
         if unsolved:
@@ -352,7 +352,7 @@ cdef void call_runner(void* owner, Job* job) noexcept nogil:
 
 
 cdef void run_leader(void* owner, Job* _job) noexcept nogil:
-    """It runs its owner's job itself, of which others read how far it is."""
+    """Run the owner's job itself, because other threads read its progress there."""
     (<Runner> owner).call(&(<Runner> owner).job)
     dismiss(&(<Runner> owner).crew)
 
@@ -365,8 +365,8 @@ cdef class Writes:
     def __cinit__(self, writes):
         """writes: (array, rows or None, values), of shapes (n, dim), (k,) and (k, dim) or (n, dim).
 
-        Where there are no rows, an array may have any shape, and items of any size; and one number, (1, 1), may be
-        for all of an array of two dimensions.
+        Without rows, an array may have any shape and item size, and a single number, (1, 1), may be broadcast to an
+        array of two dimensions.
         """
         cdef Write* write
         writes = list(writes)
@@ -424,7 +424,7 @@ cdef class Writes:
 
 
 cdef class View:
-    """Base: an array as a typed memoryview, and where that lies, as kernels are told."""
+    """Base class: an array as a typed memoryview, with its address and strides for kernels."""
 
     def __cinit__(self, array):
         self.array = array
@@ -432,7 +432,7 @@ cdef class View:
         self.item = array.itemsize
 
 
-# Here and not in runner.pxd: modules that know of memoryviews are twice as large.
+# Not in runner.pxd: modules that see memoryviews are twice as large.
 cdef class SingleView(View):
     cdef float[:, :] numbers
 
@@ -457,7 +457,7 @@ ctypedef fused number:
 @cython.boundscheck(False)
 cdef Array place_of(number[:, :] numbers) noexcept:
     cdef Array place
-    place.data = <char*> &numbers[0, 0]  # or where it would be
+    place.data = <char*> &numbers[0, 0]  # for an empty array: where an item would be
     place.body, place.component = numbers.strides[0], numbers.strides[1]
     return place
 
@@ -467,7 +467,7 @@ cdef list views(arrays):
 
 
 cdef void copy_views(list to, list source) noexcept:
-    """Copy arrays to as many others of the same shapes and dtype."""
+    """Copy arrays to as many others of equal shapes and dtype."""
     cdef Py_ssize_t number
     cdef View here, there
     for number in range(len(to)):
@@ -478,7 +478,7 @@ cdef void copy_views(list to, list source) noexcept:
 cdef void scatter(
     char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
 ) noexcept nogil:
-    """Items that lie in a row, into an array of any shape; `source` is where they end, then."""
+    """Copy contiguous items to an array of any shape; `source` advances to their end."""
     cdef Py_ssize_t i
     if ndim == 0 or ndim == 1 and stride[0] == item:
         i = item if ndim == 0 else shape[0] * item
@@ -492,7 +492,7 @@ cdef void scatter(
 cdef void gather(
     const char* source, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, char** to, Py_ssize_t item,
 ) noexcept nogil:
-    """The items of an array of any shape in a row; `to` is where they end, then."""
+    """Copy the items of an array of any shape to contiguous memory; `to` advances to their end."""
     cdef Py_ssize_t i
     if ndim == 0 or ndim == 1 and stride[0] == item:
         i = item if ndim == 0 else shape[0] * item
@@ -504,8 +504,8 @@ cdef void gather(
 
 
 cdef int locate(Array* array, object source) except -1:
-    """Where an array of shape (n, dim) lies that is not held any longer than the call."""
-    cdef Py_buffer view  # three times as fast as asking NumPy for address and strides
+    """Set the address and strides of an array of shape (n, dim); the array is not kept alive."""
+    cdef Py_buffer view  # three times faster than NumPy's attributes for address and strides
     PyObject_GetBuffer(source, &view, PyBUF_STRIDES)
     array.data = <char*> view.buf
     array.body, array.component = view.strides[0], view.strides[1]
@@ -516,14 +516,14 @@ cdef int locate(Array* array, object source) except -1:
 cdef void copy_array(
     const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
 ) noexcept nogil:
-    """Copy (n, dim) numbers of so many bytes each, whatever the strides of either array."""
+    """Copy (n, dim) numbers of `item` bytes each, for any strides of both arrays."""
     cdef bint rows = to.component == item and to.body == dim * item
     cdef bint planes = to.body == item and to.component == n * item
     cdef Py_ssize_t j
     if (rows or planes) and to.body == source.body and to.component == source.component:
         memcpy(to.data, source.data, n * dim * item)
         return
-    if n == 1 and item == 8:  # as quickly as one can be copied
+    if n == 1 and item == 8:  # fast path for a single body
         for j in range(dim):
             (<uint64_t*> (to.data + j * to.component))[0] = (<const uint64_t*> (source.data + j * source.component))[0]
         return
@@ -546,7 +546,7 @@ ctypedef fused word:
 cdef inline void copy_strided(
     char* to, Py_ssize_t to_stride, const char* source, Py_ssize_t source_stride, Py_ssize_t n, word like,
 ) noexcept nogil:
-    """Copy n numbers; `like` only tells their size."""
+    """Copy n numbers; `like` only sets their type."""
     cdef Py_ssize_t i
     if to_stride == sizeof(word) and source_stride == sizeof(word):
         memcpy(to, source, n * sizeof(word))

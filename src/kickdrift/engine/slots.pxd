@@ -1,4 +1,4 @@
-"""Bodies that come and go, as the kernels are told of them."""
+"""Slots for bodies that spawn and end, as the kernels read them."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -9,7 +9,7 @@ from ..kernels.abi.slots cimport Living
 cdef enum:
     MOST_COLUMNS = 12
 
-# One number for each pair: as declared, and where kernels read those that are left.
+# One item per pair: the array as declared, and the compacted one that kernels read.
 ctypedef struct Column:
     char* to
     const char* source
@@ -19,20 +19,20 @@ cdef void* address(object array) except NULL
 
 
 cdef class Ends:
-    """Bodies that something holds until they die, or pairs of them: as declared, and as kernels read those left."""
+    """Bodies or pairs that are constrained until they are removed: as declared, and compacted for kernels."""
 
     cdef Py_ssize_t count
     cdef const int64_t* first
     cdef const int64_t* second      # or NULL
-    cdef const int64_t* tenants     # generations of each, one or two; or NULL for the first in all slots
+    cdef const int64_t* tenants     # generations of each, one or two; NULL: generation 1 everywhere
     cdef int columns
     cdef Column column[MOST_COLUMNS]
-    cdef int64_t* left              # how many are left, or NULL
-    cdef int64_t stages             # of pairs: where each begins, as declared and now
+    cdef int64_t* left              # number of items left, or NULL
+    cdef int64_t stages             # of pairs; the start of each, as declared and now
     cdef const int64_t* stage
     cdef int64_t* to_stage
-    cdef const uint8_t* reads       # which pairs hold their bodies up, or NULL
-    # Of what finds bodies that are near each other: the size class of each body, and how many it has found.
+    cdef const uint8_t* reads       # of pairs that read at_rest: 1; or NULL
+    # For the broad phase: the size class of each body, and the number of partners found for it.
     cdef uint8_t* size_class        # or NULL
     cdef const uint8_t* own_class
     cdef int32_t* partners
@@ -49,14 +49,14 @@ cdef int write_sources(dict places, Ends ends) except -1
 
 cdef class Links:
     cdef Slots slots
-    cdef list ends                  # of each interaction and constraint that has some
+    cdef list ends                  # one per interaction or constraint that has any
     cdef char* weight               # of each body, as kernels read it, or NULL
     cdef const char* inverse_mass   # of each body, in the dtype of the state
     cdef char* at_rest              # as kernels read it, or NULL, and
     cdef const char* at_rest_declared
-    cdef Contacts* contacts         # of which impulses end with bodies, or NULL
+    cdef Contacts* contacts         # contacts whose impulses end with their bodies, or NULL
     cdef int dim
-    cdef object mass, masses        # what `inverse_mass` was made from, and its array
+    cdef object mass, masses        # source of `inverse_mass`, and its array
 
     cdef int layout(self) except -1
     cdef void lay(self, Ends ends) noexcept nogil
@@ -68,18 +68,18 @@ cdef class Links:
 
 cdef class Slots:
     cdef Living data
-    cdef object book            # the Slots of stepper/slots.py, whose arrays these are
+    cdef object book            # the Slots of stepper/slots.py, which owns these arrays
     cdef object weights, spans
-    cdef Py_ssize_t n, count    # rows, and bodies that live
+    cdef Py_ssize_t n, count    # rows, and active bodies
     cdef uint8_t* alive
     cdef uint8_t* young
     cdef int64_t* generation
     cdef int64_t* id
     cdef char* weight
     cdef Py_ssize_t* span
-    cdef double share           # of all rows that are stepped
+    cdef double share           # fraction of the rows that step
     cdef bint any_young
-    cdef bint stale             # has anybody been born or died since `layout`?
+    cdef bint stale             # have bodies been added or removed since `layout`?
 
     @staticmethod
     cdef Slots of(object book, object dtype)

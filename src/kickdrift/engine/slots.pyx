@@ -1,4 +1,4 @@
-"""Slots: births and deaths in compiled code, and the springs and constraints of a binding that end with them."""
+"""Slots: spawn and kill in compiled code, and the springs and constraints of a binding that end with their bodies."""
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -21,21 +21,21 @@ cdef int64_t LAST_GENERATION = slots_.LAST_GENERATION
 
 
 cdef void* address(object array) except NULL:
-    """Where the items of an array lie that somebody holds on to."""
+    """Return the address of the items of an array; the caller keeps the array alive."""
     cdef Py_buffer view
     PyObject_GetBuffer(array, &view, PyBUF_STRIDES | PyBUF_WRITABLE)
     PyBuffer_Release(&view)
     return view.buf
 
 
-# What newborn bodies are given: vectors, of which one may serve all.
+# Vectors for new bodies; a single vector may serve all of them.
 ctypedef struct Given:
-    Py_ssize_t rows         # or -1 for one vector
+    Py_ssize_t rows         # or -1 for a single vector
     Array at
 
 
 cdef bint simple(object array, int dim, Py_ssize_t item, Given* given) except -1:
-    """Is this an array of vectors in the dtype of the state? Then where it lies."""
+    """Return whether an array has vectors in the dtype of the state; if it does, set the address and strides."""
     cdef Py_buffer view
     cdef char kind
     cdef char wanted = c"f" if item == 4 else c"d"
@@ -77,7 +77,7 @@ cdef bint finite(const Given* given, int dim, Py_ssize_t item) noexcept nogil:
 
 
 cdef bint apart(const Given* given, int dim, const Array* array, Py_ssize_t n) noexcept nogil:
-    """Do the ranges of memory from first to last byte not overlap? Then they share nothing."""
+    """Return whether two memory ranges, from first to last byte, do not overlap."""
     cdef Py_ssize_t rows = 1 if given.rows < 0 else given.rows
     cdef const char* low = given.at.data
     cdef const char* high = low
@@ -111,7 +111,7 @@ cdef void put(
 cdef class Slots:
     @staticmethod
     cdef Slots of(object book, object dtype):
-        """For the arrays of a book, which stay where they are."""
+        """Create the compiled slots over the arrays of the Python slots, which never move."""
         cdef Slots slots = Slots.__new__(Slots)
         rows = len(book.mask)
         slots.book, slots.n = book, book.n
@@ -127,7 +127,7 @@ cdef class Slots:
         return slots
 
     cdef void follow(self) noexcept nogil:
-        """Take over what the masks say."""
+        """Recompute counts and weights from the masks."""
         cdef Py_ssize_t i
         self.count = 0
         for i in range(self.n):
@@ -143,7 +143,7 @@ cdef class Slots:
             (<double*> self.weight)[i] = self.alive[i]
 
     cdef int layout(self, Links links) except -1:
-        """Find the rows that are to be stepped, and cut what is cut."""
+        """Find the spans of rows to step, and drop the pairs of removed bodies."""
         cdef Py_ssize_t first = 0
         cdef Py_ssize_t last, stepped = 0
         cdef Py_ssize_t spans = 0
@@ -176,7 +176,7 @@ cdef class Slots:
         self.any_young = False
 
     cdef void clear_histories(self, const Plan* plan) noexcept nogil:
-        """Zeros where a history is yet to begin, whatever was moved meanwhile."""
+        """Zero the histories that have not started: other operations may have changed them."""
         cdef Py_ssize_t i
         if self.any_young and plan.s.data != NULL:
             for i in range(self.n):
@@ -184,7 +184,7 @@ cdef class Slots:
                     clear(plan, &plan.s, i, i + 1)
 
     cdef object spawn(self, const Plan* plan, object position, object velocity):
-        """Bodies are born in the lowest free slots; nothing has changed where that is refused."""
+        """Add bodies in the lowest free slots; an error changes nothing."""
         cdef int dim = plan.dim
         cdef Py_ssize_t item = self.data.item
         cdef Py_ssize_t k, i, row = 0
@@ -202,9 +202,9 @@ cdef class Slots:
             v.at.body = v.at.component = 0
         else:
             easy = easy and simple(velocity, dim, item, &v)
-        if easy and v.rows == 1:  # a vector for all
+        if easy and v.rows == 1:  # one vector for all
             v.rows, v.at.body = -1, 0
-        # Anything else goes the slower way, which converts it or says why it is refused.
+        # The slow path converts all other arguments, or raises their error.
         easy = easy and (x.rows == v.rows or x.rows < 0 or v.rows < 0)
         easy = easy and finite(&x, dim, item) and finite(&v, dim, item)
         easy = easy and apart(&x, dim, &plan.x, self.n) and apart(&x, dim, &plan.v, self.n)
@@ -229,7 +229,7 @@ cdef class Slots:
                 row += 1
             ids[i] = row
             row += 1
-        # From here on no Python code runs.
+        # No Python code runs from here on.
         for i in range(k):
             row = ids[i]
             put(&plan.x, row, &x, i, dim, item)
@@ -245,7 +245,7 @@ cdef class Slots:
         return result
 
     cdef int kill(self, const Plan* plan, object ids) except -1:
-        """Bodies die; nothing has changed where that is refused."""
+        """Remove bodies; an error changes nothing."""
         cdef Py_buffer view
         cdef Py_ssize_t i
         cdef bint known = False
@@ -271,7 +271,7 @@ cdef class Slots:
         return 0
 
     cdef int64_t slot_of(self, int64_t id) noexcept nogil:
-        """The slot of a body by id, or by slot where it lives; -1 for one that does not."""
+        """Return the slot of an active body, given its id or slot; -1 if it is not active."""
         cdef int64_t slot = self.slot_of_any(id)
         if id < 0 or slot >= self.n or not self.alive[slot]:
             return -1
@@ -281,7 +281,7 @@ cdef class Slots:
         return <int64_t> (<uint32_t> id)
 
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil:
-        self.count -= self.alive[row]  # a row may be given twice
+        self.count -= self.alive[row]  # ids may contain a row twice
         self.alive[row] = self.young[row] = 0
         self.id[row] = -1
         self.weigh(row)
@@ -307,7 +307,7 @@ cdef class Ends:
     cdef int add(
         self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
     ) except -1:
-        """Bodies that are held, or pairs; columns: the arrays that kernels read, one item for each."""
+        """Add constrained bodies, or pairs; columns: the arrays that kernels read, with one item for each."""
         self.count, self.left = count, left
         self.first = <const int64_t*> self.keep(first.astype(np.int64))
         if tenants is not None and count:
@@ -325,7 +325,7 @@ cdef class Ends:
 
 
 cdef int write_sources(dict places, Ends ends) except -1:
-    """Numbers that are written to columns go to where these are laid out from too."""
+    """Extend `places`: fields written to a column are also written to its declared copy, the source of each layout."""
     copies = {<size_t> address(column): copy for column, copy in zip(ends.kept, ends.kept[1:])}
     for found in places.values():
         for place in [*found]:
@@ -336,7 +336,7 @@ cdef int write_sources(dict places, Ends ends) except -1:
 
 
 cdef class Links:
-    """What of a binding ends with bodies: springs, distances and pins; and the weights of constraints."""
+    """Data of a binding that ends with bodies: springs, distances, pins, and the weights of constraints."""
 
     def __cinit__(self, Slots slots, model, Links previous):
         self.slots, self.ends, self.dim, self.mass = slots, [], model.dim, model.inverse_mass
@@ -347,7 +347,7 @@ cdef class Links:
         self.inverse_mass = <const char*> address(self.masses)
 
     cdef bint uncut(self, Ends ends, Py_ssize_t k) noexcept nogil:
-        """Are the bodies still those for which it was declared?"""
+        """Return whether the slots still contain the bodies for which item k was declared."""
         cdef int count = 1 if ends.second == NULL else 2
         cdef int64_t body, tenant
         cdef int end
@@ -359,7 +359,7 @@ cdef class Links:
         return True
 
     cdef int layout(self) except -1:
-        """Lay out what is left, in the order in which it was declared."""
+        """Compact the remaining items, in declaration order."""
         if self.at_rest != NULL:
             memset(self.at_rest, 0, self.slots.n * self.slots.data.item)
         if self.weight != NULL:
@@ -403,7 +403,7 @@ cdef class Links:
             ends.left[0] = left
 
     cdef void end_impulses(self) noexcept nogil:
-        """What contacts begin with ends with their bodies; that of rods is laid out below, and ends where it is cut."""
+        """Drop the starting impulses of contacts whose bodies were removed. Rods are compacted in `lay`."""
         cdef Contacts* contacts = self.contacts
         cdef int place = <int> contacts.state[0]
         cdef int32_t* pair = contacts.pair[place]
@@ -421,7 +421,7 @@ cdef class Links:
         contacts.state[1 + place] = kept
 
     cdef bint ended(self, int32_t body) noexcept nogil:
-        """Has it died since the last step, or is it another? Walls, whose numbers follow, stay."""
+        """Was the body removed or replaced since the last step? Larger numbers are walls, which stay."""
         return body < self.slots.n and (not self.slots.alive[body] or self.slots.young[body])
 
     cdef void weigh_bodies(self) noexcept nogil:

@@ -1,1 +1,1 @@
-# What is compiled here is for the other compiled modules alone.
+# No Python API: used only by other compiled modules.

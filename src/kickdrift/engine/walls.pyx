@@ -1,4 +1,4 @@
-"""Constraints that hold each body on its own, bound: walls, shapes, sensors, periodic boxes; and the base of all."""
+"""Bound constraints on single bodies: walls, shapes, sensors, periodic boxes; and the base class of all."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -18,27 +18,27 @@ require_rounding(__name__)
 
 
 cdef class BoundConstraint:
-    """Base: a C function of a constraint; it holds on to all that its data points to."""
+    """Base class: the C function of a constraint and its data; owns the arrays that the data points to."""
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        """Take over what a plan says; states are in planes of `padded` numbers."""
+        """Bind the fields of a constraint to states of `padded` items per component."""
         raise NotImplementedError
 
     cdef void* allocate(self, object shape, object dtype) except NULL:
-        """An array of zeros that kernels work in, with a row to spare for vectors that reach beyond its end."""
+        """Allocate zeros for kernels, padded by a row because vectors may run past the end."""
         array = kernels.aligned_zeros((1, shape + 64), np.dtype(dtype))[0]
         self.kept.append(array)
         self.last = array
         return <void*> <size_t> array.ctypes.data
 
     cdef void* keep(self, object array, object dtype) except NULL:
-        """Numbers that kernels read, copied to where vectors may reach beyond their end."""
+        """Copy numbers that kernels only read, padded because vectors may read past their end."""
         cdef void* place = self.allocate(array.size, dtype)
         self.last[: array.size] = array.ravel()
         return place
 
     cdef void* field(self, dict fields, str name, object dtype) except NULL:
-        """Numbers that may be written again."""
+        """Copy a field that may be written again."""
         values = fields[name]
         cdef void* place = self.keep(values, dtype)
         self.places[name] = [self.last[None, : values.size]]
@@ -50,7 +50,7 @@ cdef class BoundConstraint:
         return 0
 
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1:
-        """Where shapes are, which of them are there, and the tree in which they are found."""
+        """Bind the positions of shapes, their enabled flags, and a bounding-volume tree of the enabled ones."""
         shapes.segments = fields["segments"][0]
         shapes.lower = self.keep(fields["lower"], dtype)
         shapes.upper = self.keep(fields["upper"], dtype)
@@ -69,7 +69,7 @@ cdef class BoundConstraint:
         return 0
 
     cdef int listen(self, object kind, int64_t n) except -1:
-        """Have it report; kind: a `Reporting` of events.py. What reports already goes on, as it may be in use."""
+        """Record events. kind: a `Reporting` of events.py. A second call keeps the arrays: they may be in use."""
         cdef Told* told = &self.told
         if told.mark != NULL:
             return 0
@@ -80,31 +80,31 @@ cdef class BoundConstraint:
         told.touching = <int64_t*> self.allocate(told.capacity, np.int64)
         told.next = <int64_t*> self.allocate(told.capacity, np.int64)
         told.mark = <int32_t*> self.allocate(told.places, np.int32)
-        self.hear(told)
+        self.bind_events(told)
         return 0
 
-    cdef void hear(self, Told* told) noexcept:
-        """Whom it reports to."""
+    cdef void bind_events(self, Told* told) noexcept:
+        """Point the data of the kernel to the event record."""
         pass
 
     cdef int find_links(self, Links links) except -1:
-        """What ends, or is otherwise, where bodies die."""
+        """Add to `links` the data that changes when bodies are removed."""
         return 0
 
     cdef bint serves(self, object plan):
-        """Does it serve this plan too, with the same fields?"""
+        """Return whether this binding fits another plan whose fields are equal."""
         return True
 
     cdef void join(self, const Common* common) noexcept:
-        """Read what all constraints have in common: those of another binding may have had others."""
+        """Set the pointers to data shared by all constraints, which another binding may have changed."""
         pass
 
-    cdef void take_crew(self, Crew* crew) noexcept:
-        """Whom it hands work to while a job runs; NULL: nobody."""
+    cdef void set_crew(self, Crew* crew) noexcept:
+        """Set the thread team for the duration of a job; NULL: no team."""
         pass
 
     cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1:
-        """What a wall has in common with shapes."""
+        """Bind the fields that walls and shapes share."""
         self.each(&wall.restitution, fields, "restitution", dtype)
         self.each(&wall.friction, fields, "friction", dtype)
         self.each(&wall.radius, fields, "radius", dtype)
@@ -134,7 +134,7 @@ cdef class BoundWall(BoundConstraint):
         self.wall.alive = links.slots.alive
         return 0
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         self.wall.told = told
 
     cdef void join(self, const Common* common) noexcept:
@@ -157,7 +157,7 @@ cdef class BoundShapes(BoundConstraint):
         self.shapes.wall.alive = links.slots.alive
         return 0
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         self.shapes.wall.told = told
 
     cdef void join(self, const Common* common) noexcept:
@@ -181,7 +181,7 @@ cdef class BoundSensor(BoundConstraint):
         self.sensor.alive = links.slots.alive
         return 0
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         self.sensor.told = told
 
 
@@ -203,10 +203,10 @@ cdef class BoundPeriodic(BoundConstraint):
 
 cdef class BoundCorners(BoundConstraint):
     cdef Corners corners
-    cdef list wall      # of each face: the number of its wall
+    cdef list wall      # wall number of each face
 
     cdef int listen(self, object kind, int64_t n) except -1:
-        """Have walls tell what is stopped here. kind: all of them."""
+        """Make walls record the impacts found here. kind: all bound walls."""
         cdef Told** told
         cdef BoundConstraint wall
         if self.corners.told != NULL:

@@ -1,9 +1,9 @@
-"""Threads that share the work of large steps: one pool for the process, hired when first needed."""
+"""Thread pool that shares the work of large steps: one per process, started on first use."""
 
 from __future__ import annotations
 
 import os
-from _thread import RLock  # threading itself comes with the first pool
+from _thread import RLock  # threading is imported with the first pool
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -12,38 +12,38 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _lock = RLock()
-_hiring = False  # then it is this thread that hires: a destructor or a signal handler steps meanwhile, without others
+_starting = False  # this thread is starting workers: steps in a destructor or signal handler then run without the pool
 _pool: ThreadPoolExecutor | None = None
 _size = 0
 
 
 def share(calls: list[Callable[[], None]]) -> None:
-    """Have others make all calls but the first, which this thread makes; theirs may still go on.
+    """Submit all calls but the first to the pool, and make the first in this thread; others may outlast the return.
 
-    The system may refuse a thread. So the caller itself does all the parts that no worker has begun.
+    The system may refuse to start a thread. The caller therefore runs every part that no worker has begun.
     """
-    global _hiring
+    global _starting
     with _lock:
-        if not _hiring:
+        if not _starting:
             try:
-                _hiring = True
-                # While the interpreter exits no thread starts, and nothing is imported.
+                _starting = True
+                # While the interpreter exits, threads cannot start and imports fail.
                 with suppress(RuntimeError, ImportError):
-                    _hire(calls[1:])
+                    _submit(calls[1:])
             finally:
-                _hiring = False
+                _starting = False
     calls[0]()
 
 
-def _hire(calls: list[Callable[[], None]]) -> None:
-    # Imported late, so that programs with one thread do not wait for it.
+def _submit(calls: list[Callable[[], None]]) -> None:
+    # Imported late: programs with one thread do not need it.
     from concurrent.futures import ThreadPoolExecutor
 
     global _pool, _size
     if _size < len(calls):
         before = _pool
         _pool, _size = ThreadPoolExecutor(len(calls), thread_name_prefix="kickdrift"), len(calls)
-        # The smaller pool, if any, finishes what it has and goes.
+        # The smaller pool finishes its calls and shuts down.
         if before is not None:
             before.shutdown(wait=False)
     for call in calls:
@@ -53,8 +53,8 @@ def _hire(calls: list[Callable[[], None]]) -> None:
 
 def _forget() -> None:
     # Threads do not survive a fork.
-    global _pool, _size, _lock, _hiring
-    _pool, _size, _lock, _hiring = None, 0, RLock(), False
+    global _pool, _size, _lock, _starting
+    _pool, _size, _lock, _starting = None, 0, RLock(), False
 
 
 if hasattr(os, "register_at_fork"):
