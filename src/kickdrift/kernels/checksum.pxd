@@ -1,4 +1,4 @@
-# The 64-bit digest of an array's bits: a sum over all numbers of their bits and place, mixed.
+# 64-bit digest of an array: the sum over all numbers of their bits mixed with their index.
 #
 # A sum has no order, so that every layout, vector width and thread count comes to the same. Zeros count
 # as positive and all NaNs as one. kickdrift/reference/checksum.py says the same.
@@ -88,7 +88,7 @@ cdef inline uint64_t bits(real number) noexcept nogil:
 
 
 cdef inline uint64_t mixed(uint64_t u, uint64_t key) noexcept nogil:
-    """The halves, keyed with the place, multiplied: the one wide product that every processor has."""
+    """Product of both halves, keyed with the index: the one wide product that every processor has."""
     key = u ^ key
     return u + <uint64_t> (<uint32_t> key) * (key >> 32)
 
@@ -111,7 +111,7 @@ cdef inline uint64_t digest_row(const real* numbers, Py_ssize_t count, uint64_t 
 
 
 cdef inline uint64_t digest(const Array* array, Py_ssize_t n, int dim, uint64_t place, const real* like) noexcept nogil:
-    """The digest of (n, dim) numbers whose first counts as number `place`; `like` only tells the type."""
+    """The digest of (n, dim) numbers whose first has index `place`; `like` only selects the type."""
     cdef uint64_t total = 0
     cdef Py_ssize_t i
     cdef int j

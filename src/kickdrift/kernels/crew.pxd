@@ -1,8 +1,8 @@
-# Work that several threads share for a microsecond at a time: too short for locks, which put threads to sleep.
+# Thread team for work of about a microsecond: too short for locks, which put threads to sleep.
 #
-# One leads. The others look for parts of its work, in a loop. Nobody waits for a thread that has not begun: those that
-# are there take all parts. Only who has taken a part is waited for. So what the work is stays the same until all parts
-# are done, and whoever has taken a part may read it.
+# Work-sharing barrier: the leader waits only for parts already claimed. Helpers claim parts in a loop; a helper that
+# has not started delays nothing, because the running threads claim all parts. The work description does not change
+# until all parts are done: a thread with a claimed part may read it.
 
 from libc.stdint cimport int64_t, uint32_t
 
@@ -51,19 +51,19 @@ cdef extern from *:
     void give_way "kd_yield"() noexcept nogil
 
 cdef enum:
-    PATIENT = 1 << 10   # pauses after which others may have the core
-    IDLE = 1 << 16      # after which a helper leaves: some milliseconds
+    PATIENT = 1 << 10   # pauses before the core is yielded
+    IDLE = 1 << 16      # pauses before an idle helper exits: some milliseconds
 
 
 cdef inline void muster(Crew* crew, int64_t parts) noexcept nogil:
-    """Begin, with nothing to do yet."""
+    """Initialize the team without work."""
     crew.done = crew.due = crew.here = 0
     crew.parts = min(parts, <int64_t> MOST_IN_CREW)
     write(&crew.taken, NOTHING)
 
 
 cdef inline bint take_part(Crew* crew, int64_t own) noexcept nogil:
-    """Do a part that nobody has, `own` before others; was there any?"""
+    """Run one unclaimed part, trying `own` first; False if all are claimed."""
     cdef int64_t number, part
     cdef uint32_t bit
     for number in range(crew.parts):
@@ -77,7 +77,7 @@ cdef inline bint take_part(Crew* crew, int64_t own) noexcept nogil:
 
 
 cdef inline void lead(Crew* crew, PartFunction work, const void* data) noexcept nogil:
-    """Have all parts of some work done."""
+    """Run all parts of some work and wait for them."""
     cdef int64_t pauses = 0
     crew.work, crew.data = work, data
     crew.due += <uint32_t> crew.parts
@@ -89,7 +89,7 @@ cdef inline void lead(Crew* crew, PartFunction work, const void* data) noexcept 
 
 
 cdef inline void help(Crew* crew) noexcept nogil:
-    """Take parts, until all are dismissed, or there has long been nothing to do."""
+    """Worker loop: run parts until shutdown, or until idle for too long."""
     cdef int64_t own = increase(&crew.here)
     cdef int64_t pauses = 0
     while read(&crew.taken) != DISMISSED and pauses < IDLE:

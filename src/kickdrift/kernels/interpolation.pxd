@@ -19,7 +19,7 @@ cdef inline void draw(
     const Array* x, const Array* v, const Array* x_new, const Array* v_new, const Array* out,
     Py_ssize_t n, int dim, const Weights* weights, const Torus* torus, real* like, target* to,
 ) noexcept nogil:
-    """Mix (n, dim) numbers; the last two arguments only tell the types."""
+    """Mix (n, dim) numbers; the last two arguments only select the types."""
     cdef real wx = <real> weights.x
     cdef real wv = <real> weights.v
     cdef real wv_new = <real> weights.v_new

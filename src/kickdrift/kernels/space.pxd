@@ -23,7 +23,7 @@ cdef inline bint is_periodic(const Torus* torus) noexcept nogil:
 
 
 cdef inline real nearest(real d, int axis, const Torus* torus) noexcept nogil:
-    """A component of the way to a body becomes that of the way to its nearest image."""
+    """Wrap one component of a displacement to the minimum image."""
     return d - (<const real*> torus.width)[axis] * whole(d * (<const real*> torus.per_width)[axis])
 
 
@@ -61,7 +61,7 @@ cdef inline real inside(real x, int axis, const Torus* torus) noexcept nogil:
 
 
 cdef inline void turn_to_image(int dim, real* d, const Torus* torus) noexcept nogil:
-    """The way to a body becomes that to its nearest image."""
+    """Wrap a displacement to the minimum image."""
     cdef int c
     if is_periodic(torus):
         for c in range(dim):
@@ -69,7 +69,7 @@ cdef inline void turn_to_image(int dim, real* d, const Torus* torus) noexcept no
 
 
 cdef inline void turn_to_images(int dim, vec* d, const Torus* torus) noexcept nogil:
-    """The same for vectors of ways, in a periodic box."""
+    """Wrap vectors of displacements to the minimum image in a periodic box."""
     cdef vec much = filled(12582912.0 if vec is f32vec else 6755399441055744.0, d)     # see `whole`
     cdef vec turns
     cdef int c

@@ -1,11 +1,11 @@
-# Threads that help the one which runs a job.
+# Thread team: helper threads of the thread that runs a job.
 
 from libc.stdint cimport int64_t, uint32_t
 
 cdef enum:
     MOST_IN_CREW = 15
 
-# What `taken` of a crew is while there is nothing to do, and when there will be nothing more.
+# Values of `Crew.taken`: no work at present, and shut down.
 cdef enum:
     NOTHING = 0xffff
     DISMISSED = 0x1ffff
@@ -13,12 +13,12 @@ cdef enum:
 # Part number `part` of so many parts of some work.
 ctypedef void (*PartFunction)(const void* data, int64_t part, int64_t parts) noexcept nogil
 
-# The leader hands out one piece of work after the other, each in as many parts as there are threads.
+# The leader starts one piece of work at a time, split into as many parts as there are threads.
 ctypedef struct Crew:
-    uint32_t taken      # a bit for each part that somebody has, or that does not exist; atomic
-    uint32_t done       # how many parts were done so far; atomic
-    uint32_t due        # how many these will be when the work is done
-    uint32_t here       # helpers that have come; atomic
+    uint32_t taken      # a bit for each part that is claimed or does not exist; atomic
+    uint32_t done       # number of completed parts; atomic
+    uint32_t due        # value of `done` at which the work is complete
+    uint32_t here       # number of started helpers; atomic
     int64_t parts
     PartFunction work
     const void* data

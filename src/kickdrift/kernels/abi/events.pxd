@@ -1,4 +1,4 @@
-# What the kernels are told where somebody wants to know who met whom.
+# Data of the kernels that record contact events.
 
 from libc.stdint cimport int32_t, int64_t
 

@@ -1,4 +1,4 @@
-# What the kernels of interactions.pxd are told.
+# Arguments of the kernels in interactions.pxd.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -27,7 +27,7 @@ ctypedef struct Springs:
     const void* c
 
 
-# What the kernel of pairs.pxd is told. Arrays of numbers are of the state's dtype.
+# Arguments of the kernel in pairs.pxd. Arrays of numbers are of the state's dtype.
 
 
 cdef enum:

@@ -1,4 +1,4 @@
-# What kernels call each kind of force that pushes bodies one by one, see `FieldTerm`.
+# Kernel constants for the kinds of forces on single bodies, see `FieldTerm`.
 
 cdef enum TermKind:
     QUADRATIC_DRAG

@@ -1,4 +1,4 @@
-# What the kernel of noise.pxd is told.
+# Arguments of the kernel in noise.pxd.
 
 from libc.stdint cimport int64_t, uint64_t
 

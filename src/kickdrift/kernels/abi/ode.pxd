@@ -1,4 +1,4 @@
-# What the kernels for y' = f(t, y) are told, and the table of them.
+# Plan and job of the kernels for y' = f(t, y), and their function table.
 
 from libc.stdint cimport int64_t
 

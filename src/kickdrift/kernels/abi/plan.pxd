@@ -1,4 +1,4 @@
-# What the kernels are told: a plan, which stays, and a job, which is one call.
+# Arguments of the kernels: a persistent plan, and a job for each call.
 
 from libc.stdint cimport int64_t
 

@@ -1,4 +1,4 @@
-# What the kernels are told where bodies come and go. Masks reach to the end of the last whole row.
+# Slot data for kernels of worlds that spawn and remove bodies. Masks reach to the end of the last whole row.
 
 from libc.stdint cimport uint8_t
 

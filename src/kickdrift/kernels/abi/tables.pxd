@@ -1,4 +1,4 @@
-# What the modules of an instruction set offer, twice: for float and for double.
+# Function tables of an instruction set's modules, one for float and one for double.
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport uint64_t
@@ -32,7 +32,7 @@ ctypedef void (*Prepare)(Plan*, const Kernels*, const void* like) noexcept nogil
 # Fills `to` with a scheme's constants and returns how many there are.
 ctypedef int (*Constants)(const Plan*, void* to) noexcept nogil
 
-# Of (n, dim) numbers, the first of which counts as number `place`.
+# Of (n, dim) numbers; the first one has index `place`.
 ctypedef uint64_t (*Digest)(const Array*, Py_ssize_t n, int dim, uint64_t place, const void* like) noexcept nogil
 
 # g + F / m of bodies from a multiple of ROW on, ROW at most, to where their components go.

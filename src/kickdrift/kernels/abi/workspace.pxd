@@ -6,7 +6,7 @@ ctypedef struct Workspace:
     char* now           # X, V and S
     char* next
     char* start         # the others, from P on
-    char* gain          # what the forces of a step have added to V, for constraints
+    char* gain          # velocity change by the forces of a step, for constraints
     Py_ssize_t first, count
     bint opens          # does the last stage of a step make what the next begins with, while it has the state?
     bint opened         # has that of the step before done so?

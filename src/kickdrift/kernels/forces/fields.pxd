@@ -1,4 +1,4 @@
-# What each force term adds: the formulas of kickdrift/reference/forces.py.
+# Acceleration of each force term: the formulas of kickdrift/reference/forces.py.
 #
 # A vector of bodies at a time, in registers from the positions to what the step makes of the acceleration:
 # that leaves the processor's other units busy while roots and quotients are under way.
@@ -27,7 +27,7 @@ cdef inline const char* values(const Field* field, int component, Py_ssize_t bod
 
 
 cdef inline real value(const Field* field, int component, Py_ssize_t body, real like) noexcept nogil:
-    """A coefficient of one body; `like` only tells the type."""
+    """Load a coefficient of one body; `like` only selects the type."""
     return (<const real*> values(field, component, body))[0]
 
 
@@ -138,7 +138,7 @@ cdef inline bint add_term(kinds.TermKind kind, int dim, const vec* c, const vec*
 
 
 cdef inline vec field_vec(const Field* field, int component, Py_ssize_t body, const vec* like) noexcept nogil:
-    """A coefficient of a vector of bodies; `like` only tells the type."""
+    """Load a coefficient of a vector of bodies; `like` only selects the type."""
     return (<const vec*> values(field, component, body))[0]
 
 

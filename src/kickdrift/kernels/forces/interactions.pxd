@@ -1,4 +1,4 @@
-# Bodies that push each other: the formulas of kickdrift/reference/interactions.py.
+# Forces between bodies: the formulas of kickdrift/reference/interactions.py.
 #
 # State lies in planes, as in abi/coupled.pxd: component j of body i is number j * stride + i.
 

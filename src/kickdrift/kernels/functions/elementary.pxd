@@ -62,7 +62,7 @@ cdef inline f64vec polynomial(f64vec z, const double* c, int last) noexcept nogi
 
 
 cdef inline f64vec product(f64vec a, f64vec b, f64vec* rest) noexcept nogil:
-    """a b, and what it lacks."""
+    """Product a b and its rounding error."""
     cdef f64vec p = a * b
     cdef f64vec ah = leading(a)
     cdef f64vec bh = leading(b)

@@ -1,4 +1,4 @@
-# Normal numbers that depend on a seed, a tick and a body alone: kickdrift/reference/noise.py.
+# Standard normal numbers that depend only on seed, tick and body: kickdrift/reference/noise.py.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 

@@ -49,7 +49,7 @@ cdef inline int flow_formula(
 
 
 cdef inline void fill_formulas(Kernels* kernels, vec* like) noexcept nogil:
-    """For one kind of number, which `like` tells."""
+    """Fill the table for the number type of `like`."""
     kernels.formulas.width = width(like)
     kernels.formulas.operate = <Operate> operate_once[vec]
     kernels.formulas.flow = <FlowFunction> flow_formula[vec]

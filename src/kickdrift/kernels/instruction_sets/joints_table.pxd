@@ -1,4 +1,4 @@
-# The kernels of constraints that tie bodies: to a place, and to each other.
+# Kernels of constraints between bodies, or between a body and a fixed position.
 
 from libc.stdint cimport int64_t
 

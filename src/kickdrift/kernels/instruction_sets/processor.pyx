@@ -1,4 +1,4 @@
-"""What this processor can run and how this build was made; compiled for any processor."""
+"""Instruction sets of this processor and options of this build; compiled for any processor."""
 
 cdef extern from *:
     """

@@ -12,7 +12,7 @@ from .contacts_table cimport held, told
 
 
 cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
-    """For one kind of number, which `like` tells."""
+    """Fill the table for the number type of `like`."""
     kernels.abi = KICKDRIFT_ABI
     kernels.constants = <Constants> set_constants[real]
     kernels.living = <Run> run_living

@@ -22,7 +22,7 @@ from ..forces.fields cimport field_vec, magnitude, root, term_jacobian, value
 
 cdef enum:
     MOST_PRODUCTS = 1000    # of one linear system
-    SUMS = 16               # as many numbers as any vector holds
+    SUMS = 16               # the largest vector width of any instruction set
 
 # A step on its way.
 ctypedef struct System:
@@ -31,7 +31,7 @@ ctypedef struct System:
     const Workspace* workspace
     double t                # when it ends
     int64_t tick            # that of the noise then
-    double far, fast        # sizes of places and velocities
+    double far, fast        # magnitudes of positions and velocities
     double slope            # how strongly f reacts to places, as far as was seen
 
 

@@ -104,7 +104,7 @@ cdef inline void start(
 
 
 cdef inline void opening(int scheme, const vec* k, vec* x, vec* v, vec* s, vec* p, vec* q) noexcept nogil:
-    """What a step does before its first evaluation."""
+    """Run the part of a step before its first evaluation."""
     cdef vec y
     if scheme == DRIFT_KICK:
         x[0] = x[0] + k[H] * v[0]
@@ -239,7 +239,7 @@ cdef inline void stage(
 
 
 cdef inline void turn(int scheme, int dim, const vec* t, vec s, vec* x, vec* v, vec* history) noexcept nogil:
-    """Turn velocities by half a step; Verlet's velocity is the way from the previous position. t: always three."""
+    """Rotate velocities by half a step; Verlet's velocity is the last displacement. t: always three."""
     cdef vec way[3]
     cdef int j
     rotate(dim, t, s, v)
@@ -276,7 +276,7 @@ cdef inline void across(int dim, const vec* v, const vec* t, vec* result) noexce
 
 
 cdef inline void damp(int scheme, vec decay, vec* x, vec* v, vec* s) noexcept nogil:
-    """v *= exp(-rate h); Verlet's velocity is the way from the previous position."""
+    """v *= exp(-rate h); Verlet's velocity is the displacement from the previous position."""
     v[0] = decay * v[0]
     if verlet(scheme):
         s[0] = x[0] - decay * (x[0] - s[0])

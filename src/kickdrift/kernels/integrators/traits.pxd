@@ -1,4 +1,4 @@
-# What is known of each scheme beside its formulas.
+# Properties of each integration scheme.
 
 from ..abi.plan cimport (
     ALTERNATE, COMPOSITION, COMPOSITION_RK4, EXPLICIT_EULER, IMPLICIT_EULER, KICK_DRIFT, VELOCITY_VERLET,

@@ -109,11 +109,11 @@ cdef inline uint64_t bucket_of_cell(const int64_t* at, const Cells* cells) noexc
     return (<uint64_t> at[0] + cells.step[1] * <uint64_t> at[1] + cells.step[2] * <uint64_t> at[2]) & cells.mask
 
 
-# The points around a place: the formulas of kickdrift/reference/neighbours.py.
+# The points around a position: the formulas of kickdrift/reference/neighbours.py.
 
 
 cdef inline int64_t find_around(const double* x, const Cells* cells, List* found) noexcept nogil:
-    """Add the points that are near a place, in ascending order; how many tests it took, or -1: no memory."""
+    """Append the points near a position, in ascending order; return the number of tests, or -1 without memory."""
     cdef Ranges around
     cdef Around sides
     cdef uint64_t bucket = bucket_at(x, cells, 0)
@@ -298,7 +298,7 @@ cdef inline void sort_by(
         other_out[slot] = <index> (other[k] if row == NULL else row[other[k]])
 
 
-# The first point in the way of what moves: the formulas of kickdrift/reference/neighbours.py. The axis along
+# The first point along a displacement: the formulas of kickdrift/reference/neighbours.py. The axis along
 # which it goes farthest is cut at the borders of cells: in each slab the way passes few cells.
 
 
@@ -405,7 +405,7 @@ cdef inline void meet_point(
     const double* origin, const double* motion, double reach, int64_t slot, const Cells* cells,
     int64_t* i, double* share,
 ) noexcept nogil:
-    """Is this one sooner in the way, or as soon and of lower index?"""
+    """Replace hit i at `share` if this point is hit earlier, or as early with a lower index."""
     meet_image(origin, motion, reach, slot, NULL, NULL, cells, i, share)
 
 
@@ -413,7 +413,7 @@ cdef inline void meet_image(
     const double* origin, const double* motion, double reach, int64_t slot, const int64_t* turn, const double* width,
     const Cells* cells, int64_t* i, double* share,
 ) noexcept nogil:
-    """The same of its image so many widths away; or of itself."""
+    """Test a point, or its periodic image `turn` box widths away, against the nearest hit."""
     cdef double square = 0
     cdef double along = 0
     cdef double outside = 0

@@ -1,4 +1,4 @@
-# The points nearest to a place: the formulas of kickdrift/reference/neighbours.py, in a k-d tree (Bentley 1975). A node
+# Nearest points to a position: the formulas of kickdrift/reference/neighbours.py, in a k-d tree (Bentley 1975). A node
 # is cut at the median along the axis in which it is widest (Friedman, Bentley, Finkel 1977), so all leaves are as deep.
 #
 # Node i has the children 2 i and 2 i + 1; the root is 1, and the leaves follow each other like their points. Each node
@@ -122,7 +122,7 @@ cdef inline void part(
 # Asking.
 
 cdef inline double least_square(const double* x, const Box* box, const Tree* tree) noexcept nogil:
-    """No point in a box is nearer to a place than the root of this."""
+    """Lower bound of the squared distance from a position to the points in a box."""
     cdef double total = 0
     cdef double d
     cdef int c
@@ -139,7 +139,7 @@ cdef inline double least_square(const double* x, const Box* box, const Tree* tre
 cdef inline int64_t find_nearest(
     const double* place, int64_t k, const Tree* tree, int64_t* i, double* distance,
 ) noexcept nogil:
-    """The k nearest to a place, by their squares and then by index; returns how many tests it took."""
+    """Find the k points nearest to a position, by squared distance, then index; return the number of tests."""
     cdef double x[3]
     cdef int64_t later[DEEPEST]     # nodes to look into, the nearer of two last
     cdef double square[DEEPEST]     # how near their points may be

@@ -83,7 +83,7 @@ cdef inline void stage_of_all(
 
 
 cdef inline void set_step(double step, const real* like, vec* h) noexcept nogil:
-    """The constants of the schemes; `like` only tells the type of a vector's numbers."""
+    """The constants of the schemes; `like` only selects the type of a vector's numbers."""
     cdef real two = 2
     cdef real six = 6
     h[H] = filled(<real> step, h)

@@ -1,4 +1,4 @@
-# Masks: what comparisons of vectors return, one flag for each number, and what is chosen by them.
+# Masks: results of vector comparisons, one flag for each lane, and select by mask.
 #
 # Masks are joined by & and |. Comparisons with NaN are false. After ~ ask all_true, never any_true: where masks have
 # registers of their own (AVX-512), those of doubles have flags to spare.

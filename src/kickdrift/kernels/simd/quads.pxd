@@ -81,7 +81,7 @@ cdef inline quad quad_where(quad q, quad a) noexcept nogil:
 
 
 cdef inline quad quad_spread(const void* number, const quad* like) noexcept nogil:
-    """A number in all places; `like` only tells the type."""
+    """Broadcast a number; `like` only selects the type."""
     if quad is f32quad:
         return spread_f32((<const float*> number)[0])
     else:

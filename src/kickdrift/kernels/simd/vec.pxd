@@ -7,7 +7,7 @@
 #
 # Vectors may lie anywhere that their numbers may lie: the types ask for no more alignment.
 
-# What C has no operator for, square roots and choices, is given names here.
+# Named functions for operations without a C operator: square roots and select.
 
 cdef extern from *:
     """
@@ -157,7 +157,7 @@ ctypedef fused real:
 
 
 cdef inline Py_ssize_t width(const vec* like) noexcept nogil:
-    """Numbers in a vec; `like` only tells the type."""
+    """Number of lanes of a vec; `like` only selects the type."""
     if vec is f32vec:
         return sizeof(f32vec) // sizeof(float)
     else:
@@ -172,7 +172,7 @@ cdef inline vec vec_root(vec q) noexcept nogil:
 
 
 cdef inline vec spread(const void* numbers, Py_ssize_t i, const vec* like) noexcept nogil:
-    """Number i all over a vec; `like` only tells the type."""
+    """Broadcast numbers[i]; `like` only selects the type."""
     if vec is f32vec:
         return spread_f32((<const float*> numbers)[i])
     else:
@@ -180,7 +180,7 @@ cdef inline vec spread(const void* numbers, Py_ssize_t i, const vec* like) noexc
 
 
 cdef inline vec filled(double number, const vec* like) noexcept nogil:
-    """A number all over a vec; `like` only tells the type."""
+    """Broadcast a number; `like` only selects the type."""
     if vec is f32vec:
         return spread_f32(<float> number)
     else:
