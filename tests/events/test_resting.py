@@ -247,6 +247,19 @@ def test_the_dead_are_not_sensed_and_the_next_in_a_row_has_its_own_id(Stepper):
     assert events["a"].tolist() == born.tolist()
 
 
+@pytest.mark.parametrize("bodies", [2, 3, 9])
+def test_the_dead_touch_no_wall_that_is_a_sensor(Stepper, bodies):
+    """Their rows are zeros, which a shift leaves outside of the walls, and the shapes around these."""
+    walls = [kd.Box(-1.0, 1.0, sensor=True), kd.Plane((1.0, 0.0), -1.0, sensor=True)]
+    walls.append(kd.Boxes([(-9.0, -9.0)], [(-3.0, 9.0)], sensor=True))
+    world = Stepper(np.zeros((bodies, 2)), alive=bodies, constraints=walls, events=kd.Events())
+    world.kill(0)
+    world.shift((5.0, 0.0))
+    world.step(2)
+    assert not len(world.touching())
+    assert not len(world.events.take())
+
+
 def test_times_go_on_after_a_change_of_rate(Stepper):
     """A ball that hits a side of its box in each tick."""
     box, events = kd.Box(0.0, 1.0, 1.0), kd.Events(begin=False, end=False)
