@@ -1,7 +1,7 @@
-# The pairs that are near among bodies of one class of size, in open space: a vector of slots is looked at together.
+# Broad phase for one size class without periodic boundaries: tests a vector of slots at once.
 #
-# How many are in a cell, and how many of them are near, no processor foresees. So there are few branches on it: each
-# body looks around for itself, at a vector in each row at least, and takes whom it has found in all rows in one go.
+# Cell occupancy is unpredictable, and branches on it are mispredicted. Each body therefore tests at least one vector
+# in each row, collects the results of all rows in a bit mask, and extracts the partners afterwards.
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
@@ -14,7 +14,7 @@ from .lists cimport sort
 
 
 cdef enum:
-    BITS = 64       # slots whose outcomes are kept before they are looked through
+    BITS = 64       # results collected in the bit mask before partners are extracted
 
 
 cdef inline Found find_alike(
@@ -45,9 +45,9 @@ cdef inline int32_t find_partners(
     int64_t dim, int64_t n, int64_t slot, const Around* around, const Collisions* data, int32_t* partner,
     const vec* like,
 ) noexcept nogil:
-    """Bodies of higher index that are near, in ascending order; how many.
+    """Store the nearby bodies of higher index in ascending order; return their number.
 
-    Slots behind the last of a row are read too, and do not count: there is room for a vector behind the last of all.
+    Reads past the end of a row are masked out. The arrays are padded by one vector.
     """
     cdef Py_ssize_t w = width(like)
     cdef Py_ssize_t item = sizeof(vec) // w
@@ -86,7 +86,7 @@ cdef inline int32_t find_partners(
             if vectors * w == BITS or (left <= 0 and row == around.ranges - 1):
                 while found:
                     bit = first_bit(found)
-                    # Half have a higher index, which no processor foresees: written down in any case.
+                    # Store unconditionally: half have a higher index, and a branch would be mispredicted.
                     partner[count] = from_[bit // w][bit % w]
                     count += partner[count] > i
                     found &= found - 1

@@ -1,4 +1,4 @@
-# The pairs that are near, which kickdrift/reference/constraints/collisions.py says.
+# Broad phase: finds the pairs that kickdrift/reference/constraints/collisions.py defines.
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -17,7 +17,7 @@ from .lists cimport keep_lowest, sort, sort_pairs
 cdef inline bint find_pairs(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
-    """The partners of all bodies; False where somebody wants to stop."""
+    """Find the partners of all bodies; return False if interrupted."""
     cdef Found found
     if is_periodic(&data.torus):
         find_buckets(dim, n, stride, x, data)
@@ -31,19 +31,19 @@ cdef inline bint find_pairs(
     return keep_few(found, dim, n, stride, x, data, owner)
 
 
-# All pairs that are near, unless there are too many.
+# All nearby pairs, up to the capacity.
 
 cdef inline Found find_alike_around(
     int dim, int64_t n, const real* like, const Collisions* data, void* owner,
 ) noexcept nogil:
-    """`find_alike` of alike.pxd in a periodic box."""
+    """Find nearby pairs of one size class in a periodic box."""
     cdef Around around
     cdef int64_t total = 0
     cdef int64_t tests = 0
     cdef int64_t slot
     cdef uint64_t bucket
     cdef int32_t i
-    memset(data.count, 0, n * sizeof(int32_t))  # of those that are too far out
+    memset(data.count, 0, n * sizeof(int32_t))  # bodies outside the grid are not visited
     for bucket in range(data.mask + 1):
         if data.start[bucket] == data.start[bucket + 1]:
             continue
@@ -67,7 +67,7 @@ cdef inline int32_t find_partners_around(
     int dim, int64_t n, int64_t slot, const Around* around, const real* like, const Collisions* data,
     int32_t* partner,
 ) noexcept nogil:
-    """Bodies of higher index that are near, in ascending order; how many."""
+    """Store the nearby bodies of higher index in ascending order; return their number."""
     cdef const real* place = <const real*> data.place
     cdef const int32_t* body = data.body
     cdef int32_t i = body[slot]
@@ -91,7 +91,7 @@ cdef inline int32_t find_partners_around(
                 d = place[j * n + k] - here[j]
                 d = nearest(d, j, &data.torus)
                 square = square + d * d
-            # Half of them have a higher index, which no processor foresees: written down in any case.
+            # Store unconditionally: half have a higher index, and a branch would be mispredicted.
             partner[count] = body[k]
             count += (square < reach * reach) & (body[k] > i)
     sort(partner, count)
@@ -101,7 +101,7 @@ cdef inline int32_t find_partners_around(
 cdef inline Found find_unlike(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
-    """Where there are several classes, each body looks around among those of its own and of larger size."""
+    """Find nearby pairs across size classes: each body searches its own class and those of larger bodies."""
     cdef Around around
     cdef int64_t total = 0
     cdef int64_t tests = 0
@@ -140,7 +140,7 @@ cdef inline Found find_unlike(
 cdef inline bint is_partner(
     int dim, int64_t n, int64_t stride, const real* x, int32_t i, int64_t k, int size_class, const Collisions* data,
 ) noexcept nogil:
-    """Is what is in a slot of this class, near, and larger, or as large and of higher index?"""
+    """True if the body in slot k is of this class, nearby, and larger (or equal with a higher index)."""
     cdef const real* place = <const real*> data.place
     cdef const real* radius = <const real*> data.radius
     cdef int32_t j = data.body[k]
@@ -164,7 +164,7 @@ cdef inline bint is_partner(
 cdef inline bint comes_near(
     int dim, int64_t i, int64_t j, const Collisions* data, const real* x, const real* v,
 ) noexcept nogil:
-    """Do two come near each other within the step?"""
+    """True if the closest approach of two bodies within the step is in reach."""
     cdef int64_t stride = data.on_way_stride
     cdef real h = <real> data.on_way_h
     cdef real size, reach, time
@@ -199,7 +199,7 @@ cdef inline bint comes_near(
 cdef inline bint find_ways(
     int dim, double h, int64_t n, int64_t stride, const real* x, const real* v, const Collisions* data, void* owner,
 ) noexcept nogil:
-    """The partners of all bodies within the step; False where somebody wants to stop."""
+    """Find partners for continuous collision detection; return False if interrupted."""
     cdef Collisions ways = data[0]
     cdef real* middle = <real*> data.middle
     cdef real* extent = <real*> data.extent
@@ -228,19 +228,19 @@ cdef inline bint find_ways(
     return keep_few(found, dim, n, n, middle, &ways, owner)
 
 
-# Of a crowd, few.
+# Limit the number of partners of each body in dense scenes.
 
 cdef inline bint keep_few(
     Found found, int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
-    """If any body has found too many, each looks anew, for its first few; False where somebody wants to stop."""
+    """Repeat the search with a limit for each body if any exceeds it; return False if interrupted."""
     if found == CROWD or (found == ALL and is_crowded(n, <const real*> data.radius, data)):
         found = find_few(dim, n, stride, x, data, owner)
     return found != GIVEN_UP
 
 
 cdef inline bint is_crowded(int64_t n, const real* radius, const Collisions* data) noexcept nogil:
-    """Has any body more partners that it looks for than it takes?"""
+    """True if the search of any body finds more than PAIRS_PER_BODY partners."""
     cdef int32_t* met = data.next
     cdef int64_t i, k
     cdef int32_t j, looks
@@ -258,9 +258,9 @@ cdef inline bint is_crowded(int64_t n, const real* radius, const Collisions* dat
 cdef inline Found find_few(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
-    """Each body takes the first few of those that it looks for; cells are gone through no farther than to the last."""
+    """Keep the PAIRS_PER_BODY partners of lowest index; stop scanning a cell past the highest of them."""
     cdef const real* radius = <const real*> data.radius
-    cdef bint even[MOST_CLASSES]        # are all of a class as large?
+    cdef bint even[MOST_CLASSES]        # do all bodies of a class have equal radii?
     cdef int32_t any_of[MOST_CLASSES]
     cdef int32_t partner[PAIRS_PER_BODY]
     cdef int32_t count
@@ -281,7 +281,7 @@ cdef inline Found find_few(
                 any_of[c] = i
                 even[c] = True
             even[c] = even[c] and radius[i] == radius[any_of[c]]
-    # Of each bucket the first slot of those whose turn has not come, which are those of higher index.
+    # First slot of each bucket that is not processed yet; later slots have higher indices.
     memcpy(data.next, data.start, (data.mask + 1) * sizeof(int32_t))
     for i in range(<int32_t> n):
         count = 0
