@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class ElasticCollisions(Filtered):
     """Collisions between bodies: spheres, circles in the plane, segments on a line.
 
-    radius: m, >= 0, a number or (n,). restitution: the ratio of separation speed to approach speed, 0 to 1. friction:
-    Coulomb's coefficient, a number >= 0 or (n,), which limits the tangent impulse to this multiple of the normal
-    impulse. Two bodies use the larger restitution and the geometric mean of the frictions.
+    radius: m, >= 0, a number or (n,). restitution: the ratio of separation speed to approach speed, 0 to 1.
+    friction: Coulomb's coefficient, a number >= 0 or (n,), which limits the tangent impulse to this multiple of the
+    normal impulse. Two bodies use the larger restitution and the geometric mean of the frictions.
 
     category, mask: bits, a number or (n,), up to 64. Two bodies collide if the category of each is in the mask of
     the other. sensor: a bool or (n,). Collisions of sensors are recorded as events, without impulses.
