@@ -4,12 +4,10 @@ from typing_extensions import disjoint_base
 
 SCHEMES: dict[str, Any]
 TERMS: dict[str, Any]
+PLACES: dict[str, int]
 
 @disjoint_base
 class StepNumbers: ...
 
 @disjoint_base
 class Binding: ...
-
-@disjoint_base
-class Fill: ...
