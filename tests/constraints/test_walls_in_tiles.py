@@ -282,3 +282,25 @@ def test_far_tiles_stand_where_a_near_one_ends():
     assert failed == ended
     assert whole.tick == parts.tick < 40
     assert_same_bits(whole.position, parts.position)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("away", [(0.0, 0.0), (0.25, 0.0), (3.0, 0.0), (3.0, 3.0)], ids=str)
+def test_a_corner_acts_on_tiles_that_two_of_its_walls_reach(dtype, away):
+    """The first tile lies at the corner, exactly at it, at one of its walls or at none; the second is far away."""
+    n = 1100  # several tiles
+    rng = np.random.default_rng(5)
+    position = np.array(away) + rng.choice([0.0, 0.5, 1.0], (n, 2))
+    position[n // 2 :] += 50
+    velocity = rng.uniform(-4, 1, (n, 2))
+    made = [
+        make(
+            position.astype(dtype), velocity.astype(dtype), hz=30, forces=[kd.Gravity((-3.0, -9.81))],
+            constraints=[kd.Plane((1, 0.5), 0, friction=0.3, restitution=0.0), kd.Plane((0, 1), 0, friction=0.2)],
+        )
+        for make in (kd.Stepper, kd.reference.Stepper)
+    ]  # fmt: skip
+    for world in made:
+        world.step(4)
+    np.testing.assert_array_equal(*(world.position for world in made))
+    np.testing.assert_array_equal(*(world.velocity for world in made))

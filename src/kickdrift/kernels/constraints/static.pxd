@@ -9,7 +9,8 @@ from libc.stdint cimport int64_t
 
 from .events cimport slack
 from ..abi.constraints cimport (
-    BOX, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Each, Periodic, Sensor, Shapes, Torus, Wall,
+    BOX, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes, Torus,
+    Wall,
 )
 from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, Plan
@@ -87,18 +88,37 @@ cdef inline vec greatest(const Each* values, Py_ssize_t first, Py_ssize_t count,
     return filled(one, like)
 
 
-cdef inline bint reaches_plane(
-    const Wall* wall, int dim, Py_ssize_t first, Py_ssize_t count, const Extent* extent, const vec* like,
+cdef inline bint reaches_face(
+    const void* normals, int64_t number, const void* offset, const Each* radius, int dim, Py_ssize_t first,
+    Py_ssize_t count, const Extent* extent, const vec* like,
 ) noexcept nogil:
+    """Is the plane with this number in reach?"""
     cdef vec zero = filled(0, like)
     cdef vec height = zero
     cdef vec normal, part
     cdef int j
     for j in range(dim):
-        normal = spread(wall.normal, j, like)
+        normal = spread(normals, number * dim + j, like)
         part = normal * select(greater(normal, zero), filled(extent.low[j], like), filled(extent.high[j], like))
         height = height + part if j > 0 else part
-    return not any_true(greater(height, spread(wall.offset, 0, like) + greatest(&wall.radius, first, count, like)))
+    return not any_true(greater(height, spread(offset, number, like) + greatest(radius, first, count, like)))
+
+
+cdef inline bint reaches_corners(
+    const Corners* corners, int dim, Py_ssize_t first, Py_ssize_t count, const Extent* extent, const vec* like,
+) noexcept nogil:
+    """Are two of the planes in reach? One alone has no corner."""
+    cdef Each radius
+    cdef int64_t face
+    cdef int found = 0
+    radius.body = 1
+    for face in range(corners.faces):
+        radius.number = place(corners.radius, face * corners.n, like)
+        if reaches_face(corners.normal, face, corners.offset, &radius, dim, first, count, extent, like):
+            found += 1
+            if found == 2:
+                return True
+    return False
 
 
 cdef inline bint reaches_box(
@@ -185,17 +205,20 @@ cdef inline bint reaches(
     const ConstraintCall* constraint, int dim, Py_ssize_t first, Py_ssize_t count, const Extent* before,
     const Extent* now, const vec* like,
 ) noexcept nogil:
-    """May a static constraint change a body of a tile, or report one? Corners are those of walls."""
+    """May a static constraint change a body of a tile, or report one?"""
     cdef Extent swept
     cdef int j
     if constraint.kind == PLANE:
-        return reaches_plane(<const Wall*> constraint.data, dim, first, count, now, like)
+        return reaches_face(
+            (<const Wall*> constraint.data).normal, 0, (<const Wall*> constraint.data).offset,
+            &(<const Wall*> constraint.data).radius, dim, first, count, now, like,
+        )
     if constraint.kind == BOX:
         return reaches_box(<const Wall*> constraint.data, dim, first, count, now, like)
     if constraint.kind == PERIODIC:
         return leaves_torus(&(<const Periodic*> constraint.data).torus, dim, now, like)
     if constraint.kind == CORNERS:
-        return False
+        return reaches_corners(<const Corners*> constraint.data, dim, first, count, now, like)
     if constraint.kind == SENSOR and (<const Sensor*> constraint.data).told == NULL:
         return False
     if constraint.kind == SHAPES and (<const Shapes*> constraint.data).count == 0:
@@ -236,7 +259,7 @@ cdef inline void constrain_tile(
     cdef int number
     for number in range(begin, end):
         constraint = &coupling.constraint[number]
-        if constraint.kind == CORNERS or reaches(constraint, plan.dim, first, count, before, now, like):
+        if reaches(constraint, plan.dim, first, count, before, now, like):
             constraint.function(
                 constraint.kind, plan.h, first, first + count, plan.dim, workspace.plane,
                 workspace.now + X * register - origin, workspace.gain - origin, x, v, s, constraint.data,
