@@ -225,6 +225,10 @@ class System(Body):
         self.at_rest = present_at_rest(self)
         self.space = space_of(self.plan.torus, self.real)
         self.weights = self.scalar(self.plan.weight)
+        turning = stepper._turning
+        #: Where bodies rotate, rad/s and 1/I of each, see `Turning`. Constraints write to the former.
+        self.angular_velocity: list[Any] | None = None if turning is None else turning.angular_velocity
+        self.inverse_inertia: list[Any] | None = None if turning is None else turning.inverse_inertia
         living = np.ones(self.n, np.bool_) if self.slots is None else self.slots.alive
         self.alive = living.astype(np.bool_)
         #: Impulses of contacts and of rods for warm starting, at the beginning and at the end of the step.

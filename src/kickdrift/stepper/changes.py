@@ -437,6 +437,7 @@ def _remade(
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
+    model.rotating = old.rotating
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
     return {"binding": self._binding(model), "attributes": attributes}
 

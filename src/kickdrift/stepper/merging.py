@@ -1,4 +1,5 @@
-"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rate of damping, and of turning.
+"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rates of damping, of turning velocities, and of
+damping angular velocities (spin).
 
 Each symbol has its own column, which is recomputed only if its contributions have changed. Everything is computed in
 float64, in declared order.
@@ -14,7 +15,7 @@ import numpy as np
 #: The contribution of one term: the symbol, the value, (1|n,) or (1|n, dim), and of c and k what it is the weight of.
 Share = tuple[str, np.ndarray, Any]
 #: The columns, and what the means of two of them are called.
-_MEANS = {"g": None, "c": "w", "k": "p", "rate": None, "omega": None}
+_MEANS = {"g": None, "c": "w", "k": "p", "rate": None, "omega": None, "spin": None}
 
 
 class Column(NamedTuple):

@@ -72,6 +72,7 @@ class Part:
     linked = False
     walls: tuple[Any, ...] = ()  #: walls that take part in corners
     applied: tuple[np.ndarray, ...] = ()  #: forces that users write into arrays of their own, (n, dim)
+    torques: tuple[np.ndarray, ...] = ()  #: torques likewise, (n,) or (n, 3)
 
     def follow(self, before: Part) -> None:
         """Keep the bindings of changed constraints if their arrays still fit."""

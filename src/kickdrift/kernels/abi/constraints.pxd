@@ -91,6 +91,13 @@ ctypedef struct Each:
     const void* number
     int64_t body
 
+# The rotation of bodies, for what turns them by friction. It outlives steps, and bodies have the same places in it
+# wherever their positions are: in a tile or in a workspace.
+ctypedef struct Spin:
+    void* w                     # rad/s, in planes of `stride` numbers: 1 in the plane, 3 in space; NULL: nothing rotates
+    int64_t stride
+    const void* inverse_inertia # 1/I of each body; 0 where its mass or inertia is infinite
+
 ctypedef struct Wall:
     const void* lower           # of a box
     const void* upper
@@ -103,6 +110,7 @@ ctypedef struct Wall:
     const uint8_t* only         # of each body: is it constrained in this call? NULL: all are
     const uint8_t* alive        # of each body; NULL: all are
     Told* told                  # or NULL
+    Spin spin
 
 # Shapes in a tree: a node with a count is a leaf, the others have two nodes below, at `first` and after it.
 ctypedef struct Shapes:
@@ -165,6 +173,7 @@ ctypedef struct Collisions:
     const uint64_t* mask_bits
     const uint8_t* sensor       # of each body: does it report, and push nothing? or NULL
     Told* told                  # or NULL
+    Spin spin
     bint swept                  # are bodies followed on their way?
     # Workspace for those that are; and of the bodies that are sought, by their ways, what these are.
     void* since                 # of each body: how long ago its present straight way began
@@ -305,6 +314,7 @@ ctypedef struct Corners:
     const uint8_t* through      # of each wall and body: is it other than 0 where it goes through? or NULL
     const int64_t* number       # under which each reports
     Told** told                 # of each: its wall's; or NULL
+    Spin spin
     # Workspace: the walls of a corner, with sizes and impulses.
     int32_t* there
     void* size
