@@ -275,6 +275,28 @@ def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
     return drawn
 
 
+def spinning_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
+    """A random scene of bodies that rotate, under torques and damping."""
+    dim = dim or int(rng.integers(2, 4))
+    drawn = (make or scene)(rng, integrator, n=n, dtype=dtype, dim=dim)
+    n, dtype = len(drawn.position), drawn.position.dtype
+    shape = (n,) if dim == 2 else (n, 3)
+    # Lists: each stepper makes arrays of its own.
+    drawn.arguments["angular_velocity"] = (3 * rng.normal(size=shape)).tolist()
+    drawn.arguments["inertia"] = rng.uniform(0.1, 2, n) if rng.integers(2) else 0.3
+    if rng.integers(2):
+        q = rng.normal(size=(n, 4))
+        turned = rng.normal(size=n) if dim == 2 else q / np.sqrt((q * q).sum(axis=1, keepdims=True))
+        drawn.arguments["angle" if dim == 2 else "orientation"] = turned.tolist()
+    for _ in range(int(rng.integers(3))):
+        torque = rng.normal(size=shape).astype(dtype)
+        drawn.arguments["forces"].append(kd.AppliedTorque(torque))
+    if rng.integers(2):
+        angular = rng.uniform(0, 2, n) if rng.integers(2) else 0.7
+        drawn.arguments["forces"].append(kd.Damping(float(rng.integers(2)), angular))
+    return drawn
+
+
 def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     """A random scene of bodies that rest on each other, on walls, and hang on rods."""
     n = n or int(rng.choice([2, 3, 5, 8, 17]))

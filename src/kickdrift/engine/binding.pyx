@@ -19,8 +19,10 @@ from ..kernels.abi.plan cimport (
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport NOTHING, SCHEME, Kernels
+from .rotation cimport Torques
 from .runner cimport View
 from .runner cimport PATIENCE
+from .slots cimport address
 
 import numpy as np
 
@@ -74,6 +76,7 @@ cdef class Binding:
             plan.s = (<View> state[2]).place
         plan.layout = binding.layout([(<View> view).array for view in state])
         binding.arrays, binding.writes = [], []
+        binding.torques = Torques(model.torques)
         binding.bind_coefficients(previous)
         binding.check_branches()
         binding.fallible = plan.scheme == IMPLICIT_EULER
@@ -250,6 +253,9 @@ cdef class Binding:
         numbers.decay = numbers.turn = numbers.turn_share = self.plan.g
         if model.damped:
             numbers.decay = field(&self.plan, model.decay(h), numbers.arrays)
+        if model.spin_damped:
+            numbers.arrays.append(model.spin_decay(h))
+            numbers.spin_decay, numbers.spin_decay_each = address(numbers.arrays[-1]), len(numbers.arrays[-1]) > 1
         if model.turned:
             t, s = model.turn(h)
             numbers.turn = field(&self.plan, t, numbers.arrays)

@@ -14,7 +14,7 @@ from ..kernels.abi.crew cimport MOST_IN_CREW, Crew
 from .coefficients cimport space
 from .runner cimport look
 from .slots cimport Ends, Links, address, write_sources
-from .walls cimport BoundConstraint, Common
+from .walls cimport BoundConstraint, Common, bind_spin
 
 import numpy as np
 
@@ -171,6 +171,7 @@ cdef class BoundGrid(BoundConstraint):
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         self.grid = data
+        bind_spin(&data.spin, plan.rotating)
         grid = Grid(radius, plan.dim, plan.torus)
         self.kept.append(space(&data.torus, plan))
         for a, laid in enumerate(grid.laid):

@@ -43,9 +43,9 @@ class Living:
         values = self._turning_of(len(x), **turning)
         slots = self._book()
         rows = slots.free(len(x))
-        self._write_turning(rows, values)
         if m is not None:
             self._with_masses(rows, m)
+        self._write_turning(rows, values)
         self._position[rows], self._velocity[rows] = x, v
         if self._history is not None:
             self._history[rows] = 0

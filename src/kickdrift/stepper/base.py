@@ -185,6 +185,7 @@ class StepperBase(State):
     inertia = rotation.inertia
     _turning_arrays = rotation.turning_arrays
     _inverse_inertia_of = rotation.inverse_inertia_of
+    _rebound_rotation = rotation.rebound
     _turning_of = rotation.turning_of
     _write_turning = rotation.write_turning
 

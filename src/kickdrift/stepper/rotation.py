@@ -282,6 +282,27 @@ def write_turning(self: StepperBase, rows: np.ndarray, values: tuple[np.ndarray,
         self._rotation.velocity[rows], self._rotation.turned[rows] = values
 
 
+def rebound(
+    self: StepperBase, given: tuple[np.ndarray, np.ndarray], turning: dict[str, Any]
+) -> Rotation | None:
+    """Return the rotation for other positions and velocities; arrays that are left out stay."""
+    old, n = self._rotation, len(given[0])
+    if old is None:
+        for name, value in turning.items():
+            if value is not None:
+                raise ValueError(f"{name}: expected a stepper that was made with angular_velocity")
+        return None
+    if old.declared is not None and len(old.declared) not in (1, n):
+        raise ValueError(f"position: expected {len(old.declared)} bodies, as many as there are moments of inertia, got {n}")
+    alive = None
+    if self._slots is not None:
+        alive = np.concatenate([self._slots.alive, np.zeros(n - self.n, np.bool_)])
+    turning = {name: self._turning_arrays().get(name) if value is None else value for name, value in turning.items()}
+    new = rotation_of(*given, **turning, alive=alive, spin=old.spin if n == self.n else None)
+    assert new is not None
+    return Rotation(new.given, old.dim, old.declared, new.spin)
+
+
 def interpolate_angles(
     self: StepperBase, alpha: float | None = None, out: Any = None, living: bool = False
 ) -> np.ndarray:
