@@ -278,7 +278,8 @@ def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
 def spinning_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
     """A random scene of bodies that rotate, under torques and damping."""
     dim = dim or int(rng.integers(2, 4))
-    drawn = (make or scene)(rng, integrator, n=n, dtype=dtype, dim=dim)
+    more = {} if n is None else {"n": n}
+    drawn = (make or scene)(rng, integrator, dtype=dtype, dim=dim, **more)
     n, dtype = len(drawn.position), drawn.position.dtype
     shape = (n,) if dim == 2 else (n, 3)
     # Lists: each stepper makes arrays of its own.
@@ -291,7 +292,7 @@ def spinning_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None
     for _ in range(int(rng.integers(3))):
         torque = rng.normal(size=shape).astype(dtype)
         drawn.arguments["forces"].append(kd.AppliedTorque(torque))
-    if rng.integers(2):
+    if rng.integers(2) and not isinstance(drawn.arguments["integrator"], kd.Exact):
         angular = rng.uniform(0, 2, n) if rng.integers(2) else 0.7
         drawn.arguments["forces"].append(kd.Damping(float(rng.integers(2)), angular))
     return drawn

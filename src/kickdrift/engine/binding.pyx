@@ -254,8 +254,9 @@ cdef class Binding:
         if model.damped:
             numbers.decay = field(&self.plan, model.decay(h), numbers.arrays)
         if model.spin_damped:
-            numbers.arrays.append(model.spin_decay(h))
-            numbers.spin_decay, numbers.spin_decay_each = address(numbers.arrays[-1]), len(numbers.arrays[-1]) > 1
+            decay = model.spin_decay(h).copy()  # kept ones are read-only
+            numbers.arrays.append(decay)
+            numbers.spin_decay, numbers.spin_decay_each = address(decay), len(decay) > 1
         if model.turned:
             t, s = model.turn(h)
             numbers.turn = field(&self.plan, t, numbers.arrays)

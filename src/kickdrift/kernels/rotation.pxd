@@ -77,8 +77,11 @@ cdef inline real turn(const Array* turned, Py_ssize_t i, const real* w, real h) 
     """Turn the quaternion of a body by the angular velocity w for h, both in the world's axes; NaN if it overflows."""
     cdef real half = h / 2
     cdef real x2 = half * half * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
+    cdef real one = 1   # Cython writes 1 as a double
+    cdef real two = 2
+    cdef real seventeen = 17
     # (tan x) / x
-    cdef real series = 1 + x2 * (1 / <real> 3 + x2 * (2 / <real> 15 + x2 * (17 / <real> 315)))
+    cdef real series = one + x2 * (one / <real> 3 + x2 * (two / <real> 15 + x2 * (seventeen / <real> 315)))
     cdef real a = number(turned, i, 0, w)[0]
     cdef real b = number(turned, i, 1, w)[0]
     cdef real c = number(turned, i, 2, w)[0]

@@ -84,7 +84,9 @@ class Rotation:
         w, turned = (np.zeros_like(array) for array in self.given)
         if self.dim == 3:
             turned[:, 0] = 1
-        return {"angular_velocity": w, self.name: turned, "inertia": self.declared}
+        declared = self.declared
+        single = declared is not None and len(declared) == 1
+        return {"angular_velocity": w, self.name: turned, "inertia": float(declared[0]) if single else declared}
 
     def energy(self, plan: Plan) -> float:
         """Kinetic energy of the rotation in J, in float64; rows of inactive bodies are zeros."""
@@ -329,7 +331,7 @@ def _drawn(self: StepperBase, alpha: Any, out: Any, living: Any) -> Any:
         raise ValueError("interpolate_angles: expected a stepper with angular_velocity, of which 0.0 makes an array")
     share = self.dtype.type(self.alpha if alpha is None else validation.real("alpha", alpha))
     alive = None if self._slots is None else self._slots.alive
-    rows = np.flatnonzero(alive) if alive is not None and validation.flag("living", living) else slice(None)
+    rows = np.flatnonzero(alive) if alive is not None and living else slice(None)
     now = rotation.turned[rows]
     before = now if self._previous is None else self._previous[2][rows]
     if self._slots is not None:  # bodies spawned after the last step are drawn as they are now
