@@ -54,9 +54,9 @@ PAGES = {
         "langevin": ("Langevin", "Langevin", "forces"),
         "expressions": ("Expression and Potential", "Expression Potential", "formulas"),
         "own-forces": (
-            "AppliedForce, Force, Acceleration, NativeForce",
-            "AppliedForce Force Acceleration NativeForce get_include",
-            "forces own-code",
+            "AppliedForce, AppliedTorque, Force, Acceleration, NativeForce",
+            "AppliedForce AppliedTorque Force Acceleration NativeForce get_include",
+            "forces own-code rolling",
         ),
     },
     "Constraints": {

@@ -341,7 +341,7 @@ def _state_array(
 def array_of_bodies(
     name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype, living: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return an array of this shape, (n,) or (n, k), to step in place. A number, or one row for all, makes a new one."""
+    """Return an array of this shape, (n,) or (n, k), to step in place. A number or one row for all makes a new one."""
     try:
         array = plain(name, value)
     except ValueError:
@@ -399,7 +399,7 @@ _LEAST_MASS = float(np.finfo(np.float64).tiny)
 
 
 def masses(mass: Any, n: int, name: str = "mass") -> np.ndarray:
-    """Return masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy. Also moments of inertia."""
+    """Return masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy. Also inertia in kg m2."""
     if type(mass) is float and mass >= _LEAST_MASS:  # fast path for the common case
         array = np.array([mass])
         array.flags.writeable = False

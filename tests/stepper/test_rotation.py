@@ -1,4 +1,4 @@
-"""Bodies that rotate and touch nothing: against theory, and the same bits as the reference; and all that knows of it."""
+"""Bodies that rotate and touch nothing: against theory, the same bits as the reference, and all that knows of it."""
 
 import copy
 import math
@@ -120,7 +120,9 @@ def test_a_pool_ball(Stepper):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_orientations_keep_their_length(dtype):
     rng = np.random.default_rng(1)
-    world = kd.Stepper(np.zeros((50, 3), dtype), angular_velocity=(9 * rng.normal(size=(50, 3))).astype(dtype), inertia=1.0)
+    world = kd.Stepper(
+        np.zeros((50, 3), dtype), angular_velocity=(9 * rng.normal(size=(50, 3))).astype(dtype), inertia=1.0
+    )
     world.step(100_000)
     length = np.sqrt((world.orientation.astype(np.float64) ** 2).sum(axis=1))
     assert abs(length - 1).max() < 2 * np.finfo(dtype).eps
@@ -233,7 +235,7 @@ def test_inertia_follows_masses_and_radii(Stepper):
     with pytest.raises(ValueError, match="inertia: expected inertia=, or a constraint with a radius"):
         world.remove(balls)
     assert world.constraints == (balls,)
-    with pytest.raises(ValueError, match="inertia: expected inertia= for this stepper.*radius of 0.0 m .body 1."):
+    with pytest.raises(ValueError, match=r"inertia: expected inertia= for this stepper.*radius of 0\.0 m \(body 1\)"):
         world.set(balls, radius=0.0, index=[1])
     assert world.inertia.tolist() == [0.5, 0.5]
     world.step()
@@ -298,7 +300,12 @@ SHARED = np.zeros((3, 2))
         (3, {"angular_velocity": 0.0, "orientation": [[1, 0, 0, 0]] * 2}, ValueError, "orientation: expected a number"),
         (2, {"angular_velocity": 0.0, "inertia": 0.0}, ValueError, "inertia: expected positive numbers"),
         (2, {"angular_velocity": 0.0, "inertia": -1.0}, ValueError, "inertia: expected positive numbers"),
-        (2, {"angular_velocity": 0.0, "inertia": [1.0, 2.0]}, ValueError, r"inertia: expected a scalar or shape \(3,\)"),
+        (
+            2,
+            {"angular_velocity": 0.0, "inertia": [1.0, 2.0]},
+            ValueError,
+            r"inertia: expected a scalar or shape \(3,\)",
+        ),
         (2, {"angular_velocity": 0.0, "inertia": "big"}, TypeError, "inertia: expected real numbers"),
         (2, {"angular_velocity": 0.0, "inertia": None}, ValueError, "inertia: expected inertia=, or a constraint with"),
         (2, {"angular_velocity": SHARED[:, 0], "angle": SHARED[:, 0]}, ValueError, "shares memory with angle"),
@@ -372,7 +379,9 @@ def test_what_is_not_finite_is_found_at_its_tick(Stepper, dim):
     with pytest.raises(kd.NonFiniteError) as caught:
         world.step(9)
     assert caught.value.body == 1
-    assert world.tick == (5 if dim == 2 else 3)  # 5e307 more in each step, which angles sum up; its square overflows at once
+    assert world.tick == (
+        5 if dim == 2 else 3
+    )  # 5e307 more in each step, which angles sum up; its square overflows at once
 
 
 def test_a_step_that_fails_turns_nothing(Stepper):
@@ -460,7 +469,9 @@ def test_lives_as_in_the_reference(isa, dim, dtype):
     torque = rng.normal(size=shape).astype(dtype)
     forces = [kd.AppliedTorque(torque), kd.Damping(0.1, 0.2)]
     worlds = [
-        world_of(cls, 9, dtype, dim, alive=5, inertia=None, constraints=[kd.Contacts(0.1)], forces=forces, hz=60, dt=None)
+        world_of(
+            cls, 9, dtype, dim, alive=5, inertia=None, constraints=[kd.Contacts(0.1)], forces=forces, hz=60, dt=None
+        )
         for cls in (kd.Stepper, kd.reference.Stepper)
     ]
     for world in worlds:

@@ -19,8 +19,8 @@ cdef class StepNumbers:
     cdef double after[MAX_STAGES]
     cdef int64_t ticks[MAX_STAGES]
     cdef list arrays            # that the fields point into
-    cdef const void* spin_decay # what damping leaves of angular velocities, or NULL;
-    cdef bint spin_decay_each   # of each body, or of all
+    cdef const void* spin_decay     # what damping leaves of angular velocities, or NULL;
+    cdef bint spin_decay_each       # of each body, or of all
 
 
 cdef class Binding:

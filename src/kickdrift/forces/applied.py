@@ -49,7 +49,7 @@ class Applied(Term):
         """Return whether both reference the same array, because the caller writes to that one."""
         if type(other) is not type(self):
             return False
-        mine, others = self.array.__array_interface__, other.array.__array_interface__  # type: ignore[attr-defined]
+        mine, others = self.array.__array_interface__, other.array.__array_interface__
         return all(mine[name] == others[name] for name in ("data", "shape", "strides"))
 
     def told(self) -> dict[str, Any]:

@@ -237,7 +237,8 @@ class Damping(Term):
     """Exact decay of velocities, v *= exp(-rate h) after a step and its constraints; no force (Lol Engine blog, 2015).
 
     rate: >= 0 in 1/s, scalar or (n,). It has the same effect at every dt, unlike `v -= v * loss` in each frame.
-    angular: the same of angular velocities, where bodies rotate. Infinitely heavy bodies keep both velocities.
+    angular: >= 0 in 1/s, scalar or (n,), the same for angular velocities, where bodies rotate. Infinitely heavy bodies
+    keep both velocities.
 
     >>> import kickdrift as kd
     >>> puck = kd.Stepper([[0.0]], [[1.0]], dt=0.25, forces=[Damping(2.0)])

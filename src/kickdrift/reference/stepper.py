@@ -17,8 +17,8 @@ from .checksum import digest
 from .clock import FixedClock
 from .events import Log
 from .interpolation import draw
-from .rotation import Turning
 from .lock import Exclusive, taped
+from .rotation import Turning
 from .slots import Living
 from .system import System, bodies
 

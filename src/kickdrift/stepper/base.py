@@ -179,10 +179,10 @@ class StepperBase(State):
         mass = self._plan.mass
         return float(mass[0]) if self._plan.uniform_mass else mass
 
-    angular_velocity = rotation.angular_velocity
-    angle = rotation.angle
-    orientation = rotation.orientation
-    inertia = rotation.inertia
+    angular_velocity = property(rotation.angular_velocity)
+    angle = property(rotation.angle)
+    orientation = property(rotation.orientation)
+    inertia = property(rotation.inertia)
     _turning_arrays = rotation.turning_arrays
     _inverse_inertia_of = rotation.inverse_inertia_of
     _rebound_rotation = rotation.rebound

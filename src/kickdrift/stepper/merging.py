@@ -1,5 +1,5 @@
-"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rates of damping, of turning velocities, and of
-damping angular velocities (spin).
+"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rates of damping, of turning, and
+of damping angular velocities (spin).
 
 Each symbol has its own column, which is recomputed only if its contributions have changed. Everything is computed in
 float64, in declared order.

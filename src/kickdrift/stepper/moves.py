@@ -49,9 +49,7 @@ def _teleport(self: StepperBase, index: Any, position: ArrayLike, angle: Any, or
     self._move_rows(index, position, angle, orientation)
 
 
-def move_rows(
-    self: StepperBase, index: Any, position: ArrayLike, angle: Any = None, orientation: Any = None
-) -> None:
+def move_rows(self: StepperBase, index: Any, position: ArrayLike, angle: Any = None, orientation: Any = None) -> None:
     if isinstance(index, np.ndarray):
         index = validation.plain("index", index)
     index = self._rows_of(index)
@@ -76,10 +74,11 @@ def move_rows(
     if self._previous is not None:
         writes += [(self._previous[0], rows, there), (self._previous[1], rows, self._velocity[rows])]
     if angle is not None or orientation is not None:
-        turned = self._turning_of(len(rows), None, angle, orientation)[1]
-        writes.append((self._rotation.turned, rows, turned))
-        if self._previous is not None:
-            writes.append((self._previous[2], rows, turned))
+        turning = self._turning_of(len(rows), None, angle, orientation)
+        assert turning is not None
+        assert self._rotation is not None
+        places = [self._rotation.turned, *([] if self._previous is None else self._previous[2:])]
+        writes += [(array, rows, turning[1]) for array in places]
     self._commit(writes=writes)
 
 

@@ -85,8 +85,8 @@ class Rotation:
         if self.dim == 3:
             turned[:, 0] = 1
         declared = self.declared
-        single = declared is not None and len(declared) == 1
-        return {"angular_velocity": w, self.name: turned, "inertia": float(declared[0]) if single else declared}
+        inertia = float(declared[0]) if declared is not None and len(declared) == 1 else declared
+        return {"angular_velocity": w, self.name: turned, "inertia": inertia}
 
     def energy(self, plan: Plan) -> float:
         """Kinetic energy of the rotation in J, in float64; rows of inactive bodies are zeros."""
@@ -101,7 +101,9 @@ class Rotation:
             inverse = np.where(np.isinf(plan.mass), 0.0, 1 / self.inertia_of(plan)).astype(plan.dtype)
         if not np.isfinite(inverse).all():
             body = int(np.argmin(np.isfinite(inverse)))
-            raise ValueError(f"inertia: expected numbers whose reciprocal {plan.dtype} can hold, got less for body {body}")
+            raise ValueError(
+                f"inertia: expected numbers whose reciprocal {plan.dtype} can hold, got less for body {body}"
+            )
         return inverse
 
 
@@ -215,25 +217,21 @@ class RotationPart(Part):
 # Properties and methods of steppers.
 
 
-@property
 def angular_velocity(self: StepperBase) -> np.ndarray | None:
-    """Angular velocities in rad/s, (n,) or (n, 3): the caller's own array where one was given. None: nothing rotates."""
+    """Angular velocities in rad/s, (n,) or (n, 3): the caller's own array if one was given, None if nothing rotates."""
     return None if self._rotation is None else self._rotation.given[0]
 
 
-@property
 def angle(self: StepperBase) -> np.ndarray | None:
     """Angles in rad, (n,), of bodies that rotate in the plane; they go on beyond a turn. Else None."""
     return self._rotation.given[1] if self._rotation is not None and self.dim == 2 else None
 
 
-@property
 def orientation(self: StepperBase) -> np.ndarray | None:
     """Unit quaternions w, x, y, z, (n, 4), from body to world, of bodies that rotate in space. Else None."""
     return self._rotation.given[1] if self._rotation is not None and self.dim == 3 else None
 
 
-@property
 def inertia(self: StepperBase) -> np.ndarray | None:
     """Moments of inertia in kg m2, a read-only float64 array of shape (n,). None: nothing rotates."""
     return None if self._rotation is None else self._rotation.inertia_of(self._plan)
@@ -268,7 +266,7 @@ def turning_of(
         return None
     given = {"angular_velocity": angular_velocity, "angle": angle, "orientation": orientation}
     # Unlike arrays that are stepped, these may be of any dtype or read-only.
-    own = {
+    own: dict[str, Any] = {
         name: None if value is None else validation.numbers(name, value).astype(self.dtype)
         for name, value in given.items()
     }
@@ -284,9 +282,7 @@ def write_turning(self: StepperBase, rows: np.ndarray, values: tuple[np.ndarray,
         self._rotation.velocity[rows], self._rotation.turned[rows] = values
 
 
-def rebound(
-    self: StepperBase, given: tuple[np.ndarray, np.ndarray], turning: dict[str, Any]
-) -> Rotation | None:
+def rebound(self: StepperBase, given: tuple[np.ndarray, np.ndarray], turning: dict[str, Any]) -> Rotation | None:
     """Return the rotation for other positions and velocities; arrays that are left out stay."""
     old, n = self._rotation, len(given[0])
     if old is None:
@@ -295,7 +291,9 @@ def rebound(
                 raise ValueError(f"{name}: expected a stepper that was made with angular_velocity")
         return None
     if old.declared is not None and len(old.declared) not in (1, n):
-        raise ValueError(f"position: expected {len(old.declared)} bodies, as many as there are moments of inertia, got {n}")
+        raise ValueError(
+            f"position: expected {len(old.declared)} bodies, as many as there are moments of inertia, got {n}"
+        )
     alive = None
     if self._slots is not None:
         alive = np.concatenate([self._slots.alive, np.zeros(n - self.n, np.bool_)])

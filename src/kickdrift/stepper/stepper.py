@@ -40,8 +40,9 @@ class Stepper(StepperBase, Frames):
 
     Run: `step(n)`, `record`; `advance(seconds)` and `ticks(seconds)` use `clock`; `interpolate()` and
     `interpolate_angles()` are for drawing.
-    Look: `position`, `velocity`, `mass`, `angular_velocity`, `angle`, `orientation`, `inertia`, `n`, `dim`, `dtype`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`,
-    `forces`, `constraints`, `events.take()`, `touching()`, `force_evaluations`.
+    Look: `position`, `velocity`, `mass`, `angular_velocity`, `angle`, `orientation`, `inertia`, `n`,
+    `dim`, `dtype`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`, `forces`, `constraints`, `events.take()`,
+    `touching()`, `force_evaluations`.
     Change: `set`, `current`, `enable`, `add`, `remove`, `set_mass`, `teleport`, `shift`, `rebind`, `restart`.
     Bodies that come and go: `spawn`, `kill`, `alive`, `ids`, `slots`, `count`.
     Go back: `snapshot()`, `restore()`, `checksum()`, and `Rollback` and `Tape`.

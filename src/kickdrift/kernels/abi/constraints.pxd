@@ -94,9 +94,9 @@ ctypedef struct Each:
 # The rotation of bodies, for what turns them by friction. It outlives steps, and bodies have the same places in it
 # wherever their positions are: in a tile or in a workspace.
 ctypedef struct Spin:
-    void* w                     # rad/s, in planes of `stride` numbers: 1 in the plane, 3 in space; NULL: nothing rotates
+    void* w                         # rad/s: 1 plane of `stride` numbers, or 3 in space; NULL: nothing rotates
     int64_t stride
-    const void* inverse_inertia # 1/I of each body; 0 where its mass or inertia is infinite
+    const void* inverse_inertia     # 1/I of each body; 0 where its mass or inertia is infinite
 
 ctypedef struct Wall:
     const void* lower           # of a box
