@@ -695,3 +695,37 @@ def test_teleport(Stepper):
     ball = world_of(Stepper, dim=3)
     ball.teleport(1, [1.0, 1.0, 1.0], orientation=(0, 1, 0, 0))
     assert ball.orientation[1].tolist() == [0, 1, 0, 0]
+
+
+def test_bits_and_counts_do_not_depend_on_the_number_of_threads(isa):
+    """The pass over so many bodies runs without the GIL."""
+    rng = np.random.default_rng(2)
+    x, w = 3 * rng.normal(size=(2, 5001, 3))
+    results = set()
+    for threads in (1, 3):
+        floor = kd.Plane((0, 1, 0), -2.0, friction=0.5, radius=0.1)
+        forces = [kd.Gravity((0, -9.0, 0)), kd.AppliedTorque(w.copy())]
+        world = kd.Stepper(x.copy(), angular_velocity=w.copy(), constraints=[floor], forces=forces, threads=threads)
+        world.step(20)
+        world.step(3)
+        results.add((world.checksum(), world.force_evaluations))
+    assert len(results) == 1
+
+
+def test_worlds_without_rotation_say_the_same(Stepper):
+    """Snapshots have no section for it, and neither has what identifies them."""
+    world = Stepper(np.zeros((2, 2)), forces=[kd.Damping(0.5)], dt=1 / 64)
+    text = world.snapshot()
+    assert b"inertia" not in text
+    assert b"rotation" not in text
+    assert kd.Damping(0.5).told().keys() == {"rate"}
+    assert kd.Damping(0.5, 0.5).told().keys() == {"rate", "angular"}
+
+
+@pytest.mark.parametrize("n", [384, 385, 1000])
+def test_drawing_crowds(Stepper, n):
+    """Of more bodies than a row the steps themselves keep the state before."""
+    world = world_of(Stepper, n, angular_velocity=64.0)
+    for _ in range(3):
+        world.advance(1.5 / 64)
+    assert (world.interpolate_angles() == world.angle - 1 + world.alpha).all()

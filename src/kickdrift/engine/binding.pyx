@@ -44,6 +44,7 @@ PLACES = {
     **dict.fromkeys(("mu", "c", "s", "share"), STRENGTH), **dict.fromkeys(("e2", "w2"), SQUARE),
     **dict.fromkeys(("center", "w"), ORIGIN), **dict.fromkeys(("axis", "omega"), AXIS),
 }
+cdef Torques NO_TORQUES = Torques(())
 require_entries(__name__, SCHEMES, KINDS)
 require_entries(__name__, TERMS, FieldTerm)
 
@@ -76,7 +77,7 @@ cdef class Binding:
             plan.s = (<View> state[2]).place
         plan.layout = binding.layout([(<View> view).array for view in state])
         binding.arrays, binding.writes = [], []
-        binding.torques = Torques(model.torques)
+        binding.torques = Torques(model.torques) if model.torques else NO_TORQUES
         binding.bind_coefficients(previous)
         binding.check_branches()
         binding.fallible = plan.scheme == IMPLICIT_EULER

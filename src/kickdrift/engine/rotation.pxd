@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t
 
 from ..kernels.abi.plan cimport Array
-from ..kernels.abi.rotation cimport Turning
+from ..kernels.abi.rotation cimport Turn, Turning
 from ..kernels.abi.tables cimport Kernels
 
 
@@ -26,5 +26,6 @@ cdef class BoundRotation:
     cdef void begin(
         self, const Kernels* kernels, double h, const uint8_t* alive, Torques torques, const void* decay, bint each,
     ) noexcept
+    cdef Py_ssize_t run(self, Turn turn) noexcept
     cdef Py_ssize_t complete(self, const Kernels* kernels) noexcept
     cdef void park(self, const uint8_t* alive, Py_ssize_t item) noexcept

@@ -3,6 +3,7 @@
 from libc.stdint cimport uint8_t
 
 from ..kernels.abi.plan cimport Array
+from ..kernels.abi.rotation cimport Turn
 from ..kernels.abi.tables cimport Kernels
 from ..kernels.loops.living cimport park_turning
 from ..kernels.simd.rounding cimport require_rounding
@@ -15,6 +16,10 @@ import numpy as np
 from ..validation import as_rows
 
 require_rounding(__name__)
+
+
+cdef enum:
+    LONG = 2000     # bodies: some 20 microseconds
 
 
 cdef class Torques:
@@ -50,11 +55,20 @@ cdef class BoundRotation:
         self.turning.decay, self.turning.decay_body = decay, each
         self.turning.h, self.turning.alive = h, alive
         self.turning.torques, self.turning.torque = torques.count, torques.torque
-        kernels.begin_turning(&self.turning, NULL)
+        self.run(kernels.begin_turning)
 
     cdef Py_ssize_t complete(self, const Kernels* kernels) noexcept:
         """Finish a completed step; return the first body whose rotation is not finite, or -1."""
-        return kernels.complete_turning(&self.turning, NULL)
+        return self.run(kernels.complete_turning)
+
+    cdef Py_ssize_t run(self, Turn turn) noexcept:
+        """Run a pass over all bodies, without the GIL where it takes long."""
+        cdef Py_ssize_t body
+        if self.turning.n < LONG:
+            return turn(&self.turning, NULL)
+        with nogil:
+            body = turn(&self.turning, NULL)
+        return body
 
     cdef void park(self, const uint8_t* alive, Py_ssize_t item) noexcept:
         """Zero the inactive rows."""
