@@ -279,7 +279,12 @@ def spinning_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None
     """A random scene of bodies that rotate, under torques and damping."""
     dim = dim or int(rng.integers(2, 4))
     more = {} if n is None else {"n": n}
-    drawn = (make or scene)(rng, integrator, dtype=dtype, dim=dim, **more)
+    return spun(rng, (make or scene)(rng, integrator, dtype=dtype, dim=dim, **more))
+
+
+def spun(rng, drawn):
+    """The same scene with bodies that rotate."""
+    dim = drawn.position.shape[1]
     n, dtype = len(drawn.position), drawn.position.dtype
     shape = (n,) if dim == 2 else (n, 3)
     # Lists: each stepper makes arrays of its own.

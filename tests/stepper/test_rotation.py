@@ -729,3 +729,13 @@ def test_drawing_crowds(Stepper, n):
     for _ in range(3):
         world.advance(1.5 / 64)
     assert (world.interpolate_angles() == world.angle - 1 + world.alpha).all()
+
+
+def test_rebind_with_rows_of_the_dead(Stepper):
+    """They need not be finite, and become zeros."""
+    world = world_of(Stepper, 3, dim=3, alive=1)
+    w, q = np.ones((4, 3)), np.full((4, 4), np.nan)
+    q[0] = (0, 1, 0, 0)
+    world.rebind(np.zeros((4, 3)), np.zeros((4, 3)), w, orientation=q)
+    assert world.orientation.tolist() == [[0, 1, 0, 0]] + 3 * [[0] * 4]
+    assert world.angular_velocity.tolist() == [[1] * 3] + 3 * [[0] * 3]

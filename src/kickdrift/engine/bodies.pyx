@@ -80,7 +80,9 @@ cdef class Core(Runner):
         state = self.state if state is None else views([array for array in state if array is not None])
         if previous is not None and previous.plan.n != model.n:
             previous = None
-        inverse_inertia = self._inverse_inertia_of(model)
+        inverse_inertia = None
+        if self._rotation is not None or model.torques:
+            inverse_inertia = self._inverse_inertia_of(model)
         model.told = self.store is not None
         binding = Binding.of(model, state, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:

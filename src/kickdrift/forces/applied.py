@@ -20,6 +20,7 @@ class Applied(Term):
 
     affine = True
     conservative: ClassVar[bool] = True  # within a step, as `energy_euler` requires
+    turns: ClassVar[bool] = False  #: is it a torque?
     _field: ClassVar[str]
     _axes: ClassVar[dict[int, str]]  #: shapes by number of axes, for messages
 
@@ -62,13 +63,13 @@ class Applied(Term):
         array: np.ndarray = self._array  # type: ignore[attr-defined]
         return array
 
-    def _checked_for(self, plan: Plan, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the array if it has the dtype and shape of the bodies."""
+    def compile(self, plan: Plan) -> None:
+        shape = (plan.n, plan.dim) if not self.turns else (plan.n,) if plan.dim == 2 else (plan.n, 3)
         if self.array.dtype != plan.dtype:
             raise TypeError(f"{self._name}: expected {plan.dtype}, as the state is, got {self.array.dtype}")
         if self.array.shape != shape:
             raise ValueError(f"{self._name}: expected shape {shape}, got {self.array.shape}")
-        return self.array
+        plan.add_applied(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (getattr(self, self._field),)
@@ -101,9 +102,6 @@ class AppliedForce(Applied):
     _field = "force"
     _axes: ClassVar[dict[int, str]] = {2: "(n, dim)"}
 
-    def compile(self, plan: Plan) -> None:
-        plan.add_applied(self._checked_for(plan, (plan.n, plan.dim)))
-
 
 @declaration()
 class AppliedTorque(Applied):
@@ -128,8 +126,6 @@ class AppliedTorque(Applied):
 
     torque: np.ndarray
 
+    turns = True
     _field = "torque"
     _axes: ClassVar[dict[int, str]] = {1: "(n,)", 2: "(n, 3)"}
-
-    def compile(self, plan: Plan) -> None:
-        plan.add_torque(self._checked_for(plan, (plan.n,) if plan.dim == 2 else (plan.n, 3)))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SnapshotError
-from ..forces.applied import Applied, AppliedForce
+from ..forces.applied import Applied
 from .parts import Part
 
 
@@ -39,8 +39,8 @@ class AppliedForces(Part):
         arrays = _arrays(stepper)
         if "entries" in plan:
             terms = [entry.now for entry in plan["entries"] if entry.enabled]
-            terms.sort(key=lambda term: not isinstance(term, AppliedForce))  # stable: forces come first
-            arrays = [term.array for term in terms if isinstance(term, Applied)]
+            written = [term for term in terms if isinstance(term, Applied)]
+            arrays = [term.array for term in sorted(written, key=lambda term: term.turns)]
         expected = sum(array.nbytes for array in arrays)
         if len(data) != expected:
             raise SnapshotError(f"snapshot: expected {expected} bytes of applied forces, got {len(data)}")

@@ -27,6 +27,10 @@ class Column(NamedTuple):
     acts: tuple[bool, bool]  #: is anything in either other than 0?
 
 
+#: Few worlds damp angular velocities.
+_NO_SPIN = Column([], np.zeros(1), (np.zeros(1), np.zeros((1, 1))), (False, False))
+
+
 def columns(
     shares: Iterable[Share],
     dim: int,
@@ -39,6 +43,9 @@ def columns(
         mine[share[0]].append(share)
     found = {}
     for symbol, added in mine.items():
+        if symbol == "spin" and not added:
+            found[symbol] = _NO_SPIN
+            continue
         before = known.get(symbol)
         if before is not None and list(map(id, before.shares)) == list(map(id, added)):
             found[symbol] = before

@@ -39,6 +39,7 @@ SOLID = 3  #: turn of all other kinds: walls, shapes and contacts
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
 if TYPE_CHECKING:
+    from ..forces.applied import Applied
     from .slots import Slots
 
 Changed = Mapping[int, tuple[Part | None, Collection[str]]]
@@ -118,10 +119,11 @@ class Plan:
         parts = [self._part_of(each, changed) for each in self.forces]
         self.records = [record for part in parts for record in part.records]
         self.interactions = [interaction for part in parts for interaction in part.interactions]
+        written = [term for part in parts for term in part.applied]
         #: Forces that users write into arrays of their own, (n, dim): see `held`.
-        self.applied = [force for part in parts for force in part.applied]
-        #: Torques that users write into arrays of their own, (n,) or (n, 3).
-        self.torques = [torque for part in parts for torque in part.torques]
+        self.applied = [term.array for term in written if not term.turns] if written else []
+        #: Torques likewise, (n,) or (n, 3).
+        self.torques = [term.array for term in written if term.turns] if written else []
         self._shares = [share for part in parts for share in part.affine]
         #: Whether forces other than linear drag depend on velocities.
         self._told_velocities = any(record.velocity_dependent for record in self.records) or any(
@@ -342,8 +344,8 @@ class Plan:
     def add_gravity(self, g: np.ndarray) -> None:
         self._add("affine", ("g", g * self.mobility[:, None], None))
 
-    def add_applied(self, force: np.ndarray) -> None:
-        self._add("applied", force)
+    def add_applied(self, term: Applied) -> None:
+        self._add("applied", term)
 
     def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
@@ -358,9 +360,6 @@ class Plan:
 
     def add_spin_damping(self, rate: np.ndarray) -> None:
         self._add("affine", ("spin", rate, None))
-
-    def add_torque(self, torque: np.ndarray) -> None:
-        self._add("torques", torque)
 
     def add_rotation(self, omega: np.ndarray) -> None:
         """v' = v x omega, (1|n, 3) in rad/s, beside all accelerations."""

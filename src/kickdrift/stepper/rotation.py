@@ -137,10 +137,11 @@ def rotation_of(
     """Return the rotation from the arguments of a stepper; None where nothing rotates."""
     n, dim = position.shape
     if angular_velocity is None:
+        if angle is None and orientation is None and inertia is None:
+            return None
         for name, value in (("angle", angle), ("orientation", orientation), ("inertia", inertia)):
             if value is not None:
                 raise ValueError(f"{name}: expected angular_velocity too, of which 0.0 makes an array")
-        return None
     if dim == 1:
         raise ValueError("angular_velocity: expected bodies in two or three dimensions, got dim 1")
     name, turned, other, unused = "angle", angle, "orientation", orientation
