@@ -281,15 +281,16 @@ EDGES = {
 }
 
 
+@pytest.mark.parametrize("edge", ["planes", "box"])
 @pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper], ids=["compiled", "reference"])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "semi_implicit_euler", "leapfrog", "rk4"])
-def test_what_rests_along_an_edge_slides_beyond_both_cones(Stepper, integrator):
+def test_what_rests_along_an_edge_slides_beyond_both_cones(Stepper, integrator, edge):
     """Gravity presses a body against two planes: it sticks up to mu (N1 + N2), and slides with what is left."""
     mu, hz = 0.2, 60
     for along in (0.1, 0.39, 0.41, 0.6, 2.0):
         world = Stepper(
             np.zeros((1, 3)), hz=hz, integrator=integrator, forces=[kd.Gravity((-G, -G, along * G))],
-            constraints=EDGES["planes"](friction=mu),
+            constraints=EDGES[edge](friction=mu),
         )  # fmt: skip
         world.step(hz)
         expected = G * max(0.0, along - 2 * mu)
@@ -302,13 +303,13 @@ def test_what_rests_along_an_edge_slides_beyond_both_cones(Stepper, integrator):
 def test_impacts_on_an_edge_rub_within_their_cones(Stepper, edge, place):
     """A body that goes along an edge at 5 m/s hits both walls at 3 m/s, without restitution.
 
-    Planes stop it at once, and rub along the edge alone. Sides of a box and shapes act one after the other: the first
-    also rubs the speed towards the second.
+    Planes and the sides of a box stop it at once, and rub along the edge alone. Shapes act one after the other: the
+    first also rubs the speed towards the second.
     """
     mu, fast, into = 0.2, 5.0, 3.0
     x = np.array([[*(into / 60 * np.array(place)), 0.0]])
     world = Stepper(x, [[-into, -into, fast]], hz=60, constraints=EDGES[edge](restitution=0.0, friction=mu))
     world.step(2)
     left = 1 - mu * into / np.hypot(fast, into)  # of what goes along the first wall, also towards the second
-    expected = fast - 2 * mu * into if edge == "planes" else left * (fast - mu * into)
+    expected = left * (fast - mu * into) if edge == "boxes" else fast - 2 * mu * into
     assert world.velocity[0] == pytest.approx([0, 0, expected], abs=1e-12)

@@ -11,6 +11,7 @@ from libc.string cimport memcpy
 
 from .coefficients cimport field
 from .constraints cimport bind_constraint
+from ..kernels.abi.constraints cimport is_static
 from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
@@ -65,6 +66,7 @@ cdef class Coupled(Watch):
         cdef Coupled coupled = Coupled.__new__(Coupled)
         cdef BoundConstraint bound
         cdef bint implicit = plan.scheme == IMPLICIT_EULER and len(model.interactions) > 0
+        cdef bint static
         coupled.table, coupled.model, coupled.item = table, model, model.dtype.itemsize
         coupled.arrays = []
         coupled.helpers = threads
@@ -80,10 +82,11 @@ cdef class Coupled(Watch):
                 coupled.helpers = 1
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
-        single = not model.constraint_records or (coupled.only_static(model, plan) and not model.told)
+        static = coupled.only_static(model, plan)
+        single = not model.constraint_records or (static and not model.told)
         if whole or implicit or energy or not single:
             coupled.bind_workspace(model, implicit, previous)
-            if coupled.only_static(model, plan):
+            if static:
                 coupled.tiles = bytearray((plan.n + TILE - 1) // TILE + 1)
                 coupled.coupling.own, coupled.coupling.near = plan, coupled.tiles
         if energy:
@@ -212,7 +215,7 @@ cdef class Coupled(Watch):
         if plan.scheme == EXACT and (model.records or model.turned or (plan.drag and not plan.velocity_dependent)):
             return False
         for bound in self.bound_constraints:
-            if not bound.static:
+            if not is_static(bound.constraint.kind):
                 return False
         return True
 

@@ -21,7 +21,6 @@ cdef class BoundConstraint:
     cdef ConstraintCall constraint
     cdef double cost        # of one step of all bodies, in nanoseconds
     cdef Py_ssize_t sharers     # most threads that its shared work can occupy
-    cdef bint static        # does it constrain each body on its own?
     cdef bint shares        # does it have a workspace that threads cannot share?
     cdef list kept          # arrays that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name

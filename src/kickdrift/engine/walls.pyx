@@ -136,7 +136,6 @@ cdef class BoundWall(BoundConstraint):
             self.wall.lower = self.field(fields, "lower", plan.dtype)
             self.wall.upper = self.field(fields, "upper", plan.dtype)
         self.bind_wall(&self.wall, fields, plan)
-        self.static = True
         self.cost = 10 * plan.n
         return 0
 
@@ -159,7 +158,6 @@ cdef class BoundShapes(BoundConstraint):
         self.constraint.function, self.constraint.data = table.meet, shapes
         self.lay_shapes(shapes, fields, plan.dtype)
         self.bind_wall(&shapes.wall, fields, plan)
-        self.static = True
         self.cost = 100 * plan.n
         return 0
 
@@ -183,7 +181,6 @@ cdef class BoundSensor(BoundConstraint):
         self.sensor.upper = self.keep(fields["upper"], plan.dtype)
         self.sensor.ball = fields["ball"][0]
         self.sensor.watched = <const uint8_t*> self.keep(fields["watched"], np.uint8)
-        self.static = True
         self.cost = 10 * plan.n
         return 0
 
@@ -202,7 +199,6 @@ cdef class BoundPeriodic(BoundConstraint):
         self.constraint.function, self.constraint.data = table.meet, &self.periodic
         self.kept.append(space(&self.periodic.torus, plan))
         self.periodic.weight = self.keep(np.ones(plan.n), plan.dtype)
-        self.static = True
         self.cost = 4 * plan.n
         return 0
 
@@ -236,7 +232,7 @@ cdef class BoundCorners(BoundConstraint):
         cdef Corners* data = &self.corners
         self.constraint.function, self.constraint.data = table.meet, data
         data.n, data.faces = plan.n, len(fields["offset"])
-        self.static = self.shares = True
+        self.shares = True
         data.normal = self.keep(fields["normal"], plan.dtype)
         data.offset = self.keep(fields["offset"], plan.dtype)
         data.restitution = self.keep(fields["restitution"], plan.dtype)

@@ -33,6 +33,12 @@ cdef enum ConstraintKind:
     SHAPES
     PERIODIC
 
+
+cdef inline bint is_static(ConstraintKind kind) noexcept nogil:
+    """Does a constraint of this kind act on each body by itself, by what stands still?"""
+    return kind == BOX or kind == PLANE or kind == CORNERS or kind == SENSOR or kind == SHAPES or kind == PERIODIC
+
+
 # Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
 ctypedef bint (*Look)(void* owner) noexcept nogil
 

@@ -25,14 +25,6 @@ ctypedef struct Extent:
     double high[MAX_DIM]
 
 
-cdef inline bint is_static(const ConstraintCall* constraint) noexcept nogil:
-    """Does it constrain each body by itself?"""
-    return (
-        constraint.kind == PLANE or constraint.kind == BOX or constraint.kind == SHAPES or constraint.kind == SENSOR
-        or constraint.kind == CORNERS or constraint.kind == PERIODIC
-    )
-
-
 cdef inline void measure(
     const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, const vec* x, Extent* extent,
 ) noexcept nogil:

@@ -14,7 +14,7 @@ from ..abi.workspace cimport Workspace
 from ..constraints.static cimport Extent, constrain_tile, find_gain, measure, number_of, reaches_any
 from ..forces.fields cimport affine, field_vec
 from ..integrators.traits cimport verlet
-from ..simd.masks cimport greater, maximum, select
+from ..simd.masks cimport absolute, maximum
 from ..simd.vec cimport f32vec, filled, vec, width
 from .fused cimport damp_planes
 from .living cimport any_of
@@ -42,10 +42,6 @@ cdef inline double greatest_of(vec q) noexcept nogil:
     return found
 
 
-cdef inline vec magnitude_of(vec q) noexcept nogil:
-    return select(greater(filled(0, &q), q), -q, q)
-
-
 cdef inline void find_motion(
     const Plan* plan, int j, Py_ssize_t first, Py_ssize_t count, const vec* r, Py_ssize_t plane, Motion* motion,
 ) noexcept nogil:
@@ -69,15 +65,15 @@ cdef inline void find_motion(
         body = first + n * width(r)
         if plan.drag:
             c, w = field_vec(&plan.c, j, body, r), field_vec(&plan.w, j, body, r)
-            drag = maximum(magnitude_of(c), drag)
+            drag = maximum(absolute(c), drag)
         if plan.spring:
             k, p = field_vec(&plan.k, j, body, r), field_vec(&plan.p, j, body, r)
-            spring = maximum(magnitude_of(k), spring)
-        speed = maximum(magnitude_of(v[n]), speed)
+            spring = maximum(absolute(k), spring)
+        speed = maximum(absolute(v[n]), speed)
         if verlet(plan.scheme):
-            speed = maximum(magnitude_of((x[n] - s[n]) / last), speed)
+            speed = maximum(absolute((x[n] - s[n]) / last), speed)
         a = affine(plan.drag, True, plan.spring, x[n], v[n], field_vec(&plan.g, j, body, r), c, w, k, p)
-        acceleration = maximum(magnitude_of(a), acceleration)
+        acceleration = maximum(absolute(a), acceleration)
     motion.speed, motion.acceleration = greatest_of(speed), greatest_of(acceleration)
     motion.drag, motion.spring = greatest_of(drag), greatest_of(spring)
 

@@ -8,10 +8,8 @@ from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
-from ..abi.constraints cimport (
-    CONTACTS, DISTANCE, Contacts, Distance,
-)
-from ..constraints.static cimport Extent, constrain_tile, find_gain, is_static, measure, reaches_any
+from ..abi.constraints cimport CONTACTS, DISTANCE, Contacts, Distance, is_static
+from ..constraints.static cimport Extent, constrain_tile, find_gain, measure, reaches_any
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport (
     ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, ROW, TILE, TURNING, VELOCITY_VERLET, Job, Plan,
@@ -288,7 +286,7 @@ cdef inline int constrain(
             gain[i] = v[i] - old[i]
     while number < coupling.constraints:
         begin = number
-        while number < coupling.constraints and is_static(&coupling.constraint[number]):
+        while number < coupling.constraints and is_static(coupling.constraint[number].kind):
             number += 1
         if number > begin:
             constrain_by_tiles(coupling, begin, number, workspace, like)
