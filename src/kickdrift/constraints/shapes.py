@@ -125,8 +125,9 @@ class Boxes(Shapes):
 
     lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor: as for `Box`. enabled: a
     bool, or one per box of shape (k,); False disables a box, such as a brick that was hit. Corners are rounded by
-    the radius of the body. For collisions and events see `Segments`. Raises TypeError or ValueError for wrong numbers,
-    and for boxes whose lower corner is above the upper one.
+    the radius of the body. For collisions and events see `Segments`. Friction along an edge of two boxes, in three
+    dimensions, acts box after box; `Contacts(shapes=)` solves them together. Raises TypeError or ValueError for wrong
+    numbers, and for boxes whose lower corner is above the upper one.
 
     >>> import kickdrift as kd
     >>> bricks = kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)], radius=0.5, enabled=[True, False])
