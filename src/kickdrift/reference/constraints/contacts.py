@@ -11,7 +11,8 @@ from ..vector import Vector, dot, sqrt
 from .collisions import near_pairs, notice
 from .contact_shapes import Level, lean
 from .filters import Filter
-from .impacts import apply, bounce, goes_on, meet
+from .friction import cone, cross, slip
+from .impacts import apply, bounce, goes_on, meet, turn
 from .joints import numbers
 
 #: Colours of the graph colouring. Contacts for which none is free are solved last.
@@ -49,6 +50,7 @@ class Contact:
     shape: int | None  # number of the shape
     push: Any
     rub: Any
+    roll: Any  # impulse of rolling resistance, an angular momentum
     load: Any  # part of the normal impulse that causes no compression
     most: Any  # largest normal impulse in the step
     speed: Any  # approach speed before the step; after the impact: at the impact
@@ -69,11 +71,24 @@ class Contact:
         self.restitution, self.friction, self.shape = restitution, friction, None
         self.space = Space()  # walls have no periodic images
         self.touch = size
+        self.spins = False
+
+    def rotates(self, arms, eases, rolling):
+        """Let friction rotate the bodies. arms: radii; eases: inverse inertias, 0 for a wall; rolling: torque / force.
+
+        share: the mass that counts for friction, as a share of that for the normal impulse.
+        """
+        total = self.w_i + self.w_j
+        self.spins, self.arms, self.eases, self.rolling = True, arms, eases, rolling
+        self.turns = [arm * ease for arm, ease in zip(arms, eases, strict=True)]
+        self.share = total / (total + (arms[0] * self.turns[0] + arms[1] * self.turns[1]))
+        ease = eases[0] + eases[1]
+        self.inertia = 1 / ease if ease > 0 else ease
 
 
 def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
-    compliance, number, sweeps, stiffness, substeps, lag, through=None, **more,
+    compliance, number, sweeps, stiffness, substeps, lag, through=None, rolling=None, **more,
 ):  # fmt: skip
     """Step the bodies in contact through the substeps; other bodies keep the integrator's result."""
     shapes = {name.removeprefix("shape_"): field for name, field in more.items() if name.startswith("shape_")}
@@ -89,11 +104,13 @@ def contacts(
     # Positions and velocities within the step: bodies, walls, shapes. Bodies of infinite mass keep their motion.
     zero = system.real(0)
     still = Vector([zero] * dim)
+    flat = still if dim == 3 else zero  # no rotation
     beyond = n + len(offset)
     sides = beyond - n + (int(level.begin[-1]) if level else 0)
     p = [Vector(row) for row in before] + [still] * sides
     u = [v[i] - system.gain[i] if weight[i] > 0 else (x[i] - p[i]) / system.h for i in range(n)]
     u += [still] * sides
+    w = None if system.angular_velocity is None else system.angular_velocity + [flat] * sides
     touched = [False] * (n + sides)
     seen = Filter(n, filters)
     alive = system.alive
@@ -120,10 +137,18 @@ def contacts(
                 i, j, size, radius[i] + radius[i], weight[i], zero, restitution[i], wall_friction[j - n][i]
             )
             contact.n = -1 * Vector(normal[j - n])
+        if w is not None:
+            first, second, c = radius[i], radius[j] if j < n else zero, system.real(0 if rolling is None else rolling[i])
+            eases = system.inverse_inertia[i], system.inverse_inertia[j] if j < n else zero
+            if j < n:
+                its = system.real(0 if rolling is None else rolling[j])
+                c = its if its > c else c
+            least = second if j < n and second < first else first
+            contact.rotates((first, second), eases, c * least)
         direct(contact, p, n)
         contact.speed = -dot(u[j] - u[i], contact.n)
         contact.slow = abs(dot(system.gain[i], contact.n)) + (abs(dot(system.gain[j], contact.n)) if j < n else zero)
-        contact.push, contact.load, contact.rub = system.remembered.get((i, j), (zero, zero, still))
+        contact.push, contact.load, contact.rub, contact.roll = system.remembered.get((i, j), (zero, zero, still, flat))
         contact.most = contact.push
         contact.pull = contact.total = zero
         contact.known = contact.push > 0
@@ -164,6 +189,9 @@ def contacts(
             if contact.push != 0:
                 contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
                 apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
+                if contact.spins:
+                    apply(w, contact.i, contact.j, *contact.eases, contact.roll)
+                    turn(w, contact, contact.rub)
         stop_rods(rods, ways, number, pull, u, weight, sweeps[0])
         kept = list(pull)
         for rod in to_and_fro(len(rods), sweeps[0]):
@@ -182,7 +210,7 @@ def contacts(
         forces = given, parts, lead
         deep = set()  # groups with a deep contact
         for contact in coloured:
-            if solve(contact, p, u, h, soft, scale, one, left, radius, *forces):
+            if solve(contact, p, u, w, h, soft, scale, one, left, radius, *forces):
                 deep.add(contact.group)
         for i in range(n):
             place = p[i] + h * u[i]
@@ -203,9 +231,11 @@ def contacts(
             for contact in coloured:
                 if sweep < RELAXING or contact.group in deep:
                     times = system.real(PLAIN if contact.group in deep else RELAXED)
-                    solve(contact, p, u, h, zero, one, times, left - h, radius, *forces)
+                    solve(contact, p, u, w, h, zero, one, times, left - h, radius, *forces)
     for contact in coloured:
-        bounce(contact, p, u, h, lead)
+        bounce(contact, p, u, w, h, lead)
+    if w is not None:
+        system.angular_velocity[:] = w[:n]
 
     for contact in found:
         if contact.most > 0:
@@ -237,7 +267,7 @@ def contacts(
         else:
             notice_wall(system, before[i], x[i], i, n - 1 - j, Vector(normal[j - n]), offset[j - n], radius[i])
     pushing = {
-        (contact.i, contact.j): (contact.push, carried(contact, h, count), contact.rub)
+        (contact.i, contact.j): (contact.push, carried(contact, h, count), contact.rub, contact.roll)
         for contact in found
         if goes_on(contact, u)
     }
@@ -398,8 +428,10 @@ def direct(contact, p, n):
             contact.size = contact.touch + dot(way - d, contact.n)
 
 
-def solve(contact, p, u, h, soft, scale, times, left, radius, given, count, lead):
-    """Apply one normal impulse and one friction impulse; return whether the overlap is deep.
+def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, lead):
+    """Apply one normal impulse, one of rolling resistance and one of friction; return whether the overlap is deep.
+
+    Friction comes last: what slips least is what users see.
 
     times: extra factor of over-relaxed contacts. left: time from the present positions to the end of the step.
     given, count, lead: see `meet`.
@@ -435,12 +467,17 @@ def solve(contact, p, u, h, soft, scale, times, left, radius, given, count, lead
     contact.push = push
     contact.most = push if push > contact.most else contact.most
     impulse = change * n
+    if contact.spins and contact.rolling > 0:
+        roll = cone(contact.roll - contact.inertia * (w[j] - w[i]), contact.rolling * push)
+        apply(w, i, j, *contact.eases, roll - contact.roll)
+        contact.roll = roll
     if contact.friction > 0:
-        across = contact.rub - contact.across * (way - speed * n)
-        limit = contact.friction * push
-        square = dot(across, across)
-        if square > limit * limit:
-            across = limit / sqrt(square) * across
+        along, mass = way - speed * n, contact.across
+        if contact.spins:
+            along, mass = slip(along, contact.arms[0] * w[i] + contact.arms[1] * w[j], n), mass * contact.share
+        across = cone(contact.rub - mass * along, contact.friction * push)
+        if contact.spins:
+            turn(w, contact, across - contact.rub)
         impulse = impulse + (across - contact.rub)
         contact.rub = across
     apply(u, i, j, contact.w_i, contact.w_j, impulse)
