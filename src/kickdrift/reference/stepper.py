@@ -250,10 +250,10 @@ class Stepper(Living, Exclusive, StepperBase):
                 if self._impulses is not None:
                     pushing = sorted(system.remembered.items())
                     pair = np.array([ends for ends, _ in pushing], np.int32).reshape(-1, 2)
-                    push = np.array([[along, load, *across] for _, (along, load, across) in pushing], self.dtype)
+                    push = np.array([numbers for _, numbers in pushing], self.dtype)
                     pull = np.array(system.remembered_rods, self.dtype).reshape(-1, 1)
                     for array, _rows, values in self._impulses.writes(
-                        pair, push.reshape(len(pair), 2 + self.dim), pull
+                        pair, push.reshape(len(pair), self._impulses.width), pull
                     ):
                         array[...] = values
             self._tick = first + system.done

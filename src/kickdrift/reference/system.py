@@ -236,13 +236,13 @@ class System(Body):
         self.remembered_rods: list[Any] = []
         if stepper._impulses is not None:
             pair, impulse, pull = stepper._impulses.now(self.slots)
-            for ends, (along, load, *across) in zip(pair.tolist(), impulse, strict=True):
-                self.remembered[ends[0], ends[1]] = along, load, Vector(across)
+            for ends, numbers in zip(pair.tolist(), impulse, strict=True):
+                self.remembered[ends[0], ends[1]] = tuple(numbers)
             self.remembered_rods = list(pull[:, 0])
         self._next: Any = None
 
     def remember(self, pushing: dict[tuple[int, int], Any], pull: list[Any]) -> None:
-        """Store the impulses that warm-start the next step."""
+        """Store the impulses that warm-start the next step: of each contact the numbers, see `Impulses`."""
         self._next = pushing, pull
 
     def count(self) -> None:

@@ -100,10 +100,10 @@ class StepperBase(State):
             self._parts = (*self._parts, Touching())
         # The declarations as given, before any shift. Snapshots are checked against them.
         self._first_plan = self._plan
-        self._impulses = self._plan.impulses = self._impulses_for(self._plan)
         if self._rotation is not None:
             self._plan.rotating = self._rotation.spin
             self._parts = (*self._parts, RotationPart())
+        self._impulses = self._plan.impulses = self._impulses_for(self._plan)
         for interaction in self._plan.interactions:
             interaction.term.probe(self._position, self._velocity)
         self._bind()

@@ -14,6 +14,8 @@ cdef enum:
     TRAITS = 8              # see `traits` of Contacts
     GAIN = 4                # of which the last ones begin here
     MEETING = 4             # of what is told of one, beside two vectors
+    SPIN = 8                # numbers of a rotating body in `spin` of Contacts
+    TWIST = 12              # and of a contact of such bodies, beside CONTACT
     SHAPES_PER_BODY = 8     # that a body may touch in a step among others: the nearest
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
     SHARED = 512            # pairs of a stage from which on a crew takes less time than its leader alone
@@ -284,6 +286,12 @@ ctypedef struct Contacts:
     void* body
     # TRAITS numbers of each: radius, weight, friction, restitution; and what forces give its velocity.
     void* traits
+    # Where bodies rotate, SPIN numbers of each: angular velocity, from number 4 on radius, 1/I, rolling, and the radius
+    # again, infinite for walls; and TWIST numbers of each contact, in blocks as below.
+    void* spin
+    void* twist
+    const void* rolling         # of each body; or NULL: 0
+    int64_t axes                # numbers of an angular velocity; 0 where nothing rotates
     int32_t* one                # of each contact, in ascending order
     int32_t* other
     uint8_t* colour

@@ -90,11 +90,11 @@ cdef inline void rub(
     share = weight / (weight + r * turn)
     for j in range(axes_of(dim)):
         arm[j] = r * w[j * spin.stride]
-    cross_normal(dim, arm, n, surface)
+    cross_normal[real](dim, arm, n, surface)
     for j in range(dim):
         lost[j] = share * (lost[j] - surface[j])
     limit_friction(dim, lost, limit)
-    cross_impulse(dim, n, lost, arm)
+    cross_impulse[real](dim, n, lost, arm)
     turn = turn / weight
     for j in range(axes_of(dim)):
         w[j * spin.stride] = w[j * spin.stride] + turn * arm[j]
@@ -117,11 +117,11 @@ cdef inline void rub_vectors(
     share = weight / (weight + r * turn)
     for j in range(axes_of(dim)):
         arm[j] = r * place(spin.w, j * spin.stride + i, n)[0]
-    cross_normal(dim, arm, n, surface)
+    cross_normal[vec](dim, arm, n, surface)
     for j in range(dim):
         lost[j] = share * (lost[j] - surface[j])
     limit_frictions(dim, lost, limit)
-    cross_impulse(dim, n, lost, arm)
+    cross_impulse[vec](dim, n, lost, arm)
     turn = turn / weight
     for j in range(axes_of(dim)):
         w = place(spin.w, j * spin.stride + i, n)

@@ -110,6 +110,7 @@ def contacts(
     p = [Vector(row) for row in before] + [still] * sides
     u = [v[i] - system.gain[i] if weight[i] > 0 else (x[i] - p[i]) / system.h for i in range(n)]
     u += [still] * sides
+    (rolling,) = numbers(system, [0] * n if rolling is None else rolling)
     w = None if system.angular_velocity is None else system.angular_velocity + [flat] * sides
     touched = [False] * (n + sides)
     seen = Filter(n, filters)
@@ -138,17 +139,17 @@ def contacts(
             )
             contact.n = -1 * Vector(normal[j - n])
         if w is not None:
-            first, second, c = radius[i], radius[j] if j < n else zero, system.real(0 if rolling is None else rolling[i])
-            eases = system.inverse_inertia[i], system.inverse_inertia[j] if j < n else zero
+            arms, eases, resists = [radius[i], zero], [system.inverse_inertia[i], zero], [rolling[i], zero]
             if j < n:
-                its = system.real(0 if rolling is None else rolling[j])
-                c = its if its > c else c
-            least = second if j < n and second < first else first
-            contact.rotates((first, second), eases, c * least)
+                arms[1], eases[1], resists[1] = radius[j], system.inverse_inertia[j], rolling[j]
+            least = arms[1] if j < n and arms[1] < arms[0] else arms[0]
+            contact.rotates(arms, eases, (resists[1] if resists[1] > resists[0] else resists[0]) * least)
         direct(contact, p, n)
         contact.speed = -dot(u[j] - u[i], contact.n)
         contact.slow = abs(dot(system.gain[i], contact.n)) + (abs(dot(system.gain[j], contact.n)) if j < n else zero)
-        contact.push, contact.load, contact.rub, contact.roll = system.remembered.get((i, j), (zero, zero, still, flat))
+        contact.push, contact.load, *known = system.remembered.get((i, j), (zero, zero, *still))
+        contact.rub, roll = Vector(known[:dim]), known[dim:]
+        contact.roll = flat if not roll else Vector(roll) if dim == 3 else roll[0]
         contact.most = contact.push
         contact.pull = contact.total = zero
         contact.known = contact.push > 0
@@ -158,8 +159,10 @@ def contacts(
                 contact.along = system.real(EAGER) * contact.mass
                 contact.across = system.real(CALM) * contact.mass
         found.append(contact)
-    coloured = in_colours(found, weight)
-    group(found, list(zip(first, second, strict=True)), weight)
+    # A pinned body may rotate: it is an axle.
+    moved = [m > 0 or (w is not None and system.inverse_inertia[i] > 0) for i, m in enumerate(weight)]
+    coloured = in_colours(found, moved)
+    group(found, list(zip(first, second, strict=True)), moved)
     leaning = [contact for contact in found if contact.shape is not None]
     rods = list(zip(first, second, length, compliance, strict=True))
     # Indexed by declared rod; `rods` contains only those between active bodies.
@@ -267,11 +270,17 @@ def contacts(
         else:
             notice_wall(system, before[i], x[i], i, n - 1 - j, Vector(normal[j - n]), offset[j - n], radius[i])
     pushing = {
-        (contact.i, contact.j): (contact.push, carried(contact, h, count), contact.rub, contact.roll)
+        (contact.i, contact.j): impulses(contact, carried(contact, h, count))
         for contact in found
         if goes_on(contact, u)
     }
     system.remember(pushing, pull)
+
+
+def impulses(contact, load):
+    """Return the numbers that outlive the step, see `Impulses`."""
+    roll = contact.roll if isinstance(contact.roll, Vector) else [contact.roll]
+    return contact.push, load, *contact.rub, *(roll if contact.spins else ())
 
 
 def to_and_fro(count, sweeps):
@@ -360,15 +369,15 @@ def notice_shape(system, level, before, x, i, shape, number, r):
         system.report(i, number, ago, zero, speed, zero, zero, at - r * away, -1 * away)
 
 
-def in_colours(found, weight):
+def in_colours(found, moved):
     """Colour the contact graph: contacts of one colour share no body, and can be solved in any order or in parallel.
 
     Greedy colouring: in order, each contact gets the lowest colour that is free at both of its bodies.
     """
-    taken = [0] * len(weight)
+    taken = [0] * len(moved)
     colours: list[list[Contact]] = [[] for _ in range(COLOURS + 1)]
     for contact in found:
-        ends = [k for k in (contact.i, contact.j) if k < len(weight) and weight[k] > 0]
+        ends = [k for k in (contact.i, contact.j) if k < len(moved) and moved[k]]
         mask = 0
         for k in ends:
             mask |= taken[k]
@@ -381,9 +390,9 @@ def in_colours(found, weight):
     return [contact for colour in colours for contact in colour]
 
 
-def group(found, rods, weight):
+def group(found, rods, moved):
     """Number the connected components over movable bodies: results must not depend on distant bodies."""
-    n, above = len(weight), list(range(len(weight)))
+    n, above = len(moved), list(range(len(moved)))
 
     def top(i):
         while above[i] != i:
@@ -391,10 +400,10 @@ def group(found, rods, weight):
         return i
 
     for i, j in [(contact.i, contact.j) for contact in found] + rods:
-        if j < n and weight[i] > 0 and weight[j] > 0:
+        if j < n and moved[i] and moved[j]:
             above[top(i)] = top(j)
     for contact in found:
-        contact.group = top(contact.i if weight[contact.i] > 0 else contact.j)
+        contact.group = top(contact.i if moved[contact.i] else contact.j)
 
 
 def stiffness_of(h, stiffness):

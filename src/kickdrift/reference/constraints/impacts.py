@@ -62,7 +62,9 @@ def goes_on(contact, u):
 def turn(w, contact, rub):
     """Rotate both bodies by a friction impulse on the second one."""
     twist = cross(contact.n, rub)
-    w[contact.i], w[contact.j] = w[contact.i] - contact.turns[0] * twist, w[contact.j] - contact.turns[1] * twist
+    for k, turn_k in zip((contact.i, contact.j), contact.turns, strict=True):
+        if turn_k > 0:
+            w[k] = w[k] - turn_k * twist
 
 
 def apply(u, i, j, w_i, w_j, impulse):
