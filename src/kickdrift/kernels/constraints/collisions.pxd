@@ -261,7 +261,7 @@ cdef inline bint meet(
         for j in range(dim):
             lost[j] = past[j] + u[j]
         if spin != NULL:
-            cross_normal[real](dim, spin, n, surface)
+            cross_normal(dim, spin, n, surface)
             for j in range(dim):
                 lost[j] = ends * (lost[j] - surface[j])
         limit_friction(dim, lost, friction * (parting + speed))
@@ -306,7 +306,7 @@ cdef inline void rotate_pair(
     cdef int c
     for c in range(dim):
         n[c] = <real> met.normal[c]
-    cross_impulse[real](dim, n, lost, twist)
+    cross_impulse(dim, n, lost, twist)
     for c in range(axes_of(dim)):
         w[c * data.spin.stride + i] = w[c * data.spin.stride + i] + turn_i * twist[c]
         w[c * data.spin.stride + j] = w[c * data.spin.stride + j] + turn_j * twist[c]

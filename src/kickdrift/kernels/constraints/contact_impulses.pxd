@@ -120,12 +120,12 @@ cdef inline void rub_back(
     cdef int c
     for c in range(<int> data.axes):
         spin[c] = twist[ARM * w] * a[c] + twist[SECOND_ARM * w] * b[c]
-    cross_normal[real](dim, spin, n, surface)
+    cross_normal(dim, spin, n, surface)
     mass = -(mass * twist[SHARE * w])
     for c in range(dim):
         way[c] = mass * (way[c] - surface[c])
     limit_friction(dim, way, limit)
-    cross_impulse[real](dim, n, way, spin)
+    cross_impulse(dim, n, way, spin)
     for c in range(<int> data.axes):
         if data.first_row[k] == data.first[k]:
             a[c] = a[c] - twist[TURN * w] * spin[c]

@@ -11,7 +11,7 @@ from .contact_state cimport (
     group_of,
 )
 from .contact_impulses cimport speed_at_touch
-from .friction cimport axes_of, cross_impulse, cross_normal, limit_frictions
+from .friction cimport axes_of, cross_impulses, cross_normals, limit_frictions
 from .meetings cimport meets
 from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, SPIN, TRAITS, TWIST, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
@@ -287,7 +287,7 @@ cdef inline vec warm(
         impulse[c] = more[PUSH] * own[c] + rub
     if rotates:
         rotate(dim, active, twist[EASE], -twist[SECOND_EASE], twist, spin)
-        cross_impulse[vec](dim, own, own + dim, turns)
+        cross_impulses(dim, own, own + dim, turns)
         rotate(dim, active, twist[TURN], twist[SECOND_TURN], turns, spin)
     return active
 
@@ -395,7 +395,7 @@ cdef inline vec solve(
         if rotates:
             for c in range(axes_of(dim)):
                 turns[c] = twist[ARM] * spin[c] + twist[SECOND_ARM] * spin[4 + c]
-            cross_normal[vec](dim, turns, own, way)
+            cross_normals(dim, turns, own, way)
             for c in range(dim):
                 across[c] = across[c] - way[c]
             mass = mass * twist[SHARE]
@@ -405,7 +405,7 @@ cdef inline vec solve(
         if rotates:
             for c in range(dim):
                 way[c] = across[c] - own[dim + c]
-            cross_impulse[vec](dim, own, way, turns)
+            cross_impulses(dim, own, way, turns)
             rubs = select(greater(more[FRICTION], zero), active, zero)
             rotate(dim, rubs, twist[TURN], twist[SECOND_TURN], turns, spin)
         for c in range(dim):

@@ -6,13 +6,7 @@ from ..abi.constraints cimport Spin
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
 from ..simd.masks cimport any_true, greater, select
-from ..simd.vec cimport f32vec, f64vec, filled, product, real, vec, vec_root, width
-
-ctypedef fused number:
-    float
-    double
-    f32vec
-    f64vec
+from ..simd.vec cimport filled, product, real, vec, vec_root, width
 
 
 # Angular velocities have one component in the plane, and three in space.
@@ -21,7 +15,7 @@ cdef inline int axes_of(int dim) noexcept nogil:
     return 1 if dim == 2 else 3
 
 
-cdef inline void cross_normal(int dim, const number* w, const number* n, number* to) noexcept nogil:
+cdef inline void cross_normal(int dim, const real* w, const real* n, real* to) noexcept nogil:
     """w x n, along the surface."""
     if dim == 2:
         to[0] = -w[0] * n[1]
@@ -32,7 +26,28 @@ cdef inline void cross_normal(int dim, const number* w, const number* n, number*
         to[2] = w[0] * n[1] - w[1] * n[0]
 
 
-cdef inline void cross_impulse(int dim, const number* n, const number* impulse, number* to) noexcept nogil:
+cdef inline void cross_impulse(int dim, const real* n, const real* impulse, real* to) noexcept nogil:
+    """n x impulse, an angular momentum."""
+    if dim == 2:
+        to[0] = n[0] * impulse[1] - n[1] * impulse[0]
+    else:
+        to[0] = n[1] * impulse[2] - n[2] * impulse[1]
+        to[1] = n[2] * impulse[0] - n[0] * impulse[2]
+        to[2] = n[0] * impulse[1] - n[1] * impulse[0]
+
+
+cdef inline void cross_normals(int dim, const vec* w, const vec* n, vec* to) noexcept nogil:
+    """w x n, along the surface."""
+    if dim == 2:
+        to[0] = -w[0] * n[1]
+        to[1] = w[0] * n[0]
+    else:
+        to[0] = w[1] * n[2] - w[2] * n[1]
+        to[1] = w[2] * n[0] - w[0] * n[2]
+        to[2] = w[0] * n[1] - w[1] * n[0]
+
+
+cdef inline void cross_impulses(int dim, const vec* n, const vec* impulse, vec* to) noexcept nogil:
     """n x impulse, an angular momentum."""
     if dim == 2:
         to[0] = n[0] * impulse[1] - n[1] * impulse[0]
@@ -90,11 +105,11 @@ cdef inline void rub(
     share = weight / (weight + r * turn)
     for j in range(axes_of(dim)):
         arm[j] = r * w[j * spin.stride]
-    cross_normal[real](dim, arm, n, surface)
+    cross_normal(dim, arm, n, surface)
     for j in range(dim):
         lost[j] = share * (lost[j] - surface[j])
     limit_friction(dim, lost, limit)
-    cross_impulse[real](dim, n, lost, arm)
+    cross_impulse(dim, n, lost, arm)
     turn = turn / weight
     for j in range(axes_of(dim)):
         w[j * spin.stride] = w[j * spin.stride] + turn * arm[j]
@@ -117,11 +132,11 @@ cdef inline void rub_vectors(
     share = weight / (weight + r * turn)
     for j in range(axes_of(dim)):
         arm[j] = r * place(spin.w, j * spin.stride + i, n)[0]
-    cross_normal[vec](dim, arm, n, surface)
+    cross_normals(dim, arm, n, surface)
     for j in range(dim):
         lost[j] = share * (lost[j] - surface[j])
     limit_frictions(dim, lost, limit)
-    cross_impulse[vec](dim, n, lost, arm)
+    cross_impulses(dim, n, lost, arm)
     turn = turn / weight
     for j in range(axes_of(dim)):
         w = place(spin.w, j * spin.stride + i, n)
