@@ -303,6 +303,27 @@ def spun(rng, drawn):
     return drawn
 
 
+def rolling_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
+    """A random scene of bodies that rotate, and touch with friction and rolling resistance."""
+    drawn = spinning_scene(rng, integrator, make, dtype, dim, n)
+    n, inertia = len(drawn.position), rng.uniform(0.01, 0.5)
+    each = rng.uniform(0.5, 2, n) if rng.integers(2) else 1.0
+    drawn.arguments["inertia"] = inertia * each
+    if np.ndim(each) and rng.integers(3) == 0:
+        drawn.arguments["inertia"][rng.integers(n)] = np.inf
+    rough = float(rng.uniform(0.1, 1))
+    found = []
+    for part in drawn.arguments["constraints"]:
+        if isinstance(part, kd.Contacts):
+            rolling = rng.uniform(0, 0.2, n) if rng.integers(2) else float(rng.choice([0, 0.1]))
+            part = replace(part, rolling=rolling, friction=rough if rng.integers(4) else part.friction)
+        elif hasattr(part, "friction") and rng.integers(4):
+            part = replace(part, friction=rough)
+        found.append(part)
+    drawn.arguments["constraints"] = found
+    return drawn
+
+
 def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     """A random scene of bodies that rest on each other, on walls, and hang on rods."""
     n = n or int(rng.choice([2, 3, 5, 8, 17]))

@@ -217,7 +217,7 @@ def test_rolling_resistance_slows_and_holds(dim, c):
         assert 4.0 - balls.velocity[0, 0] == pytest.approx(slows, rel=2e-3)
         assert balls.velocity[1, 0] == pytest.approx(4.0, rel=1e-5)
         balls.step(int(5 / slows) * hz)
-        assert abs(balls.velocity[0]).max() < 1e-6 and abs(about_z(balls)[0]) < 1e-6
+        assert abs(balls.velocity[0]).max() < 1e-5 and abs(about_z(balls)[0]) < 1e-5
         # On slopes it holds up to tan = c.
         for share in (0.9, 1.2):
             degrees = math.degrees(math.atan(share * c))

@@ -239,6 +239,7 @@ cdef inline void collide_with_plane(
                 <const double*> &across, <const double*> &pull, <const double*> y, <const double*> u,
                 <const double*> &impulse, wall,
             )
+    met = solid(wall, i, met)
     for j in range(MAX_DIM):
         if j < dim:
             y[j] = y[j] + (depth + inside) * normal[j]
@@ -258,7 +259,7 @@ cdef inline void collide_with_plane(
     for j in range(MAX_DIM):
         if j < dim:
             u[j] = u[j] + inwards * normal[j]
-    store_bodies(dim, solid(wall, i, met), bodies, i, y, u)
+    store_bodies(dim, met, bodies, i, y, u)
 
 
 cdef inline void box(
