@@ -13,10 +13,11 @@ FOLDER = Path(__file__).parent / "api"
 #: What `Stepper` has, by what one does.
 STEPPER = {
     "run": ("Run", "step advance ticks record restart"),
-    "draw": ("Draw", "interpolate alpha clock"),
+    "draw": ("Draw", "interpolate interpolate_angles alpha clock"),
     "read": (
         "Read",
-        "position velocity mass n dim dtype tick time dt energy state integrator threads force_evaluations",
+        "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
+        "integrator threads force_evaluations",
     ),
     "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),
     "bodies": ("Bodies that come and go", "spawn kill alive ids slots count"),
@@ -54,9 +55,9 @@ PAGES = {
         "langevin": ("Langevin", "Langevin", "forces"),
         "expressions": ("Expression and Potential", "Expression Potential", "formulas"),
         "own-forces": (
-            "AppliedForce, Force, Acceleration, NativeForce",
-            "AppliedForce Force Acceleration NativeForce get_include",
-            "forces own-code",
+            "AppliedForce, AppliedTorque, Force, Acceleration, NativeForce",
+            "AppliedForce AppliedTorque Force Acceleration NativeForce get_include",
+            "forces own-code rolling",
         ),
     },
     "Constraints": {

@@ -35,6 +35,7 @@ from plans import (
     resting_around_scene,
     resting_scene,
     scene,
+    spinning_scene,
     takers,
     told_resting_scene,
     told_scene,
@@ -283,6 +284,13 @@ def cases():
         force = Draws(f"force {number}").normal(size=drawn.position.shape).astype(dtype)
         drawn.arguments["forces"].append(kd.AppliedForce(force))
         yield f"AppliedForce {integrator!r} {np.dtype(dtype)} {force.shape}", partial(stepped, drawn, Draws(number))
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        make = (scene, held_scene, resting_scene)[number % 3]
+        drawn = spinning_scene(Draws(f"spinning {number}"), integrator, make, dtype=dtype)
+        name = f"spinning {number} {integrator!r} {np.dtype(dtype)} {drawn.position.shape} {drawn.layout}"
+        yield name, partial(stepped, drawn, Draws(number))
+        if number % 5 == 0:
+            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
     turning = [integrator for integrator in INTEGRATORS if not isinstance(integrator, kd.Exact)]
     for number, (integrator, dtype) in enumerate(product(turning, DTYPES)):
         rng = Draws(f"turned {number}")

@@ -275,6 +275,55 @@ def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
     return drawn
 
 
+def spinning_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
+    """A random scene of bodies that rotate, under torques and damping."""
+    dim = dim or int(rng.integers(2, 4))
+    more = {} if n is None else {"n": n}
+    return spun(rng, (make or scene)(rng, integrator, dtype=dtype, dim=dim, **more))
+
+
+def spun(rng, drawn):
+    """The same scene with bodies that rotate."""
+    dim = drawn.position.shape[1]
+    n, dtype = len(drawn.position), drawn.position.dtype
+    shape = (n,) if dim == 2 else (n, 3)
+    # Lists: each stepper makes arrays of its own.
+    drawn.arguments["angular_velocity"] = (3 * rng.normal(size=shape)).tolist()
+    drawn.arguments["inertia"] = rng.uniform(0.1, 2, n) if rng.integers(2) else 0.3
+    if rng.integers(2):
+        q = rng.normal(size=(n, 4))
+        turned = rng.normal(size=n) if dim == 2 else q / np.sqrt((q * q).sum(axis=1, keepdims=True))
+        drawn.arguments["angle" if dim == 2 else "orientation"] = turned.tolist()
+    for _ in range(int(rng.integers(3))):
+        torque = rng.normal(size=shape).astype(dtype)
+        drawn.arguments["forces"].append(kd.AppliedTorque(torque))
+    if rng.integers(2) and not isinstance(drawn.arguments["integrator"], kd.Exact):
+        angular = rng.uniform(0, 2, n) if rng.integers(2) else 0.7
+        drawn.arguments["forces"].append(kd.Damping(float(rng.integers(2)), angular))
+    return drawn
+
+
+def rolling_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
+    """A random scene of bodies that rotate, and touch with friction and rolling resistance."""
+    drawn = spinning_scene(rng, integrator, make, dtype, dim, n)
+    n, inertia = len(drawn.position), rng.uniform(0.01, 0.5)
+    each = rng.uniform(0.5, 2, n) if rng.integers(2) else 1.0
+    drawn.arguments["inertia"] = inertia * each
+    if np.ndim(each) and rng.integers(3) == 0:
+        drawn.arguments["inertia"][rng.integers(n)] = np.inf
+    rough = float(rng.uniform(0.1, 1))
+    found = []
+    for part in drawn.arguments["constraints"]:
+        if isinstance(part, kd.Contacts):
+            rolling = rng.uniform(0, 0.2, n) if rng.integers(2) else float(rng.choice([0, 0.1]))
+            part = replace(part, rolling=rolling, friction=rough if rng.integers(4) else part.friction)
+        elif hasattr(part, "friction") and rng.integers(4):
+            part = replace(part, friction=rough)
+        found.append(part)
+    drawn.arguments["constraints"] = found
+    return drawn
+
+
 def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     """A random scene of bodies that rest on each other, on walls, and hang on rods."""
     n = n or int(rng.choice([2, 3, 5, 8, 17]))

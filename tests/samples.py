@@ -65,7 +65,7 @@ SAMPLES: dict[Any, dict[str, list[Any]]] = {
         "axis": [(0.0, 0.0, -2.0)],
         "softening": each(0.5, 1.0, 0.25),
     },
-    kd.Damping(0.5): {"rate": each(2.0, 0.25, 0.0)},
+    kd.Damping(0.5): {"rate": each(2.0, 0.25, 0.0), "angular": each(1.0, 0.5, 0.0)},
     kd.Magnetic(1.0, 0.5): {"charge": each(-1.0, 2.0, 0.5), "field": [2.0, (0.5, 1.0, -1.0)]},
     kd.RotatingFrame(1.0, (5.0, 5.0)): {"omega": [0.5], "center": POINT},
     kd.Springs(PAIRS, 3.0, 1.0): {"stiffness": [2.0, (1.0, 2.0)], "rest_length": [0.5, (0.25, 0.5), None]},
@@ -112,7 +112,7 @@ TERMS = [one for one in SAMPLES if isinstance(one, Term)]
 CONSTRAINTS = [one for one in SAMPLES if isinstance(one, Constraint)]
 COEFFICIENTS = [(one, name, value) for one, others in SAMPLES.items() for name in others for value in others[name]]
 #: Of these there are no samples: what a force takes is a user's array.
-ELSEWHERE = {kd.AppliedForce}
+ELSEWHERE = {kd.AppliedForce, kd.AppliedTorque}
 
 
 def missing() -> list[str]:

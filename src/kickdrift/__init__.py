@@ -19,7 +19,8 @@ Forces
   Gravity, PointGravity, Vortex, RotatingFrame, Magnetic   fields
   LinearDrag, QuadraticDrag, Damping                       air and friction
   AnchorSpring, Springs, NBody                             springs, and gravity between bodies
-  AppliedForce, Force, Acceleration, NativeForce           your own: an array, Python, machine code
+  AppliedForce, AppliedTorque                              your own: arrays
+  Force, Acceleration, NativeForce                         your own: Python, machine code
   Langevin, PairPotential                                  a thermostat, and short-range pair forces
   Expression, Potential                                    your own as expressions; math has their functions
 
@@ -70,7 +71,7 @@ _NAMES = {
         "CallbackError CapacityError ConvergenceError DeadBodyError DesyncError KickdriftError NonFiniteError "
         "OverloadError SnapshotError"
     ),
-    "forces.applied": "AppliedForce",
+    "forces.applied": "AppliedForce AppliedTorque",
     "forces.callbacks": "Acceleration Force NativeForce",
     "forces.fields": "AnchorSpring Damping Gravity LinearDrag PointGravity QuadraticDrag Vortex",
     "forces.formulas": "Expression Potential",

@@ -33,7 +33,7 @@ from .errors import (
     OverloadError as OverloadError,
     SnapshotError as SnapshotError,
 )
-from .forces.applied import AppliedForce as AppliedForce
+from .forces.applied import AppliedForce as AppliedForce, AppliedTorque as AppliedTorque
 from .forces.callbacks import Acceleration as Acceleration, Force as Force, NativeForce as NativeForce
 from .forces.fields import (
     AnchorSpring as AnchorSpring,

@@ -141,7 +141,7 @@ def _refuse(declaration: Declaration, name: str, value: Any) -> None:
 
 
 #: Structural fields, which are not coefficients.
-_CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "joints"))
+_CONSISTS_OF = frozenset(("pairs", "tenants", "force", "torque", "walls", "joints"))
 #: Fields of these names must be declared with `place`, else `shift` would not move them.
 _COORDINATES = frozenset(("anchor", "center", "lower", "normal", "offset", "points", "shapes", "upper", "walls"))
 

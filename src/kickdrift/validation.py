@@ -338,6 +338,40 @@ def _state_array(
     return array
 
 
+def array_of_bodies(
+    name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype, living: np.ndarray | None = None
+) -> np.ndarray:
+    """Return an array of this shape, (n,) or (n, k), to step in place. A number or one row for all makes a new one."""
+    try:
+        array = plain(name, value)
+    except ValueError:
+        raise ValueError(f"{name}: expected a number or shape {shape}, got {show(value)}") from None
+    _check_kind(name, value, array)
+    if array.shape not in ((), shape[1:], shape):
+        raise ValueError(f"{name}: expected a number or shape {shape}, got shape {array.shape}")
+    if array.shape != shape or not (isinstance(value, np.ndarray) or _is_buffer(value)):
+        with np.errstate(over="ignore"):  # refused as not finite
+            array = np.broadcast_to(array.astype(dtype), shape).copy()
+    if array.dtype != dtype or not array.dtype.isnative:
+        raise TypeError(f"{name}: expected the dtype of position, {dtype}, got {array.dtype}")
+    if not array.flags.writeable or not array.flags.aligned:
+        raise ValueError(f"{name}: expected a writable, aligned array (it is stepped in place)")
+    if overlaps_itself(as_rows(array)):
+        raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
+    finite = np.isfinite(as_rows(array)).all(axis=1)
+    if living is not None:
+        finite |= ~living
+    if not finite.all():
+        body = int(np.argmin(finite))
+        raise ValueError(f"{name}: expected finite numbers, got {array[body]} for body {body}")
+    return array
+
+
+def as_rows(array: np.ndarray) -> np.ndarray:
+    """Return a view of shape (n, k) of an array of shape (n,) or (n, k)."""
+    return array[:, None] if array.ndim == 1 else array
+
+
 def _is_buffer(value: Any) -> bool:
     try:
         memoryview(value)
@@ -364,23 +398,23 @@ _LEAST_MASS = float(np.finfo(np.float64).tiny)
 """The least mass in kg: the reciprocal of a subnormal number can overflow."""
 
 
-def masses(mass: Any, n: int) -> np.ndarray:
-    """Return masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy."""
+def masses(mass: Any, n: int, name: str = "mass") -> np.ndarray:
+    """Return masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy. Also inertia in kg m2."""
     if type(mass) is float and mass >= _LEAST_MASS:  # fast path for the common case
         array = np.array([mass])
         array.flags.writeable = False
         return array
     try:
-        array = plain("mass", mass)
+        array = plain(name, mass)
     except ValueError:
-        raise ValueError(f"mass: expected a number or one per body, got {show(mass)}") from None
-    _check_kind("mass", mass, array)
-    array = per_body("mass", np.array(array, dtype=np.float64), n)
+        raise ValueError(f"{name}: expected a number or one per body, got {show(mass)}") from None
+    _check_kind(name, mass, array)
+    array = per_body(name, np.array(array, dtype=np.float64), n)
     bad = ~(array >= _LEAST_MASS)
     if bad.any():
         first = int(np.argmax(bad))
         raise ValueError(
-            f"mass: expected positive numbers (numpy.inf for a body that is never accelerated), "
+            f"{name}: expected positive numbers (numpy.inf for a body that is never accelerated), "
             f"got {array[first]} for body {first}"
         )
     array.flags.writeable = False

@@ -214,7 +214,14 @@ def test_terms_add_up_to_what_their_docstrings_say(Stepper, dtype, first):
 def test_every_term_has_a_formula_here():
     drawn = {type(term) for seed in range(120) for term in scene(seed)[4]}
     functions = {kd.Force, kd.Acceleration, kd.NativeForce, kd.Expression, kd.Potential}  # which merge nothing
-    elsewhere = {kd.Magnetic, kd.RotatingFrame, kd.AppliedForce, kd.PairPotential, kd.Langevin}  # in files of their own
+    elsewhere = {
+        kd.Magnetic,
+        kd.RotatingFrame,
+        kd.AppliedForce,
+        kd.AppliedTorque,
+        kd.PairPotential,
+        kd.Langevin,
+    }  # in files of their own
     assert drawn | functions | elsewhere == known(Term)
 
 

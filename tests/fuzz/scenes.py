@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 from draws import Draws
-from plans import held_scene, scene, told_resting_scene, told_scene, wrapped_scene
+from plans import held_scene, scene, spun, told_resting_scene, told_scene, wrapped_scene
 
 import kickdrift as kd
 
@@ -66,6 +66,8 @@ def bodies(seed, sizes=(1, 2, 3, 5, 8)):
             forces.append(kd.AppliedForce(rng.normal(size=drawn.position.shape).astype(drawn.position.dtype)))
     if rng.integers(3) == 0:
         drawn.arguments["alive"] = rng.random(n) < 0.7
+    if drawn.position.shape[1] > 1 and rng.integers(4) == 0:
+        spun(rng, drawn)
     return drawn
 
 

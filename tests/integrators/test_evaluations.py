@@ -130,7 +130,7 @@ def test_terms_that_act_on_each_body_alone_say_so():
             assert single.position.tobytes() == together.position[i : i + 1].tobytes(), term
             assert single.velocity.tobytes() == together.velocity[i : i + 1].tobytes(), term
     couple = {kd.Springs, kd.NBody, kd.PairPotential}
-    by_number = {kd.AppliedForce, kd.NativeForce, kd.Langevin, kd.Expression, kd.Potential}
+    by_number = {kd.AppliedForce, kd.AppliedTorque, kd.NativeForce, kd.Langevin, kd.Expression, kd.Potential}
     assert {term for term in known(Term) if not term.alone} == couple | by_number
 
 

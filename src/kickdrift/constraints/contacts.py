@@ -106,11 +106,12 @@ class Contacts(Filtered):
 
     kind = "contacts"
     meets = True
-    independent = frozenset({"radius", "restitution", "friction"})
+    independent = frozenset({"radius", "restitution", "friction", "rolling"})
 
     radius: ArrayLike = numbers(minimum=0.0, per_body="number")
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=0.0, per_body="number")
     friction: ArrayLike = numbers(minimum=0.0, default=0.4, per_body="number")
+    rolling: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     hertz: float | None = None
     damping_ratio: float = 10
     walls: tuple[Wall, ...] = place(default=())
@@ -202,8 +203,8 @@ class Contacts(Filtered):
     def compile(self, plan: Plan) -> None:
         countable("Contacts", plan)
         weight = weights(plan)
-        radius, restitution = (
-            np.broadcast_to(self._scalars(plan, name), (plan.n,)) for name in ("radius", "restitution")
+        radius, restitution, rolling = (
+            np.broadcast_to(self._scalars(plan, name), (plan.n,)) for name in ("radius", "restitution", "rolling")
         )
         normals, offsets = [np.zeros((0, plan.dim))], [np.zeros(0)]
         passes = [np.zeros((0, plan.n), np.uint8)]
@@ -226,6 +227,7 @@ class Contacts(Filtered):
             radius=radius,
             restitution=restitution,
             friction=frictions["friction"],
+            **({"rolling": rolling} if rolling.any() else {}),
             weight=weight,
             normal=np.concatenate(normals),
             offset=np.concatenate(offsets),

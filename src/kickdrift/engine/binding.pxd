@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t
 
 from .coefficients cimport AppliedForces
+from .rotation cimport Torques
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
 from ..kernels.abi.tables cimport Kernels
@@ -18,6 +19,8 @@ cdef class StepNumbers:
     cdef double after[MAX_STAGES]
     cdef int64_t ticks[MAX_STAGES]
     cdef list arrays            # that the fields point into
+    cdef const void* spin_decay     # what damping leaves of angular velocities, or NULL;
+    cdef bint spin_decay_each       # of each body, or of all
 
 
 cdef class Binding:
@@ -30,6 +33,7 @@ cdef class Binding:
     cdef dict coefficients      # sources of the fields, by symbol
     cdef list records           # for each term, the arrays that its fields point into
     cdef AppliedForces applied  # forces in users' arrays, or None
+    cdef Torques torques
     cdef StepNumbers numbers
     cdef bint fallible          # may a step fail?
     cdef bint fsal             # does a call evaluate once more than its steps?

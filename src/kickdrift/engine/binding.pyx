@@ -19,8 +19,10 @@ from ..kernels.abi.plan cimport (
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport NOTHING, SCHEME, Kernels
+from .rotation cimport Torques
 from .runner cimport View
 from .runner cimport PATIENCE
+from .slots cimport address
 
 import numpy as np
 
@@ -42,6 +44,7 @@ PLACES = {
     **dict.fromkeys(("mu", "c", "s", "share"), STRENGTH), **dict.fromkeys(("e2", "w2"), SQUARE),
     **dict.fromkeys(("center", "w"), ORIGIN), **dict.fromkeys(("axis", "omega"), AXIS),
 }
+cdef Torques NO_TORQUES = Torques(())
 require_entries(__name__, SCHEMES, KINDS)
 require_entries(__name__, TERMS, FieldTerm)
 
@@ -74,6 +77,7 @@ cdef class Binding:
             plan.s = (<View> state[2]).place
         plan.layout = binding.layout([(<View> view).array for view in state])
         binding.arrays, binding.writes = [], []
+        binding.torques = Torques(model.torques) if model.torques else NO_TORQUES
         binding.bind_coefficients(previous)
         binding.check_branches()
         binding.fallible = plan.scheme == IMPLICIT_EULER
@@ -250,6 +254,10 @@ cdef class Binding:
         numbers.decay = numbers.turn = numbers.turn_share = self.plan.g
         if model.damped:
             numbers.decay = field(&self.plan, model.decay(h), numbers.arrays)
+        if model.spin_damped:
+            decay = model.spin_decay(h).copy()  # kept ones are read-only
+            numbers.arrays.append(decay)
+            numbers.spin_decay, numbers.spin_decay_each = address(decay), len(decay) > 1
         if model.turned:
             t, s = model.turn(h)
             numbers.turn = field(&self.plan, t, numbers.arrays)

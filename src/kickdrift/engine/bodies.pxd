@@ -10,6 +10,7 @@ from .events cimport EventStore
 from ..kernels.abi.plan cimport Job, Plan
 from ..kernels.abi.coupled cimport Coupling, RunCoupled
 from .runner cimport Runner
+from .rotation cimport BoundRotation
 from .slots cimport Slots
 
 
@@ -23,6 +24,7 @@ cdef class Core(Runner):
     cdef bint leaping       # run only tiles that reach no static constraint?
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
+    cdef BoundRotation rotation     # or None, where nothing rotates
     cdef Slots slots        # for spawn and kill, or None
     cdef EventStore store   # contact events, or None
     cdef double origin      # time at origin_tick

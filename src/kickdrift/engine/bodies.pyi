@@ -12,7 +12,14 @@ class Core(Runner):
     def step(self, n: int = 1) -> None: ...
     def restart(self) -> None: ...
     def spawn(
-        self, position: ArrayLike, velocity: ArrayLike = 0.0, mass: ArrayLike | None = None
+        self,
+        position: ArrayLike,
+        velocity: ArrayLike = 0.0,
+        mass: ArrayLike | None = None,
+        *,
+        angular_velocity: ArrayLike | None = None,
+        angle: ArrayLike | None = None,
+        orientation: ArrayLike | None = None,
     ) -> NDArray[np.int64]: ...
     def kill(self, ids: ArrayLike) -> None: ...
     @property

@@ -13,6 +13,7 @@ from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from ..kernels.abi.crew cimport Crew
 from .coupled cimport padded
 from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
+from .rotation cimport BoundRotation
 from .slots cimport Slots
 from ..kernels.loops.living cimport park
 
@@ -68,6 +69,8 @@ cdef class Core(Runner):
         if self.integrator.history:
             arrays.append(np.zeros_like(self._position))
         self.state = views(arrays)
+        if self._rotation is not None:
+            self.rotation = BoundRotation.of(self._rotation)
         self.store = None if self._events is None else EventStore(self._events, self._position.shape[1])
 
     def _binding(self, object model, state=None):
@@ -77,10 +80,16 @@ cdef class Core(Runner):
         state = self.state if state is None else views([array for array in state if array is not None])
         if previous is not None and previous.plan.n != model.n:
             previous = None
+        inverse_inertia = None
+        if self._rotation is not None or model.torques:
+            inverse_inertia = self._inverse_inertia_of(model)
         model.told = self.store is not None
         binding = Binding.of(model, state, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model, None if self.binding is None else self.binding.model)
+        if inverse_inertia is not None:
+            to = model.rotating.inverse_inertia[: model.n, None]
+            binding.writes.append((to, None, inverse_inertia[:, None]))
         return binding
 
     def _rebound(self, history):
@@ -150,11 +159,14 @@ cdef class Core(Runner):
         cdef int64_t origin_tick = self.origin_tick
         cdef Slots place = self.slots
         cdef Become become = None
+        cdef BoundRotation rotation = self.rotation
         cdef Binding links = self.binding if binding is None else binding
         if resume is not None:
             tick, started, last_h = resume
         if attributes is not None and "_slots" in attributes:
             place = Slots.of(attributes["_slots"], self._position.dtype)  # slots for more rows
+        if attributes is not None and "_rotation" in attributes:
+            rotation = BoundRotation.of(attributes["_rotation"])    # other arrays
         if slots is not None:
             if place is None:
                 place = Slots.of(self._book(), self._position.dtype)
@@ -173,7 +185,7 @@ cdef class Core(Runner):
         self.turn_clock(clock_rate, clock_tick, clock_anew)
         # No Python code runs from here on.
         prepared.execute()
-        self.slots = place
+        self.slots, self.rotation = place, rotation
         if self.store is not None and place is not None:
             self.store.log.generation = place.generation
         if become is not None:
@@ -199,6 +211,8 @@ cdef class Core(Runner):
             self.binding.prepare()
         if written:
             park(self.plan, 0, self.plan.n)
+            if rotation is not None:
+                rotation.park(place.alive, self.item)
         own.update(attributes)
         self.ready = True
 
@@ -216,13 +230,17 @@ cdef class Core(Runner):
             self._commit(slots=(book.mask[:n], book.generation, book.young[:n]))
         return 0
 
-    def spawn(self, object position, object velocity=0.0, object mass=None):
+    def spawn(
+        self, object position, object velocity=0.0, object mass=None, *, object angular_velocity=None,
+        object angle=None, object orientation=None,
+    ):
         """Add bodies in the lowest free rows, in ascending order; return their ids, int64 of shape (k,).
 
         position: m, of shape (k, dim); or (dim,) for one body, or for all bodies if velocity has rows. velocity: m/s,
         a row per body, one vector for all, of shape (dim,) or (1, dim), or one number. Shape (0, dim) adds no body.
         mass: kg, one number or (k,), at the cost of `set_mass`. By default a body has the mass of its row. Its other
-        coefficients are always those of its row.
+        coefficients are always those of its row. angular_velocity, angle, orientation: where bodies rotate, in the
+        units and shapes of `Stepper`, a number or a row for all or one for each; 0, 0 and (1, 0, 0, 0) if left out.
 
         The next step moves them. Their integrator history (`verlet`, `groot_warren`) starts anew, as after `restart`,
         but only in their rows. Until the next step `interpolate` returns their positions. Rows are free after `kill`,
@@ -242,9 +260,17 @@ cdef class Core(Runner):
         self.lock()
         try:
             self.make_slots()
-            if mass is not None:
+            turns = (
+                self.rotation is not None or angular_velocity is not None or angle is not None
+                or orientation is not None
+            )
+            if mass is not None or turns:
                 position, velocity, mass = slots_.newborn(position, velocity, mass, self.plan.dim, self.dtype)
-                self._with_masses(self._slots.free(len(position)), mass)  # may need another binding
+                turning = self._turning_of(len(position), angular_velocity, angle, orientation) if turns else None
+                rows = self._slots.free(len(position))
+                if mass is not None:
+                    self._with_masses(rows, mass)  # may need another binding
+                self._write_turning(rows, turning)
             ids = self.slots.spawn(self.plan, position, velocity)
             self.rows = self.slots.count
             return ids
@@ -272,6 +298,8 @@ cdef class Core(Runner):
         try:
             self.make_slots()
             self.slots.kill(self.plan, ids)
+            if self.rotation is not None:
+                self.rotation.park(self.slots.alive, self.item)
             self.rows = self.slots.count
         finally:
             self.unlock()
@@ -280,6 +308,8 @@ cdef class Core(Runner):
         """Zero the inactive rows, and the histories that have not started."""
         if self.slots is not None:
             park(self.plan, 0, self.plan.n)
+            if self.rotation is not None:
+                self.rotation.park(self.slots.alive, self.item)
             self.slots.clear_histories(self.plan)
 
     # Used by base.py to save and restore.
@@ -374,6 +404,13 @@ cdef class Core(Runner):
         if self.plan.last_h != self.plan.h:
             # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
             steps = 1
+        if self.rotation is not None:
+            # Constraints turn bodies, so that each step has a step of rotation around it.
+            steps = 1
+            self.rotation.begin(
+                self.kernels, self.plan.h, NULL if self.slots is None else self.slots.alive, self.binding.torques,
+                self.binding.numbers.spin_decay, self.binding.numbers.spin_decay_each,
+            )
         if self.coupled is not None and self.coupled.tiles is not None:
             return self.run_static(steps)
         if self.coupled is not None and self.coupled.workspace is not None:
@@ -419,7 +456,12 @@ cdef class Core(Runner):
     @cython.final
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
         """Count steps that all bodies completed; last: is this the last part of the call, which raises errors?"""
+        cdef Py_ssize_t body
         self.completed += steps
+        if self.rotation is not None:
+            body = self.rotation.complete(self.kernels)
+            if body >= 0 and (self.job.bad_body < 0 or body < self.job.bad_body):
+                self.job.bad_body = body
         # The first evaluation of a later part repeats the last one of the part before (FSAL): count it once.
         self.evaluated += self.job.evaluations - (self.later and self.binding.fsal)
         self.started = True

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
-    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, SOFT, TRAITS, Collisions,
+    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, SOFT, SPIN, TRAITS, TWIST, Collisions,
     Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
@@ -14,7 +14,7 @@ from ..kernels.abi.crew cimport MOST_IN_CREW, Crew
 from .coefficients cimport space
 from .runner cimport look
 from .slots cimport Ends, Links, address, write_sources
-from .walls cimport BoundConstraint, Common
+from .walls cimport BoundConstraint, Common, bind_spin
 
 import numpy as np
 
@@ -171,6 +171,7 @@ cdef class BoundGrid(BoundConstraint):
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         self.grid = data
+        bind_spin(&data.spin, plan.rotating)
         grid = Grid(radius, plan.dim, plan.torus)
         self.kept.append(space(&data.torus, plan))
         for a, laid in enumerate(grid.laid):
@@ -301,6 +302,14 @@ cdef class BoundContacts(BoundGrid):
         data.first_row = <int32_t*> self.allocate(places, np.int32)
         data.second_row = <int32_t*> self.allocate(places, np.int32)
         data.contact = self.allocate((2 * plan.dim + CONTACT) * places, real)
+        if plan.rotating is not None:
+            data.axes = len(plan.rotating.planes)
+            spins = np.zeros((n + data.faces + 2, SPIN), real)
+            spins[n:, 7] = np.inf  # walls roll as a body does that is far larger
+            data.spin = self.keep(spins, real)
+            data.twist = self.allocate(TWIST * places, real)
+            if "rolling" in fields:
+                data.rolling = self.field(fields, "rolling", real)
         data.rod = self.allocate((plan.dim + 2) * data.rods, real)
         data.group = <int32_t*> self.allocate(n, np.int32)
         data.deep = <uint8_t*> self.allocate(n, np.uint8)

@@ -25,6 +25,7 @@ cdef class Frames(Core):
     cdef bint kept_by_steps(self, int64_t substeps) noexcept
     cdef int reserve(self) except -1
     cdef int keep(self) except -1
+    cdef list drawn_state(self)
     cdef bint has_previous(self) noexcept
     cdef object drawn(self, object alpha, object out, object mode, bint living)
     cdef void draw_living(

@@ -234,7 +234,7 @@ cdef class Frames(Core):
             and (<View> self.previous[1]).place.body == plan.v.body
         )
         return (
-            self.slots is None and self._tape is None and (same or plan.layout == STRIDED)
+            self.slots is None and self._tape is None and self.rotation is None and (same or plan.layout == STRIDED)
             and (self.coupled is None or self.coupled.workspace is None)
             and (substeps == 1 or (substeps <= self.most and plan.last_h == plan.h))
         )
@@ -243,14 +243,21 @@ cdef class Frames(Core):
         """Allocate the previous-state buffers; mark them invalid until refilled."""
         self.drawn_tick = -1
         if self.previous is None or (<View> self.previous[0]).n != self.plan.n:
-            self.previous = views([np.empty_like((<View> view).array) for view in self.state[:2]])
+            self.previous = views([np.empty_like((<View> view).array) for view in self.drawn_state()])
         return 0
 
     cdef int keep(self) except -1:
         """Save the state for drawing."""
         self.reserve()
-        copy_views(self.previous, self.state)
+        copy_views(self.previous, self.state if self.rotation is None else self.drawn_state())
         return 0
+
+    cdef list drawn_state(self):
+        """Return views of what drawing needs of the state."""
+        cdef list arrays = self.state[:2]
+        if self.rotation is not None:
+            arrays.append(self.rotation.arrays[1])
+        return arrays
 
     cdef int turn_clock(self, object rate, object tick, object anew) except -1:
         cdef Clockwork clock = self._clock

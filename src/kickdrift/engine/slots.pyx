@@ -407,7 +407,7 @@ cdef class Links:
         cdef Contacts* contacts = self.contacts
         cdef int place = <int> contacts.state[0]
         cdef int32_t* pair = contacts.pair[place]
-        cdef Py_ssize_t size = (2 + self.dim) * self.slots.data.item
+        cdef Py_ssize_t size = (2 + self.dim + <Py_ssize_t> contacts.axes) * self.slots.data.item
         cdef char* push = <char*> contacts.push[place]
         cdef int64_t kept = 0
         cdef int64_t k

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.constraints cimport ConstraintCall, Each, Shapes, Wall
+from ..kernels.abi.constraints cimport ConstraintCall, Each, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
@@ -43,4 +43,7 @@ cdef class BoundConstraint:
     cdef void join(self, const Common* common) noexcept
     cdef bint serves(self, object plan)
     cdef void set_crew(self, Crew* crew) noexcept
-    cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1
+    cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1
+
+
+cdef int bind_spin(Spin* spin, object memory) except -1

@@ -2,13 +2,13 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from ..kernels.abi.constraints cimport PAIRS_PER_BODY, Corners, Each, Periodic, Sensor, Shapes, Wall
+from ..kernels.abi.constraints cimport PAIRS_PER_BODY, Corners, Each, Periodic, Sensor, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
-from .slots cimport Links
+from .slots cimport Links, address
 
 import numpy as np
 
@@ -103,15 +103,25 @@ cdef class BoundConstraint:
         """Set the thread team for the duration of a job; NULL: no team."""
         pass
 
-    cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1:
+    cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1:
         """Bind the fields that walls and shapes share."""
+        dtype = plan.dtype
         self.each(&wall.restitution, fields, "restitution", dtype)
         self.each(&wall.friction, fields, "friction", dtype)
         self.each(&wall.radius, fields, "radius", dtype)
         wall.lag = fields["lag"][0]
         if "sensor" in fields:
             wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        bind_spin(&wall.spin, plan.rotating)
         return 0
+
+
+cdef int bind_spin(Spin* spin, object memory) except -1:
+    """Bind the memory of the rotation during a step, a `Spin` of rotation.py; None where nothing rotates."""
+    if memory is not None:
+        spin.w, spin.stride = address(memory.planes), memory.planes.shape[1]
+        spin.inverse_inertia = address(memory.inverse_inertia)
+    return 0
 
 
 cdef class BoundWall(BoundConstraint):
@@ -125,7 +135,7 @@ cdef class BoundWall(BoundConstraint):
         else:
             self.wall.lower = self.field(fields, "lower", plan.dtype)
             self.wall.upper = self.field(fields, "upper", plan.dtype)
-        self.bind_wall(&self.wall, fields, plan.dtype)
+        self.bind_wall(&self.wall, fields, plan)
         self.cost = 10 * plan.n
         return 0
 
@@ -147,7 +157,7 @@ cdef class BoundShapes(BoundConstraint):
         cdef Shapes* shapes = &self.shapes
         self.constraint.function, self.constraint.data = table.meet, shapes
         self.lay_shapes(shapes, fields, plan.dtype)
-        self.bind_wall(&shapes.wall, fields, plan.dtype)
+        self.bind_wall(&shapes.wall, fields, plan)
         self.cost = 100 * plan.n
         return 0
 
@@ -229,6 +239,7 @@ cdef class BoundCorners(BoundConstraint):
         data.friction = self.keep(fields["friction"], plan.dtype)
         data.radius = self.keep(fields["radius"], plan.dtype)
         data.lag = fields["lag"][0]
+        bind_spin(&data.spin, plan.rotating)
         if "through" in fields:
             data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
         data.number = <const int64_t*> self.keep(fields["number"], np.int64)

@@ -1,4 +1,4 @@
-"""Forces read from arrays that the caller writes."""
+"""Forces and torques read from arrays that the caller writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,68 @@ if TYPE_CHECKING:
 
 
 @declaration()
-class AppliedForce(Term):
+class Applied(Term):
+    """Base of forces and torques in an array of the caller's, which is the only field."""
+
+    affine = True
+    conservative: ClassVar[bool] = True  # within a step, as `energy_euler` requires
+    turns: ClassVar[bool] = False  #: is it a torque?
+    _field: ClassVar[str]
+    _axes: ClassVar[dict[int, str]]  #: shapes by number of axes, for messages
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        name, given, shapes = self._name, getattr(self, self._field), " or ".join(self._axes.values())
+        if not isinstance(given, np.ndarray):
+            got = validation.show(given)
+            raise TypeError(f"{name}: expected an array of your own, of shape {shapes}, got {got}")
+        array = validation.plain(name, given)
+        if array.ndim not in self._axes:
+            raise ValueError(f"{name}: expected shape {shapes}, got {array.shape}")
+        if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+            raise TypeError(f"{name}: expected float32 or float64 in native byte order, got {array.dtype}")
+        if not array.flags.writeable or not array.flags.aligned:
+            raise ValueError(f"{name}: expected a writable, aligned array, for `restore` to write to")
+        if validation.overlaps_itself(validation.as_rows(array)):
+            raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones")
+        # A view, because its shape cannot be changed from outside; it also blocks resizing of its base.
+        object.__setattr__(self, "_array", array.view())
+
+    @property
+    def _name(self) -> str:
+        return f"{type(self).__name__}({self._field})"
+
+    def equals(self, other: Declaration) -> bool:
+        """Return whether both reference the same array, because the caller writes to that one."""
+        if type(other) is not type(self):
+            return False
+        mine, others = self.array.__array_interface__, other.array.__array_interface__
+        return all(mine[name] == others[name] for name in ("data", "shape", "strides"))
+
+    def told(self) -> dict[str, Any]:
+        """Return nothing: the contents of the array are part of the state."""
+        return {}
+
+    @property
+    def array(self) -> np.ndarray:
+        """The array, with the shape that it had when it was declared."""
+        array: np.ndarray = self._array  # type: ignore[attr-defined]
+        return array
+
+    def compile(self, plan: Plan) -> None:
+        shape = (plan.n, plan.dim) if not self.turns else (plan.n,) if plan.dim == 2 else (plan.n, 3)
+        if self.array.dtype != plan.dtype:
+            raise TypeError(f"{self._name}: expected {plan.dtype}, as the state is, got {self.array.dtype}")
+        if self.array.shape != shape:
+            raise ValueError(f"{self._name}: expected shape {shape}, got {self.array.shape}")
+        plan.add_applied(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (getattr(self, self._field),)
+
+
+@declaration()
+class AppliedForce(Applied):
     """A force on each body that is read from your own array: a = F / m, constant within a step.
 
     force: F in N, an array of shape (n, dim) with the dtype of the state and any strides. The stepper references the
@@ -38,49 +99,33 @@ class AppliedForce(Term):
 
     force: np.ndarray
 
-    affine = True
-    conservative: ClassVar[bool] = True  # within a step, as `energy_euler` requires
+    _field = "force"
+    _axes: ClassVar[dict[int, str]] = {2: "(n, dim)"}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.force, np.ndarray):
-            got = validation.show(self.force)
-            raise TypeError(f"AppliedForce(force): expected an array of your own, of shape (n, dim), got {got}")
-        array = validation.plain("AppliedForce(force)", self.force)
-        if array.ndim != 2:
-            raise ValueError(f"AppliedForce(force): expected shape (n, dim), got {array.shape}")
-        if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
-            raise TypeError(f"AppliedForce(force): expected float32 or float64 in native byte order, got {array.dtype}")
-        if not array.flags.writeable or not array.flags.aligned:
-            raise ValueError("AppliedForce(force): expected a writable, aligned array, for `restore` to write to")
-        if validation.overlaps_itself(array):
-            raise ValueError("AppliedForce(force): expected an item of its own for each body, got overlapping ones")
-        # A view, because its shape cannot be changed from outside; it also blocks resizing of its base.
-        object.__setattr__(self, "_array", array.view())
 
-    def equals(self, other: Declaration) -> bool:
-        """Return whether both reference the same array, because the caller writes to that one."""
-        if not isinstance(other, AppliedForce):
-            return False
-        mine, others = self.array.__array_interface__, other.array.__array_interface__
-        return all(mine[name] == others[name] for name in ("data", "shape", "strides"))
+@declaration()
+class AppliedTorque(Applied):
+    """A torque on each body that is read from your own array: dw/dt = T / I, constant within a step.
 
-    def told(self) -> dict[str, Any]:
-        """Return nothing: the contents of the array are part of the state."""
-        return {}
+    torque: T in N m, an array of shape (n,) in two dimensions, counter-clockwise where y points up, or of shape (n, 3)
+    in three, with the dtype of the state and any strides. The stepper references the array, reads it, saves it and
+    restores it as that of `AppliedForce`; it never clears it. It changes angular velocities only. Bodies of infinite
+    mass or inertia keep theirs. There is no potential.
 
-    @property
-    def array(self) -> np.ndarray:
-        """The array, with the shape that it had when it was declared."""
-        array: np.ndarray = self._array  # type: ignore[attr-defined]
-        return array
+    Raises TypeError or ValueError for other arrays, and ValueError for a stepper without `angular_velocity`. Numbers
+    that are not finite raise NonFiniteError after the step.
 
-    def compile(self, plan: Plan) -> None:
-        if self.array.dtype != plan.dtype:
-            raise TypeError(f"AppliedForce(force): expected {plan.dtype}, as the state is, got {self.array.dtype}")
-        if self.array.shape != (plan.n, plan.dim):
-            raise ValueError(f"AppliedForce(force): expected shape ({plan.n}, {plan.dim}), got {self.array.shape}")
-        plan.add_applied(self.array)
+    >>> import numpy as np, kickdrift as kd
+    >>> motor = np.array([3.0])
+    >>> wheel = kd.Stepper(
+    ...     [[0.0, 0.0]], dt=0.5, angular_velocity=0.0, inertia=6.0, forces=[kd.AppliedTorque(motor)])
+    >>> wheel.step(2)
+    >>> wheel.angular_velocity.tolist()
+    [0.5]
+    """
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.force,)
+    torque: np.ndarray
+
+    turns = True
+    _field = "torque"
+    _axes: ClassVar[dict[int, str]] = {1: "(n,)", 2: "(n, 3)"}

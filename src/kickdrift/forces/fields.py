@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -237,7 +237,8 @@ class Damping(Term):
     """Exact decay of velocities, v *= exp(-rate h) after a step and its constraints; no force (Lol Engine blog, 2015).
 
     rate: >= 0 in 1/s, scalar or (n,). It has the same effect at every dt, unlike `v -= v * loss` in each frame.
-    Infinitely heavy bodies keep their velocity.
+    angular: >= 0 in 1/s, scalar or (n,), the same for angular velocities, where bodies rotate. Infinitely heavy bodies
+    keep both velocities.
 
     >>> import kickdrift as kd
     >>> puck = kd.Stepper([[0.0]], [[1.0]], dt=0.25, forces=[Damping(2.0)])
@@ -249,6 +250,7 @@ class Damping(Term):
     alone = True
 
     rate: ArrayLike = numbers(minimum=0.0, per_body="number")
+    angular: ArrayLike = numbers(minimum=0.0, per_body="number", default=0.0)
     conservative: ClassVar[bool] = True  # it dissipates between steps only
 
     @classmethod
@@ -258,7 +260,7 @@ class Damping(Term):
         loss: share of the velocity lost per frame, 0 <= loss < 1.
 
         >>> Damping.per_frame(0.05)
-        Damping(rate=array(3.07759766))
+        Damping(rate=array(3.07759766), angular=array(0.))
         """
         share = validation.numbers("Damping(loss)", loss, minimum=0.0)
         if share.size and share.max() >= 1:
@@ -269,6 +271,14 @@ class Damping(Term):
 
     def compile(self, plan: Plan) -> None:
         plan.add_damping(self._scaled(plan, "rate", "mobility"))
+        angular = self._scaled(plan, "angular", "mobility")
+        if angular.any():
+            plan.add_spin_damping(angular)
+
+    def told(self) -> dict[str, Any]:
+        """Leave out `angular` where it is 0: snapshots of worlds without rotation stay the same."""
+        told = super().told()
+        return told if np.any(self.angular) else {"rate": told["rate"]}
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return np.zeros(1)

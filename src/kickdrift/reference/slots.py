@@ -24,6 +24,9 @@ class Living:
         _position: np.ndarray
         _velocity: np.ndarray
         _history: np.ndarray | None
+        _rotation: Any
+        _turning_of: Any
+        _write_turning: Any
         _drawn: tuple | None
         _exclusively: Any
         _book: Any
@@ -31,16 +34,18 @@ class Living:
         dim: int
         dtype: np.dtype
 
-    def spawn(self, position: Any, velocity: Any = 0.0, mass: Any = None) -> np.ndarray:
+    def spawn(self, position: Any, velocity: Any = 0.0, mass: Any = None, **turning: Any) -> np.ndarray:
         """Spawn bodies in the lowest free slots; return their ids."""
-        return self._exclusively(self._spawn, position, velocity, mass)
+        return self._exclusively(self._spawn, position, velocity, mass, turning)
 
-    def _spawn(self, position: Any, velocity: Any, mass: Any) -> np.ndarray:
+    def _spawn(self, position: Any, velocity: Any, mass: Any, turning: dict[str, Any]) -> np.ndarray:
         x, v, m = newborn(position, velocity, mass, self.dim, self.dtype)
+        values = self._turning_of(len(x), **turning)
         slots = self._book()
         rows = slots.free(len(x))
         if m is not None:
             self._with_masses(rows, m)
+        self._write_turning(rows, values)
         self._position[rows], self._velocity[rows] = x, v
         if self._history is not None:
             self._history[rows] = 0
@@ -60,7 +65,8 @@ class Living:
         if self._slots is not None:
             if self._history is not None:
                 self._history[self._slots.young[: self._slots.n] == 1] = 0
-            for array in (self._position, self._velocity, self._history):
+            turning = () if self._rotation is None else (self._rotation.velocity, self._rotation.turned)
+            for array in (self._position, self._velocity, self._history, *turning):
                 if array is not None:
                     array[self._slots.dead] = 0
 

@@ -18,6 +18,7 @@ from .clock import FixedClock
 from .events import Log
 from .interpolation import draw
 from .lock import Exclusive, taped
+from .rotation import Turning
 from .slots import Living
 from .system import System, bodies
 
@@ -46,6 +47,8 @@ class Stepper(Living, Exclusive, StepperBase):
     _turn: tuple | None
     _flow: np.ndarray | None
     _composition: tuple | None
+    _spin_decay: np.ndarray | None
+    _turning: Turning | None = None  # of the step that runs
     _held: np.ndarray  # g with the forces in users' arrays, in this call
 
     def _bind(self) -> None:
@@ -71,6 +74,7 @@ class Stepper(Living, Exclusive, StepperBase):
         return [(source, np.array(keys, np.int64)) for source, keys in sorted(self._log.touching.items())]
 
     def _binding(self, plan, state=None):
+        self._inverse_inertia_of(plan)  # raises
         return plan  # bodies read it anew in each call
 
     def _rebound(self, history) -> dict:
@@ -83,6 +87,7 @@ class Stepper(Living, Exclusive, StepperBase):
         return {
             "_h": h,
             "_decay": plan.decay(h) if plan.damped else None,
+            "_spin_decay": plan.spin_decay(h) if plan.spin_damped else None,
             "_turn": plan.turn(h) if plan.turned else None,
             "_flow": plan.flow(h) if isinstance(self.integrator, Exact) else None,
             "_composition": plan.composition(h) if isinstance(self.integrator, Composition) else None,
@@ -157,7 +162,7 @@ class Stepper(Living, Exclusive, StepperBase):
             state = self._previous
             if count and before <= handed:
                 self._step(handed - before)
-                state = self._position.copy(), self._velocity.copy()
+                state = self._copied()
                 self._step(count - (handed - before))
             else:
                 self._step(count)
@@ -178,9 +183,16 @@ class Stepper(Living, Exclusive, StepperBase):
             self._step(1)
             n -= 1
             self._evaluations -= self._keeps  # this evaluation serves the next step, which belongs to the same call
+        if n > 1 and self._rotation is not None:
+            # Each step is a call of its own, but for what it counts: an evaluation may serve the next step.
+            for left in reversed(range(n)):
+                self._step(1)
+                self._evaluations -= self._keeps and left > 0
+            return
         first = self.tick
         self._held = self._plan.held()
         with np.errstate(all="ignore"):  # overflow is found below
+            self._turning = None if self._rotation is None else Turning(self)
             if self._plan.interactions or self._plan.constraint_records:
                 failure = self._advance_system(n)
             else:
@@ -188,11 +200,16 @@ class Stepper(Living, Exclusive, StepperBase):
                 if done < n:
                     self._advance(done)
                 self._tick += done
+            if self._turning is not None and self.tick > first:
+                self._turning.complete()
         if self._slots is not None and self.tick > first:
             self._slots.young[:] = 0
-        finite = np.isfinite(self._position) & np.isfinite(self._velocity)
+        state = [self._position, self._velocity]
+        if self._rotation is not None:
+            state += [self._rotation.velocity, self._rotation.turned]
+        finite = np.all([np.isfinite(array).all(axis=1) for array in state], axis=0)
         if self.tick > first and not finite.all():
-            body = int(np.argmin(finite.all(axis=1)))
+            body = int(np.argmin(finite))
             raise NonFiniteError(body, self.tick - 1, self.tick, history=self._history is not None)
         if failure is not None:
             body, residual = failure
@@ -233,10 +250,10 @@ class Stepper(Living, Exclusive, StepperBase):
                 if self._impulses is not None:
                     pushing = sorted(system.remembered.items())
                     pair = np.array([ends for ends, _ in pushing], np.int32).reshape(-1, 2)
-                    push = np.array([[along, load, *across] for _, (along, load, across) in pushing], self.dtype)
+                    push = np.array([numbers for _, numbers in pushing], self.dtype)
                     pull = np.array(system.remembered_rods, self.dtype).reshape(-1, 1)
                     for array, _rows, values in self._impulses.writes(
-                        pair, push.reshape(len(pair), 2 + self.dim), pull
+                        pair, push.reshape(len(pair), self._impulses.width), pull
                     ):
                         array[...] = values
             self._tick = first + system.done
@@ -332,14 +349,19 @@ class Stepper(Living, Exclusive, StepperBase):
 
     def _keep_and_step(self, substeps: int) -> None:
         """Run a step, and keep the state before it for drawing."""
-        before = self._position.copy(), self._velocity.copy()
+        before = self._copied()
         self._step(substeps)
         self._drawn = (self.tick, before)
         if self._clock is not None:
             self._clock._handed = max(0, self._clock._handed - substeps)
 
+    def _copied(self) -> tuple[np.ndarray, ...]:
+        """Copies of what drawing needs of the state before a step."""
+        turned = () if self._rotation is None else (self._rotation.turned.copy(),)
+        return self._position.copy(), self._velocity.copy(), *turned
+
     @property
-    def _previous(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def _previous(self) -> tuple[np.ndarray, ...] | None:
         return self._drawn[1] if self._drawn is not None and self._drawn[0] == self.tick else None
 
     def interpolate(self, alpha: float | None = None, out=None, mode: str = "linear", living: bool = False):
@@ -349,7 +371,7 @@ class Stepper(Living, Exclusive, StepperBase):
     def _picture(self, alpha: float | None, out, mode: str, living: bool):
         share = self.alpha if alpha is None else validation.real("alpha", alpha)
         now = (self._position, self._velocity)
-        before = now if self._previous is None or mode == "extrapolate" else self._previous
+        before = now if self._previous is None or mode == "extrapolate" else self._previous[:2]
         if self._previous is None and mode == "hermite":
             mode = "linear"
         mix = weights(mode, share, self._frame_step)

@@ -225,6 +225,10 @@ class System(Body):
         self.at_rest = present_at_rest(self)
         self.space = space_of(self.plan.torus, self.real)
         self.weights = self.scalar(self.plan.weight)
+        turning = stepper._turning
+        #: Where bodies rotate, rad/s and 1/I of each, see `Turning`. Constraints write to the former.
+        self.angular_velocity: list[Any] | None = None if turning is None else turning.angular_velocity
+        self.inverse_inertia: list[Any] | None = None if turning is None else turning.inverse_inertia
         living = np.ones(self.n, np.bool_) if self.slots is None else self.slots.alive
         self.alive = living.astype(np.bool_)
         #: Impulses of contacts and of rods for warm starting, at the beginning and at the end of the step.
@@ -232,13 +236,13 @@ class System(Body):
         self.remembered_rods: list[Any] = []
         if stepper._impulses is not None:
             pair, impulse, pull = stepper._impulses.now(self.slots)
-            for ends, (along, load, *across) in zip(pair.tolist(), impulse, strict=True):
-                self.remembered[ends[0], ends[1]] = along, load, Vector(across)
+            for ends, numbers in zip(pair.tolist(), impulse, strict=True):
+                self.remembered[ends[0], ends[1]] = tuple(numbers)
             self.remembered_rods = list(pull[:, 0])
         self._next: Any = None
 
     def remember(self, pushing: dict[tuple[int, int], Any], pull: list[Any]) -> None:
-        """Store the impulses that warm-start the next step."""
+        """Store the impulses that warm-start the next step: of each contact the numbers, see `Impulses`."""
         self._next = pushing, pull
 
     def count(self) -> None:

@@ -1,4 +1,4 @@
-"""Snapshot section of `AppliedForce` arrays."""
+"""Snapshot section of the arrays of `AppliedForce` and `AppliedTorque`."""
 
 from __future__ import annotations
 
@@ -7,36 +7,40 @@ from typing import Any
 import numpy as np
 
 from ..errors import SnapshotError
-from ..forces.applied import AppliedForce
+from ..forces.applied import Applied
 from .parts import Part
 
 
+def _arrays(stepper: Any) -> list[np.ndarray]:
+    return [*stepper._plan.applied, *stepper._plan.torques]
+
+
 class AppliedForces(Part):
-    """The contents of the force arrays written by users, in the order of the terms."""
+    """The contents of the arrays written by users: forces, then torques, each in the order of the terms."""
 
     name = "applied"
 
     def save(self, stepper: Any) -> bytes:
-        return b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in stepper._plan.applied)
+        return b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in _arrays(stepper))
 
     def absent(self, stepper: Any) -> bool:
-        return not stepper._plan.applied
+        return not _arrays(stepper)
 
     def most(self, stepper: Any) -> int:
         """Count all registered terms: the snapshot may be from a time when others were active."""
         added = [old.first for origins in stepper.__dict__.get("_added", {}).values() for old in origins]
-        known = sum(isinstance(term, AppliedForce) for term in (*stepper._handles, *added))
-        return known * stepper.n * stepper.dim * int(stepper.dtype.itemsize)
+        return sum(term.array.nbytes for term in (*stepper._handles, *added) if isinstance(term, Applied))
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
         return {"applied": data}  # the terms are in another section
 
     def check(self, stepper: Any, saved: Any) -> None:
         data, plan = saved.changes.pop("applied"), saved.changes["plan"]
-        arrays = stepper._plan.applied
+        arrays = _arrays(stepper)
         if "entries" in plan:
             terms = [entry.now for entry in plan["entries"] if entry.enabled]
-            arrays = [term.array for term in terms if isinstance(term, AppliedForce)]
+            written = [term for term in terms if isinstance(term, Applied)]
+            arrays = [term.array for term in sorted(written, key=lambda term: term.turns)]
         expected = sum(array.nbytes for array in arrays)
         if len(data) != expected:
             raise SnapshotError(f"snapshot: expected {expected} bytes of applied forces, got {len(data)}")

@@ -28,8 +28,8 @@ class Impulses:
 
     Double-buffered: a step reads one buffer and writes the other, then swaps them in `state`, which also has the
     number of active pairs in each. Pairs are in ascending order; walls, then shapes, are numbered after the bodies.
-    `push` has the normal impulse, the load that causes no compression, and the friction impulse as a vector; `pull`
-    has the impulses of rods.
+    `push` has the normal impulse, the load that causes no compression, the friction impulse as a vector, and where
+    bodies rotate, that of rolling resistance; `pull` has the impulses of rods.
     """
 
     #: Per wall and shape of the previous impulses its number here, or -1; None if unchanged.
@@ -42,11 +42,13 @@ class Impulses:
         self.sides = _sides(fields)
         self.ends, self.tenants = np.stack([fields["first"], fields["second"]], axis=1), fields["tenants"]
         self.dim, self.dtype = plan.dim, plan.dtype
+        #: Numbers per pair.
+        self.width = 2 + plan.dim + (0 if plan.rotating is None else len(plan.rotating.planes))
         self.capacity = (PAIRS_PER_BODY + self.faces + min(self.sides - self.faces, SHAPES_PER_BODY)) * plan.n
         #: Index of the buffer to read; number of pairs in each buffer.
         self.state = np.zeros((3, 1), np.int64)
         self.pair = [np.zeros((self.capacity, 2), np.int32) for _ in range(2)]
-        self.push = [np.zeros((self.capacity, 2 + plan.dim), plan.dtype) for _ in range(2)]
+        self.push = [np.zeros((self.capacity, self.width), plan.dtype) for _ in range(2)]
         self.pull = [np.zeros((self.rods, 1), plan.dtype) for _ in range(2)]
 
     def followed(self, plan: Plan, shifted: bool) -> Impulses:
@@ -254,7 +256,7 @@ class ContactsPart(Part):
     def most(self, stepper: StepperBase) -> int:  # type: ignore[override]
         # The snapshot may be from a time with other constraints: at most a thousand walls, a million rods.
         pairs = (PAIRS_PER_BODY + 1000) * stepper.n
-        return _HEAD.size + pairs * (8 + (2 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
+        return _HEAD.size + pairs * (8 + (5 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
 
     def parse(self, stepper: StepperBase, data: bytes) -> dict[str, Any]:  # type: ignore[override]
         return {"contacts": data}  # the bodies are in another section
@@ -274,7 +276,7 @@ def _writes(impulses: Impulses | None, data: bytes, slots: Slots | None) -> list
         if data:
             raise SnapshotError("snapshot: expected no contacts, as there are none")
         return []
-    form, width = impulses.dtype.newbyteorder("<"), 2 + impulses.dim
+    form, width = impulses.dtype.newbyteorder("<"), impulses.width
     if not data:
         return impulses.writes(
             np.zeros((0, 2), np.int32), np.zeros((0, width), form), np.zeros((impulses.rods, 1), form)

@@ -110,7 +110,7 @@ def parsed(stepper: State, data: bytes, place: int) -> list[dict[str, Any]]:
                 raise SnapshotError(f"snapshot: {part.unlike(stepper, own)}")
         changes.append(part.parse(stepper, own))
     if sections:
-        for argument, name in (("state=", b"state"), ("events=", b"touching")):
+        for argument, name in (("state=", b"state"), ("events=", b"touching"), ("angular_velocity=", b"rotation")):
             if sections[0][0] == name and name not in [part.name.encode() for part in stepper._parts]:
                 raise SnapshotError(f"snapshot: of a stepper that was made with {argument}, this one was made without")
         known = ", ".join(repr(part.name) for part in stepper._parts) or "none"

@@ -20,9 +20,10 @@ from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
-from . import changes, entries, moves
+from . import changes, entries, moves, rotation
 from .common import State
 from .model import Plan
+from .rotation import Rotation, RotationPart, rotation_of
 from .saved_changes import SavedChanges
 from .slots import Slots, SlotsPart, living
 from .slots import slots as find_slots
@@ -64,6 +65,10 @@ class StepperBase(State):
         events: Events | None = None,
         state: Mapping[str, np.ndarray] | None = None,
         alive: int | ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+        angle: ArrayLike | None = None,
+        orientation: ArrayLike | None = None,
+        inertia: ArrayLike | None = None,
     ) -> None:
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
@@ -74,10 +79,11 @@ class StepperBase(State):
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._begin(exact_dt, threads)
         self._parts = _PARTS
-        self._take_state(state, position=self._position, velocity=self._velocity)
+        mask = living(alive, n)
+        self._rotation = rotation_of(*self._given, angular_velocity, angle, orientation, inertia, mask)
+        self._take_state(state, position=self._position, velocity=self._velocity, **self._turning_arrays())
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
-        mask = living(alive, n)
         scheme = resolve(integrator, INTEGRATORS)
         terms = declared("forces", "terms", Term, forces)
         self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
@@ -94,6 +100,9 @@ class StepperBase(State):
             self._parts = (*self._parts, Touching())
         # The declarations as given, before any shift. Snapshots are checked against them.
         self._first_plan = self._plan
+        if self._rotation is not None:
+            self._plan.rotating = self._rotation.spin
+            self._parts = (*self._parts, RotationPart())
         self._impulses = self._plan.impulses = self._impulses_for(self._plan)
         for interaction in self._plan.interactions:
             interaction.term.probe(self._position, self._velocity)
@@ -111,6 +120,9 @@ class StepperBase(State):
     #: Weak reference to the Rollback's event history that receives the events; number of events it had no room for.
     _event_history: Any = None
     _events_forgotten = 0
+
+    #: Arrays of the rotation; None where nothing rotates.
+    _rotation: Rotation | None = None
 
     #: The constructor's declarations, terms before constraints: as passed, and with rest lengths measured.
     _handles: tuple[Declaration, ...]
@@ -134,7 +146,7 @@ class StepperBase(State):
         _history: np.ndarray | None
 
         @property
-        def _previous(self) -> tuple[np.ndarray, np.ndarray] | None: ...  # the state that interpolation starts from
+        def _previous(self) -> Any: ...  # the state that interpolation starts from
 
         def restart(self) -> None: ...
         def _move(self, body: int, position: ArrayLike) -> None: ...  # `_move_rows` for a single body
@@ -166,6 +178,16 @@ class StepperBase(State):
         """Masses in kg: a float, or a read-only array of shape (n,) where one per body was given."""
         mass = self._plan.mass
         return float(mass[0]) if self._plan.uniform_mass else mass
+
+    angular_velocity = property(rotation.angular_velocity)
+    angle = property(rotation.angle)
+    orientation = property(rotation.orientation)
+    inertia = property(rotation.inertia)
+    _turning_arrays = rotation.turning_arrays
+    _inverse_inertia_of = rotation.inverse_inertia_of
+    _rebound_rotation = rotation.rebound
+    _turning_of = rotation.turning_of
+    _write_turning = rotation.write_turning
 
     @property
     def n(self) -> int:
@@ -323,10 +345,11 @@ class StepperBase(State):
         return self._exclusively(self._energy)
 
     def _energy(self) -> tuple[float, float]:
-        if self._slots is None:
-            return self._plan.energy(self._position, self._velocity)
         self._park()
-        return self._plan.energy(self._position, self._velocity, self._slots)
+        kinetic, potential = self._plan.energy(self._position, self._velocity, self._slots)
+        if self._rotation is not None:
+            kinetic += self._rotation.energy(self._plan)
+        return kinetic, potential
 
     def _time_of(self, tick: int) -> float:
         """Compute the time that is passed to forces, in float64 arithmetic."""
@@ -404,6 +427,7 @@ class StepperBase(State):
     teleport = moves.teleport
     _move_rows = moves.move_rows
     shift = moves.shift
+    interpolate_angles = rotation.interpolate_angles
 
     # Snapshots.
 
@@ -419,12 +443,13 @@ class StepperBase(State):
         return 3 if started and self.integrator.history else 2
 
     def _sampled(self) -> tuple[np.ndarray, ...]:
-        return self._position, self._velocity
+        return self._position, self._velocity, *self._turning_arrays().values()
 
     def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Trajectory:
         from .trajectory import Trajectory
 
-        return Trajectory(time, *samples)
+        names = ("position", "velocity", *self._turning_arrays())
+        return Trajectory(time, **dict(zip(names, samples, strict=True)))
 
     def _described(self, plan: Plan | None = None) -> dict[str, Any]:
         plan = self._first_plan if plan is None else plan
@@ -434,6 +459,7 @@ class StepperBase(State):
             "dtype": str(plan.dtype),
             "integrator": shown(plan.integrator),
             "forces": plan.fingerprint,
+            **({} if self._rotation is None else {"inertia": self._rotation.fingerprint}),
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -451,6 +477,7 @@ class StepperBase(State):
             "threads": self.threads,
             "events": self._events,
             "state": self._copied_state(),
+            **({} if self._rotation is None else self._rotation.arguments()),
         }
         return snapshots.rebuild, (
             type(self),

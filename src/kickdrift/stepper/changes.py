@@ -308,13 +308,23 @@ def told_once(self: StepperBase, mass: np.ndarray) -> np.ndarray:
     return mass
 
 
-def rebind(self: StepperBase, position: np.ndarray, velocity: np.ndarray) -> None:
+def rebind(
+    self: StepperBase,
+    position: np.ndarray,
+    velocity: np.ndarray,
+    angular_velocity: ArrayLike | None = None,
+    angle: ArrayLike | None = None,
+    orientation: ArrayLike | None = None,
+) -> None:
     """Move the world to other arrays. Tick, time and clock stay the same.
 
     position, velocity: arrays of the same dtype and dimension, with any layout. Their contents are the state from
     now on. They have as many rows as before, or more, unless a coefficient or mass is given per body: then `set` or
     `set_mass` one number for all bodies, rebind, and set per-body values afterwards. Constructor arguments that were
     given per body stay so. In a world with spawn and kill, the new rows are free.
+
+    angular_velocity, angle, orientation: where bodies rotate, as for `Stepper`. Those that are left out stay, which
+    needs as many rows as before.
 
     The integrator's history is reset, as after `restart`, unless the values are the same as before. Interpolation
     is always reset. With more rows, earlier snapshots no longer fit. Raises TypeError or ValueError for
@@ -329,10 +339,11 @@ def rebind(self: StepperBase, position: np.ndarray, velocity: np.ndarray) -> Non
     >>> world.position is position, position[0].tolist(), world.tick
     (True, [1.5, 1.5, 1.5], 3)
     """
-    self._exclusively(_rebind, self, position, velocity)
+    turning = {"angular_velocity": angular_velocity, "angle": angle, "orientation": orientation}
+    self._exclusively(_rebind, self, position, velocity, turning)
 
 
-def _rebind(self: StepperBase, position: Any, velocity: Any) -> None:
+def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, Any]) -> None:
     given = validation.state_arrays(position, velocity, None if self._slots is None else self._slots.alive)
     (n, dim), dtype = given[0].shape, given[0].dtype
     if dtype != self.dtype:
@@ -341,9 +352,12 @@ def _rebind(self: StepperBase, position: Any, velocity: Any) -> None:
         raise ValueError(f"position: expected shape (n, {self.dim}), as before, got {given[0].shape}")
     if n < self.n:
         raise ValueError(f"position: expected at least {self.n} bodies, as before, got {n}")
+    rotation = self._rebound_rotation(given, turning)
+    turned = () if rotation is None else rotation.given
     for name, own in self._user_arrays.items():
-        if any(np.shares_memory(array, own) for array in given):
-            raise ValueError(f"position, velocity: share memory with state[{name!r}], expected arrays of their own")
+        if any(np.shares_memory(array, own) for array in (*given, *turned)):
+            names = ", ".join(("position", "velocity", *self._turning_arrays()))
+            raise ValueError(f"{names}: share memory with state[{name!r}], expected arrays of their own")
     views = [array.view() for array in given]
     attributes: dict[str, Any] = {"_given": given, "_position": views[0], "_velocity": views[1]}
     plan = self._plan
@@ -351,6 +365,7 @@ def _rebind(self: StepperBase, position: Any, velocity: Any) -> None:
         attributes["_first_plan"] = _grown(self, self._first_plan, n, declared=True)
         plan = _grown(self, self._plan, n)
         plan.impulses = self._impulses_for(plan)
+        plan.rotating = None if rotation is None else rotation.spin
         attributes |= {"_plan": plan, "_impulses": plan.impulses}
         attributes["_identity"] = self._described(attributes["_first_plan"])
         attributes["_snapshot_text"] = None
@@ -365,6 +380,8 @@ def _rebind(self: StepperBase, position: Any, velocity: Any) -> None:
         if keep:
             history[...] = self._history
     attributes |= self._rebound(history)
+    if rotation is not None:
+        attributes["_rotation"] = rotation
     binding = self._binding(plan, (*views, history))
     resume = (self.tick, keep, self._last_h)
     numbers = self._numbers(binding, self._dt)
@@ -437,6 +454,7 @@ def _remade(
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
+    model.rotating = old.rotating
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
     return {"binding": self._binding(model), "attributes": attributes}
 

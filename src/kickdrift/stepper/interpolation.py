@@ -40,29 +40,38 @@ def weights(mode: str, alpha: float, h: float) -> Weights:
 
 def canvas(out: Any, stepper: StepperBase, rows: int) -> np.ndarray:
     """Check `out`, and return it as an array for the interpolated positions of `rows` bodies."""
+    array = _as_vertices(out)
+    if stepper.dim == 2 and array.shape == (rows, 3):
+        array = array[:, :2]  # of vertices in a plane, whose third coordinate is the owner's
+    return _checked(array, stepper, (rows, stepper.dim), f" or ({rows}, 3)" if stepper.dim == 2 else "")
+
+
+def canvas_of(out: Any, stepper: StepperBase, shape: tuple[int, ...]) -> np.ndarray:
+    """Check `out`, and return it as an array of this shape, (rows,) or (rows, k)."""
+    return _checked(_as_vertices(out), stepper, shape)
+
+
+def _as_vertices(out: Any) -> np.ndarray:
     if type(out) is np.ndarray:
         array = out
     else:
         array = validation.plain("out", out) if isinstance(out, np.ndarray) else _as_array(out)
-    if array.dtype.names is not None:
-        array = _columns(array)
-    dim = stepper.dim
-    shape = (rows, dim)
-    if dim == 2 and array.shape == (rows, 3):
-        array = array[:, :2]  # of vertices in a plane, whose third coordinate is the owner's
+    return _columns(array) if array.dtype.names is not None else array
+
+
+def _checked(array: np.ndarray, stepper: StepperBase, shape: tuple[int, ...], also: str = "") -> np.ndarray:
     if array.shape != shape:
-        flat = f" or ({rows}, 3)" if dim == 2 else ""
-        raise ValueError(f"out: expected shape {shape}{flat}, got {array.shape}")
+        raise ValueError(f"out: expected shape {shape}{also}, got {array.shape}")
     if array.dtype != np.float32 and array.dtype != np.float64:
         raise TypeError(f"out: expected float32 or float64 in native byte order, got {array.dtype}")
     flags = array.flags
     if not flags.writeable or not flags.aligned:
         raise ValueError("out: expected a writable, aligned buffer")
-    if not flags.forc and validation.overlaps_itself(array):
+    if not flags.forc and validation.overlaps_itself(validation.as_rows(array)):
         raise ValueError("out: expected an item of its own for each body, got overlapping ones (broadcast?)")
-    for name in ("position", "velocity"):
+    for name in ("position", "velocity", "angular_velocity", "angle", "orientation"):
         state = getattr(stepper, name)
-        if np.may_share_memory(array, state) and np.shares_memory(array, state):
+        if state is not None and np.may_share_memory(array, state) and np.shares_memory(array, state):
             raise ValueError(f"out: shares memory with {name}, which drawing must not change")
     return array
 

@@ -1,4 +1,5 @@
-"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rate of damping, and of turning.
+"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rates of damping, of turning, and
+of damping angular velocities (spin).
 
 Each symbol has its own column, which is recomputed only if its contributions have changed. Everything is computed in
 float64, in declared order.
@@ -14,7 +15,7 @@ import numpy as np
 #: The contribution of one term: the symbol, the value, (1|n,) or (1|n, dim), and of c and k what it is the weight of.
 Share = tuple[str, np.ndarray, Any]
 #: The columns, and what the means of two of them are called.
-_MEANS = {"g": None, "c": "w", "k": "p", "rate": None, "omega": None}
+_MEANS = {"g": None, "c": "w", "k": "p", "rate": None, "omega": None, "spin": None}
 
 
 class Column(NamedTuple):
@@ -24,6 +25,10 @@ class Column(NamedTuple):
     total: np.ndarray  #: in float64
     rounded: tuple[np.ndarray, np.ndarray]  #: the sum and the mean of what it is the weight of, as kernels read them
     acts: tuple[bool, bool]  #: is anything in either other than 0?
+
+
+#: Few worlds damp angular velocities.
+_NO_SPIN = Column([], np.zeros(1), (np.zeros(1), np.zeros((1, 1))), (False, False))
 
 
 def columns(
@@ -38,6 +43,9 @@ def columns(
         mine[share[0]].append(share)
     found = {}
     for symbol, added in mine.items():
+        if symbol == "spin" and not added:
+            found[symbol] = _NO_SPIN
+            continue
         before = known.get(symbol)
         if before is not None and list(map(id, before.shares)) == list(map(id, added)):
             found[symbol] = before

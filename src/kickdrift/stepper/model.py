@@ -39,6 +39,7 @@ SOLID = 3  #: turn of all other kinds: walls, shapes and contacts
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
 if TYPE_CHECKING:
+    from ..forces.applied import Applied
     from .slots import Slots
 
 Changed = Mapping[int, tuple[Part | None, Collection[str]]]
@@ -55,6 +56,7 @@ class Plan:
     rows: np.ndarray | None = None
     told: bool = False  #: whether events are enabled
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
+    rotating: Any = None  #: `Spin` of the stepper; None where nothing rotates
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
     finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
@@ -111,14 +113,17 @@ class Plan:
     def _push(self, previous: Plan | None, changed: Changed) -> None:
         """Collect the parts of forces. previous: a plan whose parts of the same declarations are identical."""
         if previous is not None and self.forces == previous.forces:
-            for name in ("records", "interactions", "applied", "_told_velocities", "_shares"):
+            for name in ("records", "interactions", "applied", "torques", "_told_velocities", "_shares"):
                 setattr(self, name, getattr(previous, name))
             return
         parts = [self._part_of(each, changed) for each in self.forces]
         self.records = [record for part in parts for record in part.records]
         self.interactions = [interaction for part in parts for interaction in part.interactions]
+        written = [term for part in parts for term in part.applied]
         #: Forces that users write into arrays of their own, (n, dim): see `held`.
-        self.applied = [force for part in parts for force in part.applied]
+        self.applied = [term.array for term in written if not term.turns] if written else []
+        #: Torques likewise, (n,) or (n, 3).
+        self.torques = [term.array for term in written if term.turns] if written else []
         self._shares = [share for part in parts for share in part.affine]
         #: Whether forces other than linear drag depend on velocities.
         self._told_velocities = any(record.velocity_dependent for record in self.records) or any(
@@ -274,6 +279,7 @@ class Plan:
         self._columns = merging.columns(self._shares, self.dim, known, self._rounded_column)
         self.drag, self.wind = self._columns["c"].acts
         self.spring, self.damped, self.turned = (self._columns[symbol].acts[0] for symbol in ("k", "rate", "omega"))
+        self.spin_damped = self._columns["spin"].acts[0]
         self._remembered = step_numbers.still_true(self, previous)
         self.velocity_dependent = self.drag or self._told_velocities
         # What hangs on links has the velocity of its last step: half a step of gravity more would be felt as wind.
@@ -281,7 +287,7 @@ class Plan:
             self.velocity_dependent = False
 
     def _rounded_column(self, name: str, array: np.ndarray) -> np.ndarray:
-        if name not in ("rate", "omega"):
+        if name not in ("rate", "omega", "spin"):
             return self._round(name, array)
         _check_finite(name, array, _F64)  # what is computed of it is rounded
         return array
@@ -338,8 +344,8 @@ class Plan:
     def add_gravity(self, g: np.ndarray) -> None:
         self._add("affine", ("g", g * self.mobility[:, None], None))
 
-    def add_applied(self, force: np.ndarray) -> None:
-        self._add("applied", force)
+    def add_applied(self, term: Applied) -> None:
+        self._add("applied", term)
 
     def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
@@ -351,6 +357,9 @@ class Plan:
 
     def add_damping(self, rate: np.ndarray) -> None:
         self._add("affine", ("rate", rate, None))
+
+    def add_spin_damping(self, rate: np.ndarray) -> None:
+        self._add("affine", ("spin", rate, None))
 
     def add_rotation(self, omega: np.ndarray) -> None:
         """v' = v x omega, (1|n, 3) in rad/s, beside all accelerations."""
@@ -423,6 +432,7 @@ class Plan:
         return self._round("mass", self.finite_mass / (self.finite_mass.max(initial=0) or 1))
 
     decay = step_numbers.decay
+    spin_decay = step_numbers.spin_decay
     turn = step_numbers.turn
     flow = step_numbers.flow
     composition = step_numbers.composition
@@ -441,7 +451,7 @@ class Plan:
                 potential = [
                     np.where(slots.alive, term.living_energy(self, position, slots), 0.0) for term in self.forces
                 ]
-            return _total(kinetic), _total(np.concatenate(potential) if potential else np.zeros(0))
+            return total(kinetic), total(np.concatenate(potential) if potential else np.zeros(0))
 
     @once
     def fingerprint(self) -> str:
@@ -452,6 +462,8 @@ class Plan:
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
         if self.turned:
             affine.append(self.omega)
+        if self.spin_damped:
+            affine.append(self.spin)
         described: list[Record | InteractionRecord | ConstraintRecord] = [
             *self.records,
             *self.interactions,
@@ -465,6 +477,8 @@ class Plan:
                 digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
         if self.applied:
             digest.update(f"applied {len(self.applied)}".encode())
+        if self.torques:
+            digest.update(f"torques {len(self.torques)}".encode())
         for interaction in self.interactions:
             digest.update(f"{interaction.term.label} {interaction.term.velocity_dependent}".encode())
         return digest.hexdigest()
@@ -537,8 +551,12 @@ class Plan:
     def omega(self) -> np.ndarray:
         return self._columns["omega"].rounded[0]
 
+    @property
+    def spin(self) -> np.ndarray:
+        return self._columns["spin"].rounded[0]
 
-def _total(energies: np.ndarray) -> float:
+
+def total(energies: np.ndarray) -> float:
     try:
         return math.fsum(energies)
     except (OverflowError, ValueError):  # beyond a float, or infinities of both signs

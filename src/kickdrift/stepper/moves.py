@@ -15,11 +15,19 @@ if TYPE_CHECKING:
     from .base import StepperBase
 
 
-def teleport(self: StepperBase, index: Any, position: ArrayLike) -> None:
+def teleport(
+    self: StepperBase,
+    index: Any,
+    position: ArrayLike,
+    *,
+    angle: ArrayLike | None = None,
+    orientation: ArrayLike | None = None,
+) -> None:
     """Move bodies to another place at once. They are not drawn between the old and the new place.
 
     index: an int, slice, array of ints or mask of bodies, or ids. position: m, of the shape of
-    `stepper.position[index]`. Velocities stay the same, also those that `verlet` keeps as history. Raises
+    `stepper.position[index]`. Velocities stay the same, also those that `verlet` keeps as history. angle, orientation:
+    where bodies rotate, a number or quaternion for all or one for each; if left out they go on as before. Raises
     IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
 
     >>> import kickdrift as kd
@@ -28,20 +36,20 @@ def teleport(self: StepperBase, index: Any, position: ArrayLike) -> None:
     >>> world.position.tolist()
     [[0.0], [100.0]]
     """
-    self._exclusively(_teleport, self, index, position)
+    self._exclusively(_teleport, self, index, position, angle, orientation)
 
 
-def _teleport(self: StepperBase, index: Any, position: ArrayLike) -> None:
-    if type(index) is int and index < 2**32:
+def _teleport(self: StepperBase, index: Any, position: ArrayLike, angle: Any, orientation: Any) -> None:
+    if type(index) is int and index < 2**32 and angle is None and orientation is None:
         try:
             self._move(index, position)
             return
         except (TypeError, ValueError, IndexError, OverflowError):
             pass  # the general code below raises the error
-    self._move_rows(index, position)
+    self._move_rows(index, position, angle, orientation)
 
 
-def move_rows(self: StepperBase, index: Any, position: ArrayLike) -> None:
+def move_rows(self: StepperBase, index: Any, position: ArrayLike, angle: Any = None, orientation: Any = None) -> None:
     if isinstance(index, np.ndarray):
         index = validation.plain("index", index)
     index = self._rows_of(index)
@@ -65,6 +73,12 @@ def move_rows(self: StepperBase, index: Any, position: ArrayLike) -> None:
         writes.append((self._history, rows, self._history[rows] + (there - self._position[rows])))  # type: ignore[arg-type, index]
     if self._previous is not None:
         writes += [(self._previous[0], rows, there), (self._previous[1], rows, self._velocity[rows])]
+    if angle is not None or orientation is not None:
+        turning = self._turning_of(len(rows), None, angle, orientation)
+        assert turning is not None
+        assert self._rotation is not None
+        places = [self._rotation.turned, *([] if self._previous is None else self._previous[2:])]
+        writes += [(array, rows, turning[1]) for array in places]
     self._commit(writes=writes)
 
 

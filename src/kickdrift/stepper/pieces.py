@@ -10,6 +10,7 @@ import numpy as np
 from ..declaration import once
 
 if TYPE_CHECKING:
+    from ..forces.applied import Applied
     from .merging import Share
 
 
@@ -71,7 +72,7 @@ class Part:
     links: tuple[np.ndarray, ...] = ()  #: linked bodies
     linked = False
     walls: tuple[Any, ...] = ()  #: walls that take part in corners
-    applied: tuple[np.ndarray, ...] = ()  #: forces that users write into arrays of their own, (n, dim)
+    applied: tuple[Applied, ...] = ()  #: forces and torques that users write into arrays of their own
 
     def follow(self, before: Part) -> None:
         """Keep the bindings of changed constraints if their arrays still fit."""

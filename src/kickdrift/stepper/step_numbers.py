@@ -24,14 +24,19 @@ def still_true(plan: Plan, previous: Plan | None) -> dict[tuple[str, float], np.
             and not np.array_equal(plan._columns[symbol].total, previous._columns[symbol].total)
             for symbol in symbols
         )
-        for name, symbols in (("decay", ("rate",)), ("turn", ("omega",)), ("flow", ("c", "k")))
+        for name, symbols in (
+            ("decay", ("rate",)),
+            ("spin_decay", ("spin",)),
+            ("turn", ("omega",)),
+            ("flow", ("c", "k")),
+        )
     }
     return {key: found for key, found in previous._remembered.items() if not changed[key[0]]}
 
 
 def _remember(plan: Plan, name: str, dt: float, compute: Callable[[], np.ndarray]) -> np.ndarray:
     if (name, dt) not in plan._remembered:
-        found = plan._round({"decay": "rate", "turn": "omega"}.get(name, name), compute())
+        found = plan._round({"decay": "rate", "spin_decay": "spin", "turn": "omega"}.get(name, name), compute())
         plan._remembered = {key: old for key, old in plan._remembered.items() if key[0] != name}
         plan._remembered[name, dt] = found
     return plan._remembered[name, dt]
@@ -40,6 +45,11 @@ def _remember(plan: Plan, name: str, dt: float, compute: Callable[[], np.ndarray
 def decay(plan: Plan, dt: float) -> np.ndarray:
     """exp(-rate dt): what `Damping` leaves of a velocity."""
     return _remember(plan, "decay", dt, lambda: exact_math.decays(plan.rate, dt))
+
+
+def spin_decay(plan: Plan, dt: float) -> np.ndarray:
+    """exp(-rate dt): what `Damping(angular=)` leaves of an angular velocity."""
+    return _remember(plan, "spin_decay", dt, lambda: exact_math.decays(plan.spin, dt))
 
 
 def turn(plan: Plan, dt: float) -> tuple[np.ndarray, np.ndarray]:

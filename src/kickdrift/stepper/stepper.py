@@ -30,11 +30,19 @@ class Stepper(StepperBase, Frames):
     state: your own arrays that belong to the world, by name, such as ammunition or scores. They may have any shape,
     and the dtypes bool, int, uint, float or complex. Snapshots, checksums and copies contain them, see `state`. The
     seed of a random generator can be such an array: `np.random.default_rng(seed)` in each tick, then `seed += 1`.
+    angular_velocity: where bodies rotate about their centers, in rad/s: (n,) in two dimensions, counter-clockwise where
+    y points up, (n, 3) in three. It is stepped in place; a number makes an array. If left out, nothing rotates.
+    angle: rad, (n,), in two dimensions; orientation: unit quaternions w, x, y, z from body to world, (n, 4), in three.
+    They are stepped in place; 0 or (1, 0, 0, 0) if left out.
+    inertia: kg m2, a number or (n,). If left out, that of solid discs (m r2 / 2) or spheres (2 m r2 / 5), whose radius
+    is that of `Contacts`, or else of `ElasticCollisions`, shapes, or walls. It then follows changes of both.
     events: `Events()`, if `stepper.events.take()` shall report which bodies met.
 
-    Run: `step(n)`, `record`; `advance(seconds)` and `ticks(seconds)` use `clock`; `interpolate()` is for drawing.
-    Look: `position`, `velocity`, `mass`, `n`, `dim`, `dtype`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`,
-    `forces`, `constraints`, `events.take()`, `touching()`, `force_evaluations`.
+    Run: `step(n)`, `record`; `advance(seconds)` and `ticks(seconds)` use `clock`; `interpolate()` and
+    `interpolate_angles()` are for drawing.
+    Look: `position`, `velocity`, `mass`, `angular_velocity`, `angle`, `orientation`, `inertia`, `n`,
+    `dim`, `dtype`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`, `forces`, `constraints`, `events.take()`,
+    `touching()`, `force_evaluations`.
     Change: `set`, `current`, `enable`, `add`, `remove`, `set_mass`, `teleport`, `shift`, `rebind`, `restart`.
     Bodies that come and go: `spawn`, `kill`, `alive`, `ids`, `slots`, `count`.
     Go back: `snapshot()`, `restore()`, `checksum()`, and `Rollback` and `Tape`.

@@ -9,11 +9,18 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Samples of a run: `time` (k,) in s, `position` (k, n, dim) in m, `velocity` (k, n, dim) in m/s."""
+    """Samples of a run: `time` (k,) in s, `position` (k, n, dim) in m, `velocity` (k, n, dim) in m/s.
+
+    Of bodies that rotate also `angular_velocity` (k, n) or (k, n, 3) in rad/s, and `angle` (k, n) in rad or
+    `orientation` (k, n, 4); else these are None.
+    """
 
     time: np.ndarray
     position: np.ndarray
     velocity: np.ndarray
+    angular_velocity: np.ndarray | None = None
+    angle: np.ndarray | None = None
+    orientation: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.time)

@@ -14,6 +14,8 @@ cdef enum:
     TRAITS = 8              # see `traits` of Contacts
     GAIN = 4                # of which the last ones begin here
     MEETING = 4             # of what is told of one, beside two vectors
+    SPIN = 8                # numbers of a rotating body in `spin` of Contacts
+    TWIST = 12              # and of a contact of such bodies, beside CONTACT
     SHAPES_PER_BODY = 8     # that a body may touch in a step among others: the nearest
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
     SHARED = 512            # pairs of a stage from which on a crew takes less time than its leader alone
@@ -97,6 +99,13 @@ ctypedef struct Each:
     const void* number
     int64_t body
 
+# The rotation of bodies, for what turns them by friction. It outlives steps, and bodies have the same places in it
+# wherever their positions are: in a tile or in a workspace.
+ctypedef struct Spin:
+    void* w                         # rad/s: 1 plane of `stride` numbers, or 3 in space; NULL: nothing rotates
+    int64_t stride
+    const void* inverse_inertia     # 1/I of each body; 0 where its mass or inertia is infinite
+
 ctypedef struct Wall:
     const void* lower           # of a box
     const void* upper
@@ -109,6 +118,7 @@ ctypedef struct Wall:
     const uint8_t* only         # of each body: is it constrained in this call? NULL: all are
     const uint8_t* alive        # of each body; NULL: all are
     Told* told                  # or NULL
+    Spin spin
 
 # Shapes in a tree: a node with a count is a leaf, the others have two nodes below, at `first` and after it.
 ctypedef struct Shapes:
@@ -171,6 +181,7 @@ ctypedef struct Collisions:
     const uint64_t* mask_bits
     const uint8_t* sensor       # of each body: does it report, and push nothing? or NULL
     Told* told                  # or NULL
+    Spin spin
     bint swept                  # are bodies followed on their way?
     # Workspace for those that are; and of the bodies that are sought, by their ways, what these are.
     void* since                 # of each body: how long ago its present straight way began
@@ -275,6 +286,12 @@ ctypedef struct Contacts:
     void* body
     # TRAITS numbers of each: radius, weight, friction, restitution; and what forces give its velocity.
     void* traits
+    # Where bodies rotate, SPIN numbers of each: angular velocity, from number 4 on radius, 1/I, rolling, and the radius
+    # again, infinite for walls; and TWIST numbers of each contact, in blocks as below.
+    void* spin
+    void* twist
+    const void* rolling         # of each body; or NULL: 0
+    int64_t axes                # numbers of an angular velocity; 0 where nothing rotates
     int32_t* one                # of each contact, in ascending order
     int32_t* other
     uint8_t* colour
@@ -311,6 +328,7 @@ ctypedef struct Corners:
     const uint8_t* through      # of each wall and body: is it other than 0 where it goes through? or NULL
     const int64_t* number       # under which each reports
     Told** told                 # of each: its wall's; or NULL
+    Spin spin
     # Workspace: the walls of a corner, with sizes and impulses.
     int32_t* there
     void* size

@@ -7,6 +7,7 @@ from .applied cimport Applied
 from .formulas cimport FormulaTable
 from .ode cimport ODETable
 from .plan cimport Array, Plan, Run, Solve
+from .rotation cimport Turn
 from .coupled cimport CoupledTable
 
 cdef extern from *:
@@ -46,6 +47,8 @@ ctypedef struct Kernels:
     Run living              # `each` of a plan, for those that live
     Digest digest
     Merge merge
+    Turn begin_turning      # before a step
+    Turn complete_turning   # behind it
     Solve implicit_euler    # of bodies that are left alone
     Solve energy_euler
     CoupledTable coupled    # for bodies that are not left alone

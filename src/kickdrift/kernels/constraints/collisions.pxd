@@ -4,7 +4,8 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from .events cimport is_known_faster, key_of, report, senses
-from .impacts cimport arrival, at_least_zero, bounce, each, limit_friction, replace
+from .friction cimport axes_of, cross_impulse, cross_normal, inverse_inertia, limit_friction
+from .impacts cimport arrival, at_least_zero, bounce, each, replace
 from .broad_phase cimport find_pairs, find_ways
 from ..abi.constraints cimport Collisions, ConstraintCall, Wall
 from ..simd.vec cimport real
@@ -21,6 +22,7 @@ cdef enum:
 # How two met: how long before the end of the step, along which line, how fast, how deep, and what it changed.
 ctypedef struct Meeting:
     double ago, speed, depth, pull, slow, change
+    bint rubs
     double normal[MAX_DIM]
 
 
@@ -136,9 +138,12 @@ cdef inline bint meet_pair(
     cdef real f[MAX_DIM]
     cdef real y[MAX_DIM]
     cdef real w[MAX_DIM]
+    cdef real spin[MAX_DIM]
+    cdef real lost[MAX_DIM]
     cdef real zero = 0
     cdef real size = radius[i] + radius[j]
     cdef real overlap, share, e
+    cdef real ends = 1      # the part of a slip whose loss ends it
     cdef real mu = 0
     cdef Meeting met
     cdef int c
@@ -166,10 +171,15 @@ cdef inline bint meet_pair(
     if data.friction.number != NULL:
         mu = root(each(&data.friction, i, h) * each(&data.friction, j, h))
     first = first and not data.swept
+    if data.spin.w != NULL:
+        ends = add_spins(dim, i, j, data, spin)
     if not meet(
-        dim, d, u, size, overlap, f, g, e, mu, h, <real> data.lag, first, given, <int> ((j - i - 1) % dim), &met,
+        dim, d, u, size, overlap, f, g, e, mu, h, <real> data.lag, first, given, <int> ((j - i - 1) % dim),
+        spin if data.spin.w != NULL else NULL, ends, lost, &met,
     ):
         return False
+    if data.spin.w != NULL and met.rubs:
+        rotate_pair(dim, i, j, &met, lost, data)
     if data.told != NULL:
         tell_meeting(dim, h, stride, i, j, place, x, v, &met, data)
     share = weight[i] / (weight[i] + weight[j])
@@ -188,9 +198,14 @@ cdef inline bint meet_pair(
 
 cdef inline bint meet(
     int dim, real* d, real* u, real size, real overlap, const real* gain_i, const real* gain_j, real restitution,
-    real friction, real h, real lag, bint first, real given, int axis, Meeting* met,
+    real friction, real h, real lag, bint first, real given, int axis, const real* spin, real ends, real* lost,
+    Meeting* met,
 ) noexcept nogil:
-    """Replace the way d and the velocity u from a body to the other by what has to be added to them."""
+    """Replace the way d and the velocity u from a body to the other by what has to be added to them.
+
+    spin: sum of the radii times angular velocities, or NULL; ends: the part of a slip whose loss ends it; lost: what
+    friction takes of the velocity, where met.rubs.
+    """
     cdef real zero = 0
     cdef real one = 1
     cdef real two = 2
@@ -199,7 +214,7 @@ cdef inline bint meet(
     cdef real at[MAX_DIM]
     cdef real n[MAX_DIM]
     cdef real past[MAX_DIM]
-    cdef real lost[MAX_DIM]
+    cdef real surface[MAX_DIM]
     cdef real r, speed, closing, depth, pull, slow, inside, parting, k, e
     cdef int j
     cdef bint touched
@@ -241,9 +256,14 @@ cdef inline bint meet(
         parting = root(parting * parting + e * e * ((one - k * k) * dot(dim, past, past)))
     for j in range(dim):
         d[j] = (depth + inside) * n[j]
-    if friction > 0 and parting + speed > 0:
+    met.rubs = friction > 0 and parting + speed > 0
+    if met.rubs:
         for j in range(dim):
             lost[j] = past[j] + u[j]
+        if spin != NULL:
+            cross_normal(dim, spin, n, surface)
+            for j in range(dim):
+                lost[j] = ends * (lost[j] - surface[j])
         limit_friction(dim, lost, friction * (parting + speed))
         for j in range(dim):
             u[j] = u[j] - lost[j]
@@ -255,6 +275,41 @@ cdef inline bint meet(
     met.ago = time if touched else zero
     met.speed, met.depth, met.pull, met.slow, met.change = closing, depth, pull, slow, parting + speed
     return True
+
+
+cdef inline real add_spins(int dim, int64_t i, int64_t j, const Collisions* data, real* spin) noexcept nogil:
+    """The sum of the radii times angular velocities; returns the part of a slip whose loss ends it."""
+    cdef const real* radius = <const real*> data.radius
+    cdef const real* weight = <const real*> data.weight
+    cdef const real* w = <const real*> data.spin.w
+    cdef real total = weight[i] + weight[j]
+    cdef real turn_i = radius[i] * inverse_inertia(&data.spin, i, total)
+    cdef real turn_j = radius[j] * inverse_inertia(&data.spin, j, total)
+    cdef int c
+    for c in range(axes_of(dim)):
+        spin[c] = radius[i] * w[c * data.spin.stride + i] + radius[j] * w[c * data.spin.stride + j]
+    return total / (total + (radius[i] * turn_i + radius[j] * turn_j))
+
+
+cdef inline void rotate_pair(
+    int dim, int64_t i, int64_t j, const Meeting* met, const real* lost, const Collisions* data,
+) noexcept nogil:
+    """Rotate two bodies by friction, which takes this of the velocity from one to the other."""
+    cdef const real* radius = <const real*> data.radius
+    cdef const real* weight = <const real*> data.weight
+    cdef real* w = <real*> data.spin.w
+    cdef real total = weight[i] + weight[j]
+    cdef real turn_i = radius[i] * inverse_inertia(&data.spin, i, total) / total
+    cdef real turn_j = radius[j] * inverse_inertia(&data.spin, j, total) / total
+    cdef real n[MAX_DIM]
+    cdef real twist[MAX_DIM]
+    cdef int c
+    for c in range(dim):
+        n[c] = <real> met.normal[c]
+    cross_impulse(dim, n, lost, twist)
+    for c in range(axes_of(dim)):
+        w[c * data.spin.stride + i] = w[c * data.spin.stride + i] + turn_i * twist[c]
+        w[c * data.spin.stride + j] = w[c * data.spin.stride + j] + turn_j * twist[c]
 
 
 cdef inline bint meet_in_time(

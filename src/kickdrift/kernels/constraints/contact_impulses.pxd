@@ -3,9 +3,11 @@
 from libc.stdint cimport int64_t
 
 from .contact_state cimport (
-    FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE, SLOW, SPEED, body,
-    contact, read_vector,
+    ARM, FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION, SECOND_ARM, SECOND_TURN,
+    SECOND_WEIGHT, SHARE, SIZE, SLOW, SPEED, TURN, body,
+    contact, read_vector, spin_row, twist_of,
 )
+from .friction cimport cross_impulse, cross_normal, limit_friction
 from ..abi.constraints cimport Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
@@ -88,13 +90,47 @@ cdef inline void rebound(int dim, int64_t k, real h, real lead, const Contacts* 
     apart = (root(square) if square > 0 else 0 * square) + lead * more[PULL * w]
     for c in range(dim):
         way[c] = b[c] - a[c]
-    push = more[PUSH * w] - more[MASS * w] * (dot(dim, way, normal) - apart)
+    square = dot(dim, way, normal)
+    push = more[PUSH * w] - more[MASS * w] * (square - apart)
     push = push if push > 0 else 0 * push
     change = push - more[PUSH * w]
     more[PUSH * w] = push
-    for c in range(dim):
-        way[c] = change * normal[c]
+    if data.axes > 0 and more[FRICTION * w] > 0 and change > 0:
+        for c in range(dim):
+            way[c] = way[c] - square * normal[c]
+        rub_back(dim, k, normal, way, more[MASS * w], more[FRICTION * w] * change, data)
+        for c in range(dim):
+            way[c] = change * normal[c] + way[c]
+    else:
+        for c in range(dim):
+            way[c] = change * normal[c]
     apply(dim, a, b, more[FIRST_WEIGHT * w], more[SECOND_WEIGHT * w], way)
+
+
+cdef inline void rub_back(
+    int dim, int64_t k, const real* n, real* way, real mass, real limit, const Contacts* data,
+) noexcept nogil:
+    """Replace a velocity along the surface by the impulse of friction that restitution brings, and rotate the bodies."""
+    cdef const real* twist = twist_of(data, k, n)
+    cdef int64_t w = data.lanes
+    cdef real* a = spin_row(data, data.first[k], n)
+    cdef real* b = spin_row(data, data.second[k], n)
+    cdef real spin[MAX_DIM]
+    cdef real surface[MAX_DIM]
+    cdef int c
+    for c in range(<int> data.axes):
+        spin[c] = twist[ARM * w] * a[c] + twist[SECOND_ARM * w] * b[c]
+    cross_normal(dim, spin, n, surface)
+    mass = -(mass * twist[SHARE * w])
+    for c in range(dim):
+        way[c] = mass * (way[c] - surface[c])
+    limit_friction(dim, way, limit)
+    cross_impulse(dim, n, way, spin)
+    for c in range(<int> data.axes):
+        if data.first_row[k] == data.first[k]:
+            a[c] = a[c] - twist[TURN * w] * spin[c]
+        if data.second_row[k] == data.second[k]:
+            b[c] = b[c] - twist[SECOND_TURN * w] * spin[c]
 
 
 cdef inline bint goes_on(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:

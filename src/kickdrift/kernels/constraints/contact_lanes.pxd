@@ -6,12 +6,14 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
-    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE,
-    SLOW, SPEED, TIMES, TURNS, group_of,
+    ACROSS, ALONG, ARM, EASE, FASTEST, FIRST_WEIGHT, FRICTION, INERTIA, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
+    ROLLING, SECOND_ARM, SECOND_EASE, SECOND_TURN, SECOND_WEIGHT, SHARE, SIZE, SLOW, SPEED, TIMES, TURN, TURNS,
+    group_of,
 )
 from .contact_impulses cimport speed_at_touch
+from .friction cimport axes_of, cross_impulses, cross_normals, limit_frictions
 from .meetings cimport meets
-from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, TRAITS, Contacts, Sweep
+from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, SPIN, TRAITS, TWIST, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
 from ..simd.rows cimport gather_four, put_back, scatter_two
 from ..simd.masks cimport all_zero, any_true, equals_zero, greater, select
@@ -28,7 +30,7 @@ cdef enum:
     SOFT
     SCALE
     LEFT
-    TURN                # 1 in the lanes whose turn it is
+    CHOSEN              # 1 in the lanes whose turn it is
     SAME
 
 
@@ -40,21 +42,29 @@ cdef inline bint press(
     if sweep.kind == BEGIN:
         for block in range(first, last):
             begin(data, block, <vec*> data.contact + (2 * sweep.dim + CONTACT) * block + 2 * sweep.dim)
+            if data.axes > 0:
+                begin_twist(data, block, <vec*> data.twist + TWIST * block)
+    if data.axes == 1:
+        return press_in(2, True, data, sweep, first, last, like)
+    if data.axes == 3:
+        return press_in(3, True, data, sweep, first, last, like)
     if sweep.dim == 2:
-        return press_in(2, data, sweep, first, last, like)
+        return press_in(2, False, data, sweep, first, last, like)
     if sweep.dim == 3:
-        return press_in(3, data, sweep, first, last, like)
-    return press_in(1, data, sweep, first, last, like)
+        return press_in(3, False, data, sweep, first, last, like)
+    return press_in(1, False, data, sweep, first, last, like)
 
 
 cdef inline bint press_in(
-    int dim, const Contacts* data, const Sweep* sweep, int64_t first, int64_t last, const vec* like,
+    int dim, bint rotates, const Contacts* data, const Sweep* sweep, int64_t first, int64_t last, const vec* like,
 ) noexcept nogil:
     cdef vec same[SAME]
     cdef vec a[ROW]
     cdef vec b[ROW]
+    cdef vec spin[ROW]      # of both bodies
     cdef vec impulse[MAX_DIM]
     cdef vec* own
+    cdef vec* twist = NULL
     cdef vec active
     cdef vec zero = filled(0, like)
     cdef vec one = filled(1, like)
@@ -65,36 +75,44 @@ cdef inline bint press_in(
     same[SOFT] = filled(sweep.soft, like)
     same[SCALE] = filled(sweep.scale, like)
     same[LEFT] = filled(sweep.left, like)
-    same[TURN] = one
+    same[CHOSEN] = one
     for block in range(first, last):
         own = <vec*> data.contact + (2 * dim + CONTACT) * block
+        if rotates:
+            twist = <vec*> data.twist + TWIST * block
         if sweep.kind == RESUME and all_zero(own[2 * dim + PUSH]):
             continue
         if sweep.extra and not any_true(greater(one, own[2 * dim + TIMES])):
             continue
         for turn in range(turns):
             if sweep.alone:
-                same[TURN] = zero
-                set_lane(&same[TURN], turn, 1)
+                same[CHOSEN] = zero
+                set_lane(&same[CHOSEN], turn, 1)
             elif sweep.extra:
-                same[TURN] = one
+                same[CHOSEN] = one
             if sweep.extra:
-                same[TURN] = select(greater(one, own[2 * dim + TIMES]), same[TURN], zero)
+                same[CHOSEN] = select(greater(one, own[2 * dim + TIMES]), same[CHOSEN], zero)
             gather(dim, data, data.first + block * width(like), a)
             gather(dim, data, data.second + block * width(like), b)
+            if rotates and sweep.kind != BEGIN:
+                gather_four(data.spin, 0, SPIN, data.first + block * width(like), spin)
+                gather_four(data.spin, 0, SPIN, data.second + block * width(like), spin + 4)
             if sweep.kind == SOLVE:
-                active = solve(dim, data, sweep, block, same, own, a, b, impulse, &deep)
+                active = solve(dim, rotates, data, sweep, block, same, own, twist, a, b, spin, impulse, &deep)
             else:
                 if sweep.kind != RESUME:
                     direct(dim, data, block, own, a + dim, b + dim)
                 if sweep.kind == BEGIN:
                     meet(dim, data, block, own, a, b)
                     continue
-                active = warm(dim, sweep, same, own, impulse)
+                active = warm(dim, rotates, sweep, same, own, twist, spin, impulse)
             if not all_zero(active):
                 push_apart(dim, active, own + 2 * dim, impulse, a, b)
                 give(dim, data, sweep, data.first_row + block * width(like), turn, a)
                 give(dim, data, sweep, data.second_row + block * width(like), turn, b)
+                if rotates:
+                    give_spin(dim, data, sweep, data.first_row + block * width(like), turn, spin)
+                    give_spin(dim, data, sweep, data.second_row + block * width(like), turn, spin + 4)
     return deep
 
 
@@ -141,6 +159,32 @@ cdef inline void give(
         scatter_two(data.body, 2, 6, index, q + 2)
 
 
+cdef inline void give_spin(
+    int dim, const Contacts* data, const Sweep* sweep, const int32_t* index, int64_t turn, const vec* spin,
+) noexcept nogil:
+    """Angular velocities, likewise; with what nobody reads behind them."""
+    cdef vec kept[MAX_DIM]
+    cdef int c
+    if sweep.alone:
+        for c in range(axes_of(dim)):
+            kept[c] = spin[c]
+        put_back(axes_of(dim), data.spin, SPIN * index[turn], turn, kept)
+        return
+    scatter_two(data.spin, 0, SPIN, index, spin)
+    if dim == 3:
+        scatter_two(data.spin, 2, SPIN, index, spin + 2)
+
+
+cdef inline void rotate(
+    int dim, vec active, vec first, vec second, const vec* twist, vec* spin,
+) noexcept nogil:
+    """Take these shares of an angular momentum from both angular velocities, in lanes that are active."""
+    cdef int c
+    for c in range(axes_of(dim)):
+        spin[c] = select(equals_zero(active), spin[c], spin[c] - first * twist[c])
+        spin[4 + c] = select(equals_zero(active), spin[4 + c], spin[4 + c] - second * twist[c])
+
+
 cdef inline void push_apart(
     int dim, vec active, const vec* more, const vec* impulse, vec* a, vec* b,
 ) noexcept nogil:
@@ -177,6 +221,29 @@ cdef inline void begin(const Contacts* data, int64_t block, vec* more) noexcept 
     more[TIMES] = filled(1.12, more)
 
 
+cdef inline void begin_twist(const Contacts* data, int64_t block, vec* twist) noexcept nogil:
+    """The same for rotation, of contacts with walls too."""
+    cdef vec its[ROW]
+    cdef vec zero = filled(0, twist)
+    cdef vec one = filled(1, twist)
+    cdef vec total, ease
+    cdef int c
+    gather_four(data.traits, 0, TRAITS, data.first + block * width(twist), its)
+    gather_four(data.traits, 0, TRAITS, data.second + block * width(twist), its + 4)
+    total = its[1] + its[5]
+    gather_four(data.spin, 4, SPIN, data.first + block * width(twist), its)
+    gather_four(data.spin, 4, SPIN, data.second + block * width(twist), its + 4)
+    for c in range(MAX_DIM):
+        twist[c] = zero
+    twist[ARM], twist[SECOND_ARM] = its[0], its[4]
+    twist[EASE], twist[SECOND_EASE] = its[1], its[5]
+    twist[TURN], twist[SECOND_TURN] = its[0] * its[1], its[4] * its[5]
+    twist[SHARE] = total / (total + (its[0] * twist[TURN] + its[4] * twist[SECOND_TURN]))
+    twist[ROLLING] = select(greater(its[6], its[2]), its[6], its[2]) * select(greater(its[3], its[7]), its[7], its[3])
+    ease = its[1] + its[5]
+    twist[INERTIA] = select(greater(ease, zero), one / ease, ease)
+
+
 cdef inline void meet(
     int dim, const Contacts* data, int64_t block, vec* own, const vec* a, const vec* b,
 ) noexcept nogil:
@@ -201,15 +268,16 @@ cdef inline vec magnitude(vec q) noexcept nogil:
 # Begin with the impulse of the substep before, in the direction of now.
 
 cdef inline vec warm(
-    int dim, const Sweep* sweep, const vec* same, vec* own, vec* impulse,
+    int dim, bint rotates, const Sweep* sweep, const vec* same, vec* own, const vec* twist, vec* spin, vec* impulse,
 ) noexcept nogil:
     """Other than 0 in the lanes whose impulse is to be given."""
     cdef vec* more = own + 2 * dim
     cdef vec active = more[PUSH]
     cdef vec along, rub
+    cdef vec turns[MAX_DIM]
     cdef int c
     if sweep.alone:
-        active = select(equals_zero(same[TURN]), same[TURN], active)
+        active = select(equals_zero(same[CHOSEN]), same[CHOSEN], active)
     if all_zero(active):
         return active
     along = product(dim, own + dim, own)
@@ -217,6 +285,10 @@ cdef inline vec warm(
         rub = own[dim + c] - along * own[c]
         own[dim + c] = select(equals_zero(active), own[dim + c], rub)
         impulse[c] = more[PUSH] * own[c] + rub
+    if rotates:
+        rotate(dim, active, twist[EASE], -twist[SECOND_EASE], twist, spin)
+        cross_impulses(dim, own, own + dim, turns)
+        rotate(dim, active, twist[TURN], twist[SECOND_TURN], turns, spin)
     return active
 
 
@@ -259,8 +331,8 @@ cdef inline void direct(
 # One impulse: along the normal so that they come no closer than they touch, across it by friction.
 
 cdef inline vec solve(
-    int dim, const Contacts* data, const Sweep* sweep, int64_t block, const vec* same, vec* own, const vec* a,
-    const vec* b, vec* impulse, bint* deep,
+    int dim, bint rotates, const Contacts* data, const Sweep* sweep, int64_t block, const vec* same, vec* own,
+    vec* twist, const vec* a, const vec* b, vec* spin, vec* impulse, bint* deep,
 ) noexcept nogil:
     """Other than 0 in the lanes whose impulse is to be given. Are any deep in each other?"""
     cdef vec* more = own + 2 * dim
@@ -268,7 +340,8 @@ cdef inline vec solve(
     cdef vec across[MAX_DIM]
     cdef vec zero = filled(0, own)
     cdef vec one = filled(1, own)
-    cdef vec mass, gap, speed, push, change, limit, square, ratio, out, fastest, active
+    cdef vec turns[MAX_DIM]
+    cdef vec mass, gap, speed, push, change, out, fastest, active, rubs
     cdef int c
     for c in range(dim):
         way[c] = b[dim + c] - a[dim + c]
@@ -297,7 +370,7 @@ cdef inline vec solve(
             out = select(greater(more[MOST], zero), out, zero)
         push = select(greater(gap, zero), out, push)
     push = select(greater(push, zero), push, zero * push)
-    active = select(greater(push, zero), select(greater(more[MOST], zero), zero, same[TURN]), zero)
+    active = select(greater(push, zero), select(greater(more[MOST], zero), zero, same[CHOSEN]), zero)
     if not all_zero(active):
         touch(data, sweep, block, active, gap, speed, more)
         if sweep.told:
@@ -305,7 +378,7 @@ cdef inline vec solve(
     # Neither is negative.
     active = push + more[PUSH]
     if sweep.alone or sweep.extra:
-        active = select(equals_zero(same[TURN]), same[TURN], active)
+        active = select(equals_zero(same[CHOSEN]), same[CHOSEN], active)
     if all_zero(active):
         return active
     change = push - more[PUSH]
@@ -313,20 +386,49 @@ cdef inline vec solve(
     more[PUSH] = select(equals_zero(active), more[PUSH], push)
     for c in range(dim):
         impulse[c] = change * own[c]
+    if rotates and any_true(greater(twist[ROLLING], zero)):
+        resist(dim, active, push, twist, spin)
     if any_true(greater(more[FRICTION], zero)):
         for c in range(dim):
-            across[c] = own[dim + c] - more[ACROSS] * (way[c] - speed * own[c])
-        limit = more[FRICTION] * push
-        square = product(dim, across, across)
-        if any_true(greater(square, limit * limit)):
-            ratio = limit / vec_root(square)
+            across[c] = way[c] - speed * own[c]
+        mass = more[ACROSS]
+        if rotates:
+            for c in range(axes_of(dim)):
+                turns[c] = twist[ARM] * spin[c] + twist[SECOND_ARM] * spin[4 + c]
+            cross_normals(dim, turns, own, way)
             for c in range(dim):
-                across[c] = select(greater(square, limit * limit), ratio * across[c], across[c])
+                across[c] = across[c] - way[c]
+            mass = mass * twist[SHARE]
+        for c in range(dim):
+            across[c] = own[dim + c] - mass * across[c]
+        limit_frictions(dim, across, more[FRICTION] * push)
+        if rotates:
+            for c in range(dim):
+                way[c] = across[c] - own[dim + c]
+            cross_impulses(dim, own, way, turns)
+            rubs = select(greater(more[FRICTION], zero), active, zero)
+            rotate(dim, rubs, twist[TURN], twist[SECOND_TURN], turns, spin)
         for c in range(dim):
             impulse[c] = select(greater(more[FRICTION], zero), impulse[c] + (across[c] - own[dim + c]), impulse[c])
             across[c] = select(greater(more[FRICTION], zero), across[c], own[dim + c])
             own[dim + c] = select(equals_zero(active), own[dim + c], across[c])
     return active
+
+
+cdef inline void resist(int dim, vec active, vec push, vec* twist, vec* spin) noexcept nogil:
+    """Rolling resistance."""
+    cdef vec roll[MAX_DIM]
+    cdef vec change[MAX_DIM]
+    cdef vec zero = filled(0, twist)
+    cdef vec resists = select(greater(twist[ROLLING], zero), active, zero)
+    cdef int c
+    for c in range(axes_of(dim)):
+        roll[c] = twist[c] - twist[INERTIA] * (spin[4 + c] - spin[c])
+    limit_frictions(axes_of(dim), roll, twist[ROLLING] * push)
+    for c in range(axes_of(dim)):
+        change[c] = roll[c] - twist[c]
+        twist[c] = select(equals_zero(resists), twist[c], roll[c])
+    rotate(dim, resists, twist[EASE], -twist[SECOND_EASE], change, spin)
 
 
 cdef inline void note_deep(const Contacts* data, int64_t block, vec deep) noexcept nogil:

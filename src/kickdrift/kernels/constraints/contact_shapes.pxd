@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
     ACROSS, AGO, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
-    SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, write_vector,
+    SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, twist_of, write_vector,
 )
 from .events cimport slack
 from .outlines cimport away, touch
@@ -297,6 +297,8 @@ cdef inline void lean_one(
         more[ACROSS * w] = zero
         for c in range(dim):
             own[(dim + c) * w] = zero
+        for c in range(<int> data.axes):
+            twist_of(data, data.place[group[m]], gain)[c * w] = zero
 
 
 cdef inline bint covers(
@@ -332,6 +334,8 @@ cdef inline void hand_over(
     its_more[LOAD * w] = its_more[LOAD * w] + more[LOAD * w]
     for c in range(dim):
         its[(dim + c) * w] = its[(dim + c) * w] + own[(dim + c) * w]
+    for c in range(<int> data.axes):
+        twist_of(data, other, like)[c * w] = twist_of(data, other, like)[c * w] + twist_of(data, k, like)[c * w]
     if data.grid.told != NULL and more[MOST * w] > 0 and not its_more[MOST * w] > 0:
         # The same touch goes on.
         told = meeting(dim, data, k, like)

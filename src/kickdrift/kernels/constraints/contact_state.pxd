@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.constraints cimport COLOURS, CONTACT, MEETING, TRAITS, Contacts
+from ..abi.constraints cimport COLOURS, CONTACT, MEETING, SPIN, TRAITS, TWIST, Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
@@ -31,6 +31,18 @@ cdef enum:
     PULL            # what forces gave of it in a substep
     TIMES           # by so much more the ones are over-relaxed that are
 
+# Where bodies rotate: the impulse of rolling resistance comes first, an angular momentum.
+cdef enum:
+    ARM = 3             # radii
+    SECOND_ARM
+    TURN                # radius / inertia
+    SECOND_TURN
+    EASE                # 1 / inertia
+    SECOND_EASE
+    SHARE               # of ACROSS that counts where friction rotates the bodies
+    ROLLING             # largest torque of rolling resistance / normal force
+    INERTIA             # what a difference of angular velocities is worth as an angular momentum
+
 # What is told of a contact, before where it was and in which direction.
 cdef enum:
     AGO
@@ -56,6 +68,17 @@ cdef inline real* traits(const Contacts* data, int64_t i, const real* like) noex
 cdef inline real* contact(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
     cdef int64_t lane = k & (data.lanes - 1)
     return <real*> data.contact + (2 * dim + CONTACT) * (k - lane) + lane
+
+
+# What rotates: a body's angular velocity and more, and a contact's numbers, which lie as in `contact`.
+
+cdef inline real* spin_row(const Contacts* data, int64_t i, const real* like) noexcept nogil:
+    return <real*> data.spin + SPIN * i
+
+
+cdef inline real* twist_of(const Contacts* data, int64_t k, const real* like) noexcept nogil:
+    cdef int64_t lane = k & (data.lanes - 1)
+    return <real*> data.twist + TWIST * (k - lane) + lane
 
 
 cdef inline void read_vector(int dim, const Contacts* data, const real* own, real* to) noexcept nogil:

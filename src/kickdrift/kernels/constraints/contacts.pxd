@@ -10,7 +10,7 @@ from .contact_rods cimport begin_rods, solve_rods
 from .contact_shapes cimport begin_shape, keep_out, lean, near_shapes
 from .contact_state cimport (
     FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
-    begin_impulse, body, contact, group_of, meeting, relax, traits,
+    begin_impulse, body, contact, group_of, meeting, relax, spin_row, traits, twist_of,
 )
 from .events cimport senses
 from .meetings cimport add_up, meets, tell_meetings
@@ -178,6 +178,8 @@ cdef inline bint begin_bodies(
         own = body(dim, data, i, x)
         more = traits(data, i, x)
         data.moved[i] = weight[i] > 0
+        if data.axes > 0:
+            data.moved[i] = begin_spin(i, data, more) or data.moved[i]  # a pinned body may rotate
         more[0], more[1], more[2], more[3] = radius[i], weight[i], friction[i], restitution[i]
         bounces = bounces or restitution[i] > 0
         for j in range(dim):
@@ -188,6 +190,19 @@ cdef inline bint begin_bodies(
             else:
                 own[j] = (x[j * stride + i] - own[dim + j]) / full
     return bounces
+
+
+cdef inline bint begin_spin(int64_t i, const Contacts* data, const real* like) noexcept nogil:
+    """What the rotation of a body needs, row by row; can it be changed?"""
+    cdef real* own = spin_row(data, i, like)
+    cdef const real* w = <const real*> data.grid.spin.w
+    cdef int c
+    for c in range(<int> data.axes):
+        own[c] = w[c * data.grid.spin.stride + i]
+    own[4] = own[7] = (<const real*> data.grid.radius)[i]
+    own[5] = (<const real*> data.grid.spin.inverse_inertia)[i]
+    own[6] = 0 if data.rolling == NULL else (<const real*> data.rolling)[i]
+    return own[5] > 0
 
 
 cdef inline void share_gain(int dim, int64_t n, real substeps, const Contacts* data) noexcept nogil:
@@ -437,7 +452,9 @@ cdef inline void recall(int dim, real full, int64_t count, const Contacts* data)
     for k in range(count):
         if data.known[k] < 0 or data.colour[k] == SENSED:
             continue
-        push = <const real*> data.push[place] + data.known[k] * (2 + dim)
+        push = <const real*> data.push[place] + data.known[k] * (2 + dim + data.axes)
+        for c in range(<int> data.axes):
+            twist_of(data, data.place[k], push)[c * w] = push[2 + dim + c]
         own = contact(dim, data, data.place[k], &full)
         if data.grid.told != NULL:
             meets(dim, full, 0, 0, data.place[k], data)
@@ -480,14 +497,20 @@ cdef inline void finish(
         if goes_on(dim, data.place[k], data, x):
             pair[2 * kept] = data.one[k]
             pair[2 * kept + 1] = data.other[k]
-            push[kept * (2 + dim)] = own[(2 * dim + PUSH) * w]
-            push[kept * (2 + dim) + 1] = carried(own + 2 * dim * w, w, full / <real> data.substeps, data.substeps)
+            push[0] = own[(2 * dim + PUSH) * w]
+            push[1] = carried(own + 2 * dim * w, w, full / <real> data.substeps, data.substeps)
             for c in range(dim):
-                push[kept * (2 + dim) + 2 + c] = own[(dim + c) * w]
+                push[2 + c] = own[(dim + c) * w]
+            for c in range(<int> data.axes):
+                push[2 + dim + c] = twist_of(data, data.place[k], x)[c * w]
+            push += 2 + dim + data.axes
             kept += 1
     for k in range(data.rods):
         data.touched[data.rod_first[k]] = 1
         data.touched[data.rod_second[k]] = 1
+    for c in range(<int> data.axes):
+        for i in range(n):
+            (<real*> data.grid.spin.w)[c * data.grid.spin.stride + i] = spin_row(data, i, x)[c]
     for i in range(n):
         if not (data.touched[i] and weight[i] > 0):
             continue

@@ -4,7 +4,8 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .events cimport key_of, report
-from .impacts cimport arrival, at_least_zero, limit_friction, pressed, replace
+from .friction cimport rub
+from .impacts cimport arrival, at_least_zero, pressed, replace
 from ..abi.constraints cimport Corners
 from ..abi.events cimport Told
 from ..abi.plan cimport MAX_DIM
@@ -93,7 +94,10 @@ cdef inline void corner_body(
         speed = dot(dim, normal, u)
         for j in range(dim):
             lost[j] = u[j] - speed * normal[j]
-        limit_friction(dim, lost, mu * push[k])
+        rub(
+            dim, &data.spin, i, (<const real*> data.radius)[face * n + i], (<const real*> data.weight)[i], normal, lost,
+            mu * push[k],
+        )
         for j in range(dim):
             u[j] = u[j] - lost[j]
             y[j] = y[j] - time * lost[j]

@@ -1,10 +1,10 @@
-# Impacts of bodies on what does not move, and friction there: formulas of kickdrift/reference/constraints/walls.py.
+# Impacts of bodies on what does not move: formulas of kickdrift/reference/constraints/walls.py.
 
 from libc.stdint cimport int64_t
 
 from .events cimport senses
 from ..abi.constraints cimport Each, Wall
-from ..forces.fields cimport dot, magnitude, root
+from ..forces.fields cimport magnitude, root
 from ..simd.vec cimport real
 
 
@@ -85,17 +85,6 @@ cdef inline bint meet_wall(
     bounce(depth, speed, gain, at_least_zero(gain), restitution, h, h, pressed(h, lag), inside, inwards, time)
     inwards[0] = inwards[0] + lag * gain if inwards[0] > 0 else <real> 0
     return True
-
-
-cdef inline void limit_friction(int count, real* v, real limit) noexcept nogil:
-    """Replace a velocity along a wall by the part that friction takes away: at most `limit`."""
-    cdef real speed = root(dot(count, v, v))
-    cdef real share
-    cdef int k
-    if not speed <= limit:
-        share = limit / speed
-        for k in range(count):
-            v[k] = share * v[k]
 
 
 cdef inline real each(const Each* values, int64_t i, real like) noexcept nogil:

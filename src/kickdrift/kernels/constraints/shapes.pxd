@@ -5,7 +5,8 @@ from libc.stdint cimport int64_t
 from .events cimport (
     finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
 )
-from .impacts cimport arrival, at_least_zero, each, is_constrained, limit_friction, meet_wall, replace
+from .friction cimport rub
+from .impacts cimport arrival, at_least_zero, each, is_constrained, meet_wall, replace
 from .outlines cimport away, touch
 from ..abi.constraints cimport Shapes
 from ..abi.events cimport Contact, Log, Told
@@ -155,7 +156,10 @@ cdef inline void turn(
         u[j] = u[j] - across * n[j]
         lost[j] = u[j]
     if mu > 0 and impulse > 0:
-        limit_friction(dim, lost, mu * impulse)
+        rub(
+            dim, &data.wall.spin, i, each(&data.wall.radius, i, h), (<const real*> data.wall.weight)[i], n, lost,
+            mu * impulse,
+        )
         for j in range(dim):
             u[j] = u[j] - lost[j]
             y[j] = y[j] - time * lost[j]

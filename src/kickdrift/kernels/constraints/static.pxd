@@ -19,7 +19,7 @@ from ..abi.workspace cimport Workspace
 from ..integrators.traits cimport verlet
 from ..simd.masks cimport any_true, greater, greater_equal, maximum, minimum, select
 from ..simd.vec cimport f32vec, filled, spread, vec, width
-from .walls cimport place
+from .friction cimport place
 
 ctypedef struct Extent:
     double low[MAX_DIM]

@@ -5,10 +5,11 @@
 from libc.stdint cimport int64_t
 
 from .events cimport key_of, report, senses
+from .friction cimport place, rub_vectors
 from .impacts cimport arrival, at_least_zero, each, is_constrained
 from ..abi.constraints cimport BOX, ConstraintKind, Each, Wall
 from ..abi.plan cimport MAX_DIM
-from ..simd.masks cimport all_zero, any_true, equals_zero, greater, greater_equal, select
+from ..simd.masks cimport any_true, equals_zero, greater, greater_equal, select
 from ..simd.vec cimport f32vec, filled, load_part, product, real, spread, vec, vec_root, width
 
 # The bodies that a wall constrains, in planes of `stride` numbers.
@@ -39,11 +40,6 @@ cdef inline int wall(
     else:
         plane(<int> dim, data, &bodies, first, x)
     return 0
-
-
-cdef inline vec* place(const void* planes, int64_t number, const vec* like) noexcept nogil:
-    """The vector that begins with this number."""
-    return <vec*> (<char*> planes + number * (<int64_t> sizeof(vec) // width(like)))
 
 
 cdef inline vec numbers_of(const Each* values, int64_t body, const vec* like) noexcept nogil:
@@ -173,20 +169,6 @@ cdef inline vec meet_wall(
     return met
 
 
-cdef inline void limit_friction(int count, vec* v, vec limit) noexcept nogil:
-    """Replace a velocity along a wall by the part that friction takes away: at most `limit`."""
-    cdef vec square = product(count, v, v)
-    cdef vec speed, share
-    cdef int j
-    if all_zero(square):
-        return
-    speed = vec_root(square)
-    share = limit / speed
-    for j in range(MAX_DIM):
-        if j < count:
-            v[j] = select(greater_equal(limit, speed), v[j], share * v[j])
-
-
 cdef inline vec pressed(vec h, vec lag) noexcept nogil:
     return h * (filled(1, &h) / filled(2, &h) + lag)
 
@@ -257,6 +239,7 @@ cdef inline void collide_with_plane(
                 <const double*> &across, <const double*> &pull, <const double*> y, <const double*> u,
                 <const double*> &impulse, wall,
             )
+    met = solid(wall, i, met)
     for j in range(MAX_DIM):
         if j < dim:
             y[j] = y[j] + (depth + inside) * normal[j]
@@ -265,7 +248,10 @@ cdef inline void collide_with_plane(
     if not is_smooth(&wall.friction, normal):
         mu = numbers_of(&wall.friction, i, normal)
         slides = select(greater(mu, zero), select(greater(impulse, zero), met, zero), zero)
-        limit_friction(dim, lost, mu * impulse)
+        rub_vectors(
+            dim, &wall.spin, i, numbers_of(&wall.radius, i, normal), place(wall.weight, i, normal)[0], normal, lost,
+            mu * impulse, slides,
+        )
         for j in range(MAX_DIM):
             if j < dim:
                 u[j] = select(greater(slides, zero), u[j] - lost[j], u[j])
@@ -273,7 +259,7 @@ cdef inline void collide_with_plane(
     for j in range(MAX_DIM):
         if j < dim:
             u[j] = u[j] + inwards * normal[j]
-    store_bodies(dim, solid(wall, i, met), bodies, i, y, u)
+    store_bodies(dim, met, bodies, i, y, u)
 
 
 cdef inline void box(
@@ -319,6 +305,7 @@ cdef inline void collide_with_box(
     cdef vec u[MAX_DIM]
     cdef vec g[MAX_DIM]
     cdef vec lost[MAX_DIM]
+    cdef vec normal[MAX_DIM]
     cdef vec sign, bound, other, there, inside, inwards, time, met, impulse, slides
     cdef vec outside = zero
     cdef int j, k, side
@@ -357,16 +344,19 @@ cdef inline void collide_with_box(
             u[j] = select(greater(met, zero), -sign * inwards, u[j])
             if not rough:
                 continue
-            k = 0 if j > 0 else 1               # the first of the other components, and after that the last
-            lost[0], lost[1] = u[k], u[2 if j < 2 else 1] if dim > 2 else zero
             slides = select(greater(mu, zero), select(greater(impulse, zero), met, zero), zero)
-            limit_friction(dim - 1, lost, mu * impulse)
-            u[k] = select(greater(slides, zero), u[k] - lost[0], u[k])
-            y[k] = select(greater(slides, zero), y[k] - time * lost[0], y[k])
-            if dim > 2:
-                k = 2 if j < 2 else 1
-                u[k] = select(greater(slides, zero), u[k] - lost[1], u[k])
-                y[k] = select(greater(slides, zero), y[k] - time * lost[1], y[k])
+            for k in range(MAX_DIM):
+                if k < dim:
+                    lost[k] = zero if k == j else u[k]
+                    normal[k] = -sign if k == j else zero
+            rub_vectors(
+                dim, &wall.spin, i, numbers_of(&wall.radius, i, low), place(wall.weight, i, low)[0], normal, lost,
+                mu * impulse, slides,
+            )
+            for k in range(MAX_DIM):
+                if k < dim and k != j:
+                    u[k] = select(greater(slides, zero), u[k] - lost[k], u[k])
+                    y[k] = select(greater(slides, zero), y[k] - time * lost[k], y[k])
     store_bodies(dim, outside, bodies, i, y, u)
 
 

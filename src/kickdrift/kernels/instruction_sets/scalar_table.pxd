@@ -6,7 +6,9 @@ from ..abi.plan cimport Run, Solve
 from ..abi.tables cimport KICKDRIFT_ABI, Constants, Kernels
 from ..integrators.newton cimport energy_step
 from ..integrators.steps cimport set_constants
+from ..abi.rotation cimport Turn
 from ..loops.living cimport run_living
+from ..rotation cimport begin_turning, complete_turning
 from ..simd.vec cimport real
 from .contacts_table cimport held, told
 
@@ -16,6 +18,8 @@ cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
     kernels.abi = KICKDRIFT_ABI
     kernels.constants = <Constants> set_constants[real]
     kernels.living = <Run> run_living
+    kernels.begin_turning = <Turn> begin_turning[real]
+    kernels.complete_turning = <Turn> complete_turning[real]
     kernels.energy_euler = <Solve> energy_step[real]
     kernels.coupled.meet = <ConstraintFunction> held[real]
     kernels.coupled.tell = <TellFunction> told[real]

@@ -8,6 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ..abi.plan cimport MAX_DIM, ROW, Array, Job, Plan
+from ..abi.rotation cimport Turning
 from ..abi.slots cimport Living
 
 
@@ -113,6 +114,18 @@ cdef inline void park(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexc
         clear(plan, &plan.v, k, i)
         if plan.s.data != NULL:
             clear(plan, &plan.s, k, i)
+
+
+cdef inline void park_turning(const Turning* turning, Py_ssize_t item) noexcept nogil:
+    """The rows of the dead become zeros."""
+    cdef Py_ssize_t i
+    cdef int j
+    for i in range(turning.n):
+        if not turning.alive[i]:
+            for j in range(1 if turning.dim == 2 else 3):
+                memset(turning.velocity.data + i * turning.velocity.body + j * turning.velocity.component, 0, item)
+            for j in range(1 if turning.dim == 2 else 4):
+                memset(turning.turned.data + i * turning.turned.body + j * turning.turned.component, 0, item)
 
 
 cdef inline void clear(const Plan* plan, const Array* array, Py_ssize_t first, Py_ssize_t last) noexcept nogil:

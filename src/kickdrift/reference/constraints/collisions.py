@@ -8,8 +8,9 @@ from ...constraints.broad_phase import CROWD
 from ..space import Space
 from ..vector import Vector, dot, either, later, quotient, sqrt, stacked
 from .filters import Filter
+from .friction import cone, cross, slip
 from .shapes import shapes
-from .walls import WALLS, arrival, at_least, bounce, replace, rub
+from .walls import WALLS, arrival, at_least, bounce, replace
 
 #: Constraints that bodies can rest on.
 SOLID = {**WALLS, "shapes": shapes}
@@ -33,6 +34,8 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
     way = system.space.nearest
     since, last = [system.h] * len(x), [-1] * len(x)
     moved: set[int] = set()  # since the last pass over the walls
+    w = system.angular_velocity
+    turn = None if w is None else [r * ease for r, ease in zip(radius, system.inverse_inertia, strict=True)]
 
     def move(i, j, sweep, time=None):
         """Resolve the collision of a pair, if any. time: time since impact, if already known."""
@@ -44,13 +47,22 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         mu = system.real(0) if friction is None else sqrt(friction[i] * friction[j])
         gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
         first = sweep == 0 and swept is None
-        found = meet(d, v[j] - v[i], size, overlap, gain, e, mu, system.h, lag, first, (j - i - 1) % len(d), time)
+        total, spin, share = weight[i] + weight[j], None, system.real(1)
+        if w is not None:
+            spin = radius[i] * w[i] + radius[j] * w[j]
+            share = total / (total + (radius[i] * turn[i] + radius[j] * turn[j]))
+        found = meet(
+            d, v[j] - v[i], size, overlap, gain, e, mu, system.h, lag, first, (j - i - 1) % len(d), time, spin, share
+        )
         if found is None:
             return
-        apart, turned, met = found  # changes of the separation and of the relative velocity
+        apart, turned, met, lost = found  # changes of the separation and of the relative velocity
+        if w is not None and lost is not None:
+            twist = cross(met[-1], lost)
+            w[i], w[j] = w[i] + turn[i] / total * twist, w[j] + turn[j] / total * twist
         moved.update((i, j))
         tell(system, met, x, v, i, j, radius, weight)
-        share_i, share_j = weight[i] / (weight[i] + weight[j]), weight[j] / (weight[i] + weight[j])
+        share_i, share_j = weight[i] / total, weight[j] / total
         replace(system, x, v, s, i, x[i] - share_i * apart, v[i] - share_i * turned)
         replace(system, x, v, s, j, x[j] + share_j * apart, v[j] + share_j * turned)
 
@@ -206,13 +218,16 @@ def is_near(d, size):
     return dot(d, d) < reach * reach
 
 
-def meet(d, u, size, overlap, gain, restitution, friction, h, lag, first, axis, given=None):
+def meet(
+    d, u, size, overlap, gain, restitution, friction, h, lag, first, axis, given=None, spin=None, share=1,
+):  # fmt: skip
     """Resolve a collision: corrections of the separation d and the relative velocity u, and contact data; or None.
 
     size: sum of the radii. overlap: size² - |d|². gain: velocity change of each body by the forces of the step.
     lag: number of steps by which the velocity is ahead of the position. first: whether the impact may have been
     missed; separating bodies may then have passed the point of closest approach. axis: of the normal for coincident
-    centers. given: time since impact, if known.
+    centers. given: time since impact, if known. spin, share: see `slip`, and the part of a slip whose loss ends it. The
+    last result is what friction takes from the relative velocity, or None.
     """
     zero = 0 * h
     together, time = -dot(d, u), zero
@@ -245,11 +260,11 @@ def meet(d, u, size, overlap, gain, restitution, friction, h, lag, first, axis, 
         turned = (k - 1) * past
         e = restitution if parting > 0 or restitution == 1 else zero
         parting = sqrt(parting * parting + e * e * ((1 - k * k) * dot(past, past)))
-    moved = (depth + inside) * n
+    moved, lost = (depth + inside) * n, None
     if friction > 0 and parting + speed > 0:
-        lost = rub(past + turned, friction * (parting + speed))
+        lost = cone(share * slip(past + turned, spin, n), friction * (parting + speed))
         turned = turned - lost
         if touched:
             moved = moved - time * lost
     met = time if touched else zero, closing, depth, pull, slow, parting + speed, n
-    return moved, turned + (parting + speed) * n, met
+    return moved, turned + (parting + speed) * n, met, lost

@@ -133,7 +133,7 @@ def lean_one(level, group, y, u, gain, given, count, eager, calm):
             if others:
                 hand_over(contact, group[min(others, key=lambda k: (gaps[k], k))])
         contact.push = contact.load = contact.along = contact.across = zero
-        contact.rub = still
+        contact.rub, contact.roll = still, 0 * contact.roll
 
 
 def hand_over(contact, other):
@@ -141,7 +141,7 @@ def hand_over(contact, other):
     if contact.most > 0 and contact.speed > other.speed:
         other.speed, other.slow, other.pull = contact.speed, contact.slow, contact.pull
     other.push, other.load = other.push + contact.push, other.load + contact.load
-    other.rub = other.rub + contact.rub
+    other.rub, other.roll = other.rub + contact.rub, other.roll + contact.roll
     if contact.most > 0 and not other.most > 0:  # the transferred contact continues
         other.ago, other.fast, other.point, other.way = contact.ago, contact.fast, contact.point, contact.way
         other.known = contact.known

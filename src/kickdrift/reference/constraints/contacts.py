@@ -11,7 +11,8 @@ from ..vector import Vector, dot, sqrt
 from .collisions import near_pairs, notice
 from .contact_shapes import Level, lean
 from .filters import Filter
-from .impacts import apply, bounce, goes_on, meet
+from .friction import cone, cross, slip
+from .impacts import apply, bounce, goes_on, meet, turn
 from .joints import numbers
 
 #: Colours of the graph colouring. Contacts for which none is free are solved last.
@@ -49,6 +50,7 @@ class Contact:
     shape: int | None  # number of the shape
     push: Any
     rub: Any
+    roll: Any  # impulse of rolling resistance, an angular momentum
     load: Any  # part of the normal impulse that causes no compression
     most: Any  # largest normal impulse in the step
     speed: Any  # approach speed before the step; after the impact: at the impact
@@ -69,11 +71,24 @@ class Contact:
         self.restitution, self.friction, self.shape = restitution, friction, None
         self.space = Space()  # walls have no periodic images
         self.touch = size
+        self.spins = False
+
+    def rotates(self, arms, eases, rolling):
+        """Let friction rotate the bodies. arms: radii; eases: inverse inertias, 0 for a wall; rolling: torque / force.
+
+        share: the mass that counts for friction, as a share of that for the normal impulse.
+        """
+        total = self.w_i + self.w_j
+        self.spins, self.arms, self.eases, self.rolling = True, arms, eases, rolling
+        self.turns = [arm * ease for arm, ease in zip(arms, eases, strict=True)]
+        self.share = total / (total + (arms[0] * self.turns[0] + arms[1] * self.turns[1]))
+        ease = eases[0] + eases[1]
+        self.inertia = 1 / ease if ease > 0 else ease
 
 
 def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
-    compliance, number, sweeps, stiffness, substeps, lag, through=None, **more,
+    compliance, number, sweeps, stiffness, substeps, lag, through=None, rolling=None, **more,
 ):  # fmt: skip
     """Step the bodies in contact through the substeps; other bodies keep the integrator's result."""
     shapes = {name.removeprefix("shape_"): field for name, field in more.items() if name.startswith("shape_")}
@@ -89,11 +104,14 @@ def contacts(
     # Positions and velocities within the step: bodies, walls, shapes. Bodies of infinite mass keep their motion.
     zero = system.real(0)
     still = Vector([zero] * dim)
+    flat = still if dim == 3 else zero  # no rotation
     beyond = n + len(offset)
     sides = beyond - n + (int(level.begin[-1]) if level else 0)
     p = [Vector(row) for row in before] + [still] * sides
     u = [v[i] - system.gain[i] if weight[i] > 0 else (x[i] - p[i]) / system.h for i in range(n)]
     u += [still] * sides
+    (rolling,) = numbers(system, [0] * n if rolling is None else rolling)
+    w = None if system.angular_velocity is None else system.angular_velocity + [flat] * sides
     touched = [False] * (n + sides)
     seen = Filter(n, filters)
     alive = system.alive
@@ -120,10 +138,18 @@ def contacts(
                 i, j, size, radius[i] + radius[i], weight[i], zero, restitution[i], wall_friction[j - n][i]
             )
             contact.n = -1 * Vector(normal[j - n])
+        if w is not None:
+            arms, eases, resists = [radius[i], zero], [system.inverse_inertia[i], zero], [rolling[i], zero]
+            if j < n:
+                arms[1], eases[1], resists[1] = radius[j], system.inverse_inertia[j], rolling[j]
+            least = arms[1] if j < n and arms[1] < arms[0] else arms[0]
+            contact.rotates(arms, eases, (resists[1] if resists[1] > resists[0] else resists[0]) * least)
         direct(contact, p, n)
         contact.speed = -dot(u[j] - u[i], contact.n)
         contact.slow = abs(dot(system.gain[i], contact.n)) + (abs(dot(system.gain[j], contact.n)) if j < n else zero)
-        contact.push, contact.load, contact.rub = system.remembered.get((i, j), (zero, zero, still))
+        contact.push, contact.load, *known = system.remembered.get((i, j), (zero, zero, *still))
+        contact.rub, roll = Vector(known[:dim]), known[dim:]
+        contact.roll = flat if not roll else Vector(roll) if dim == 3 else roll[0]
         contact.most = contact.push
         contact.pull = contact.total = zero
         contact.known = contact.push > 0
@@ -133,8 +159,10 @@ def contacts(
                 contact.along = system.real(EAGER) * contact.mass
                 contact.across = system.real(CALM) * contact.mass
         found.append(contact)
-    coloured = in_colours(found, weight)
-    group(found, list(zip(first, second, strict=True)), weight)
+    # A pinned body may rotate: it is an axle.
+    moved = [m > 0 or (w is not None and system.inverse_inertia[i] > 0) for i, m in enumerate(weight)]
+    coloured = in_colours(found, moved)
+    group(found, list(zip(first, second, strict=True)), moved)
     leaning = [contact for contact in found if contact.shape is not None]
     rods = list(zip(first, second, length, compliance, strict=True))
     # Indexed by declared rod; `rods` contains only those between active bodies.
@@ -164,6 +192,9 @@ def contacts(
             if contact.push != 0:
                 contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
                 apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
+                if contact.spins:
+                    apply(w, contact.i, contact.j, *contact.eases, contact.roll)
+                    turn(w, contact, contact.rub)
         stop_rods(rods, ways, number, pull, u, weight, sweeps[0])
         kept = list(pull)
         for rod in to_and_fro(len(rods), sweeps[0]):
@@ -182,7 +213,7 @@ def contacts(
         forces = given, parts, lead
         deep = set()  # groups with a deep contact
         for contact in coloured:
-            if solve(contact, p, u, h, soft, scale, one, left, radius, *forces):
+            if solve(contact, p, u, w, h, soft, scale, one, left, radius, *forces):
                 deep.add(contact.group)
         for i in range(n):
             place = p[i] + h * u[i]
@@ -203,9 +234,11 @@ def contacts(
             for contact in coloured:
                 if sweep < RELAXING or contact.group in deep:
                     times = system.real(PLAIN if contact.group in deep else RELAXED)
-                    solve(contact, p, u, h, zero, one, times, left - h, radius, *forces)
+                    solve(contact, p, u, w, h, zero, one, times, left - h, radius, *forces)
     for contact in coloured:
-        bounce(contact, p, u, h, lead)
+        bounce(contact, p, u, w, h, lead)
+    if w is not None:
+        system.angular_velocity[:] = w[:n]
 
     for contact in found:
         if contact.most > 0:
@@ -237,11 +270,17 @@ def contacts(
         else:
             notice_wall(system, before[i], x[i], i, n - 1 - j, Vector(normal[j - n]), offset[j - n], radius[i])
     pushing = {
-        (contact.i, contact.j): (contact.push, carried(contact, h, count), contact.rub)
+        (contact.i, contact.j): impulses(contact, carried(contact, h, count))
         for contact in found
         if goes_on(contact, u)
     }
     system.remember(pushing, pull)
+
+
+def impulses(contact, load):
+    """Return the numbers that outlive the step, see `Impulses`."""
+    roll = contact.roll if isinstance(contact.roll, Vector) else [contact.roll]
+    return contact.push, load, *contact.rub, *(roll if contact.spins else ())
 
 
 def to_and_fro(count, sweeps):
@@ -330,15 +369,15 @@ def notice_shape(system, level, before, x, i, shape, number, r):
         system.report(i, number, ago, zero, speed, zero, zero, at - r * away, -1 * away)
 
 
-def in_colours(found, weight):
+def in_colours(found, moved):
     """Colour the contact graph: contacts of one colour share no body, and can be solved in any order or in parallel.
 
     Greedy colouring: in order, each contact gets the lowest colour that is free at both of its bodies.
     """
-    taken = [0] * len(weight)
+    taken = [0] * len(moved)
     colours: list[list[Contact]] = [[] for _ in range(COLOURS + 1)]
     for contact in found:
-        ends = [k for k in (contact.i, contact.j) if k < len(weight) and weight[k] > 0]
+        ends = [k for k in (contact.i, contact.j) if k < len(moved) and moved[k]]
         mask = 0
         for k in ends:
             mask |= taken[k]
@@ -351,9 +390,9 @@ def in_colours(found, weight):
     return [contact for colour in colours for contact in colour]
 
 
-def group(found, rods, weight):
+def group(found, rods, moved):
     """Number the connected components over movable bodies: results must not depend on distant bodies."""
-    n, above = len(weight), list(range(len(weight)))
+    n, above = len(moved), list(range(len(moved)))
 
     def top(i):
         while above[i] != i:
@@ -361,10 +400,10 @@ def group(found, rods, weight):
         return i
 
     for i, j in [(contact.i, contact.j) for contact in found] + rods:
-        if j < n and weight[i] > 0 and weight[j] > 0:
+        if j < n and moved[i] and moved[j]:
             above[top(i)] = top(j)
     for contact in found:
-        contact.group = top(contact.i if weight[contact.i] > 0 else contact.j)
+        contact.group = top(contact.i if moved[contact.i] else contact.j)
 
 
 def stiffness_of(h, stiffness):
@@ -398,8 +437,10 @@ def direct(contact, p, n):
             contact.size = contact.touch + dot(way - d, contact.n)
 
 
-def solve(contact, p, u, h, soft, scale, times, left, radius, given, count, lead):
-    """Apply one normal impulse and one friction impulse; return whether the overlap is deep.
+def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, lead):
+    """Apply one normal impulse, one of rolling resistance and one of friction; return whether the overlap is deep.
+
+    Friction comes last: what slips least is what users see.
 
     times: extra factor of over-relaxed contacts. left: time from the present positions to the end of the step.
     given, count, lead: see `meet`.
@@ -435,12 +476,17 @@ def solve(contact, p, u, h, soft, scale, times, left, radius, given, count, lead
     contact.push = push
     contact.most = push if push > contact.most else contact.most
     impulse = change * n
+    if contact.spins and contact.rolling > 0:
+        roll = cone(contact.roll - contact.inertia * (w[j] - w[i]), contact.rolling * push)
+        apply(w, i, j, *contact.eases, roll - contact.roll)
+        contact.roll = roll
     if contact.friction > 0:
-        across = contact.rub - contact.across * (way - speed * n)
-        limit = contact.friction * push
-        square = dot(across, across)
-        if square > limit * limit:
-            across = limit / sqrt(square) * across
+        along, mass = way - speed * n, contact.across
+        if contact.spins:
+            along, mass = slip(along, contact.arms[0] * w[i] + contact.arms[1] * w[j], n), mass * contact.share
+        across = cone(contact.rub - mass * along, contact.friction * push)
+        if contact.spins:
+            turn(w, contact, across - contact.rub)
         impulse = impulse + (across - contact.rub)
         contact.rub = across
     apply(u, i, j, contact.w_i, contact.w_j, impulse)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..vector import dot, sqrt
+from .friction import cone, cross, slip
 
 
 def meet(contact, closing, gap, h, given, count, lead, ahead):
@@ -26,10 +27,11 @@ def meet(contact, closing, gap, h, given, count, lead, ahead):
     contact.speed = sqrt(square) if square > 0 else 0 * square
 
 
-def bounce(contact, p, u, h, lead):
+def bounce(contact, p, u, w, h, lead):
     """Apply restitution to impacts that are faster than the velocity change by the forces of a step.
 
-    Bodies stay in contact until the end of the step. The speed is corrected for their positions at that time.
+    Bodies stay in contact until the end of the step. The speed is corrected for their positions at that time. Where
+    bodies rotate, friction acts on this impulse, too.
     """
     if contact.restitution > 0 and contact.speed > contact.slow and contact.most > 0:
         i, j, n = contact.i, contact.j, contact.n
@@ -41,7 +43,14 @@ def bounce(contact, p, u, h, lead):
         push = wanted if wanted > 0 else 0 * wanted
         change = push - contact.push
         contact.push = push
-        apply(u, i, j, contact.w_i, contact.w_j, change * n)
+        impulse = change * n
+        if contact.spins and contact.friction > 0 and change > 0:
+            way = u[j] - u[i]
+            along = slip(way - dot(way, n) * n, contact.arms[0] * w[i] + contact.arms[1] * w[j], n)
+            rub = cone(-(contact.mass * contact.share) * along, contact.friction * change)
+            turn(w, contact, rub)
+            impulse = impulse + rub
+        apply(u, i, j, contact.w_i, contact.w_j, impulse)
 
 
 def goes_on(contact, u):
@@ -50,7 +59,16 @@ def goes_on(contact, u):
     return contact.push > 0 and not parts
 
 
+def turn(w, contact, rub):
+    """Rotate both bodies by a friction impulse on the second one."""
+    twist = cross(contact.n, rub)
+    for k, turn_k in zip((contact.i, contact.j), contact.turns, strict=True):
+        if turn_k > 0:
+            w[k] = w[k] - turn_k * twist
+
+
 def apply(u, i, j, w_i, w_j, impulse):
+    """Apply an impulse to the second body, and its opposite to the first. w_i, w_j: inverse masses, or inertias."""
     if w_i > 0:
         u[i] = u[i] - w_i * impulse
     if w_j > 0:

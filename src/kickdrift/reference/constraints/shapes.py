@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import combinations, product
 
 from ..vector import Vector, dot, sqrt
-from .walls import Wall, arrival, at_least, replace, rub
+from .friction import rub
+from .walls import Wall, arrival, at_least, replace
 
 #: Maximal impacts of a body per step; it then stays at the last impact.
 BOUNCES = 8
@@ -193,7 +194,7 @@ def first_touch(shapes, i, start, y, through=False, last=None):
 
 def turn(system, wall, shapes, i, number, ago, depth, y, u, n, at):
     """Resolve the collision of a body that is `depth` beyond the contact plane."""
-    e, mu, _ = wall.coefficients(i)
+    e, mu, r = wall.coefficients(i)
     across, gain = dot(n, u), dot(n, system.gain[i])
     found = wall.meet(depth, -across, -gain, e)
     if found is None:
@@ -203,7 +204,7 @@ def turn(system, wall, shapes, i, number, ago, depth, y, u, n, at):
     tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at)
     y, along = y + (depth + inside) * n, u - across * n
     if mu > 0 and impulse > 0:
-        lost = rub(along, mu * impulse)
+        lost = rub(system, i, r, wall.weight[i], n, along, mu * impulse)
         along = along - lost
         y = y - time * lost
     return y, along + inwards * n

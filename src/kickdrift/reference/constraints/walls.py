@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..vector import Vector, dot, sqrt
+from .friction import rub
 
 
 def bounce(depth, speed, pull, slow, restitution, h, longest, pressed):
@@ -56,12 +57,6 @@ def arrival(depth, speed, pull, h, longest):
     at_wall = speed_at_wall(depth, speed, pull, h)
     time = 2 * depth / (at_wall + speed)
     return (time if time <= longest else zero), at_wall
-
-
-def rub(v, limit):
-    """Return the velocity change by Coulomb friction, whose magnitude is at most `limit`."""
-    speed = sqrt(dot(v, v))
-    return v if speed <= limit else limit / speed * v
 
 
 class Wall:
@@ -145,12 +140,13 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
                 y[j], u[j] = place - sign * inside, -sign * inwards
                 if sign * (y[j] - other) < 0:
                     y[j] = other
-                along = [k for k in range(system.dim) if k != j]
-                if mu > 0 and impulse > 0 and along:
-                    lost = rub(Vector([u[k] for k in along]), mu * impulse)
-                    for k, speed in zip(along, lost, strict=True):
-                        u[k] = u[k] - speed
-                        y[k] = y[k] - time * speed
+                if mu > 0 and impulse > 0 and system.dim > 1:
+                    along = Vector([wall.zero if k == j else u[k] for k in range(system.dim)])
+                    lost = rub(system, i, r, wall.weight[i], -1 * normal, along, mu * impulse)
+                    for k in range(system.dim):
+                        if k != j:
+                            u[k] = u[k] - lost[k]
+                            y[k] = y[k] - time * lost[k]
         replace(system, x, v, s, i, Vector(y), Vector(u))
     system.put(x, v, s)
 
@@ -177,7 +173,7 @@ def plane(system, before, normal, offset, restitution, friction, radius, weight,
         if wall.sensor[i]:
             continue
         if mu > 0 and impulse > 0:
-            lost = rub(along, mu * impulse)
+            lost = rub(system, i, r, wall.weight[i], n, along, mu * impulse)
             along = along - lost
             y = y - time * lost
         replace(system, x, v, s, i, y, along + inwards * n)
@@ -227,7 +223,8 @@ def corners(system, before, normal, offset, restitution, friction, radius, weigh
                 gain = -dot(normal[k], system.gain[i])
                 depth, speed = size[k] - dot(normal[k], x[i]), lag * gain - dot(normal[k], v[i])
                 ago, fast = arrival(depth, speed, gain, system.h, system.h)
-                lost = rub(u - dot(normal[k], u) * normal[k], mu * push)
+                r, along = system.real(radius[k][i]), u - dot(normal[k], u) * normal[k]
+                lost = rub(system, i, r, system.real(weight[i]), normal[k], along, mu * push)
                 u, y = u - lost, y - (ago if fast > at_least(gain, zero) else pressed) * lost
         replace(system, x, v, s, i, y, u)
     system.put(x, v, s)

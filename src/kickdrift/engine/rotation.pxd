@@ -1,0 +1,31 @@
+"""The rotation of a stepper's bodies, as the kernels see it."""
+
+from libc.stdint cimport uint8_t
+
+from ..kernels.abi.plan cimport Array
+from ..kernels.abi.rotation cimport Turn, Turning
+from ..kernels.abi.tables cimport Kernels
+
+
+cdef class Torques:
+    """Torques in users' arrays, for a model."""
+
+    cdef list arrays        # views, and the memory of the following
+    cdef const Array* torque
+    cdef int count
+
+
+cdef class BoundRotation:
+    cdef Turning turning
+    cdef object rotation    # the owner of the arrays
+    cdef list arrays        # views of velocities, and of angles or orientations
+
+    @staticmethod
+    cdef BoundRotation of(object rotation)
+
+    cdef void begin(
+        self, const Kernels* kernels, double h, const uint8_t* alive, Torques torques, const void* decay, bint each,
+    ) noexcept
+    cdef Py_ssize_t run(self, Turn turn) noexcept
+    cdef Py_ssize_t complete(self, const Kernels* kernels) noexcept
+    cdef void park(self, const uint8_t* alive, Py_ssize_t item) noexcept

@@ -1,0 +1,148 @@
+# Friction, and how it rotates bodies: the formulas of kickdrift/reference/constraints/friction.py.
+
+from libc.stdint cimport int64_t
+
+from ..abi.constraints cimport Spin
+from ..abi.plan cimport MAX_DIM
+from ..forces.fields cimport dot, root
+from ..simd.masks cimport any_true, greater, select
+from ..simd.vec cimport filled, product, real, vec, vec_root, width
+
+
+# Angular velocities have one component in the plane, and three in space.
+
+cdef inline int axes_of(int dim) noexcept nogil:
+    return 1 if dim == 2 else 3
+
+
+cdef inline void cross_normal(int dim, const real* w, const real* n, real* to) noexcept nogil:
+    """w x n, along the surface."""
+    if dim == 2:
+        to[0] = -w[0] * n[1]
+        to[1] = w[0] * n[0]
+    else:
+        to[0] = w[1] * n[2] - w[2] * n[1]
+        to[1] = w[2] * n[0] - w[0] * n[2]
+        to[2] = w[0] * n[1] - w[1] * n[0]
+
+
+cdef inline void cross_impulse(int dim, const real* n, const real* impulse, real* to) noexcept nogil:
+    """n x impulse, an angular momentum."""
+    if dim == 2:
+        to[0] = n[0] * impulse[1] - n[1] * impulse[0]
+    else:
+        to[0] = n[1] * impulse[2] - n[2] * impulse[1]
+        to[1] = n[2] * impulse[0] - n[0] * impulse[2]
+        to[2] = n[0] * impulse[1] - n[1] * impulse[0]
+
+
+cdef inline void cross_normals(int dim, const vec* w, const vec* n, vec* to) noexcept nogil:
+    """w x n, along the surface."""
+    if dim == 2:
+        to[0] = -w[0] * n[1]
+        to[1] = w[0] * n[0]
+    else:
+        to[0] = w[1] * n[2] - w[2] * n[1]
+        to[1] = w[2] * n[0] - w[0] * n[2]
+        to[2] = w[0] * n[1] - w[1] * n[0]
+
+
+cdef inline void cross_impulses(int dim, const vec* n, const vec* impulse, vec* to) noexcept nogil:
+    """n x impulse, an angular momentum."""
+    if dim == 2:
+        to[0] = n[0] * impulse[1] - n[1] * impulse[0]
+    else:
+        to[0] = n[1] * impulse[2] - n[2] * impulse[1]
+        to[1] = n[2] * impulse[0] - n[0] * impulse[2]
+        to[2] = n[0] * impulse[1] - n[1] * impulse[0]
+
+
+# Coulomb's limit.
+
+cdef inline void limit_friction(int count, real* v, real limit) noexcept nogil:
+    """Shorten a vector to the limit."""
+    cdef real square = dot(count, v, v)
+    cdef real share
+    cdef int j
+    if square > limit * limit:
+        share = limit / root(square)
+        for j in range(count):
+            v[j] = share * v[j]
+
+
+cdef inline void limit_frictions(int count, vec* v, vec limit) noexcept nogil:
+    """`limit_friction` for as many bodies or contacts as a vec has lanes."""
+    cdef vec square = product(count, v, v)
+    cdef vec share
+    cdef int j
+    if any_true(greater(square, limit * limit)):
+        share = limit / vec_root(square)
+        for j in range(MAX_DIM):
+            if j < count:
+                v[j] = select(greater(square, limit * limit), share * v[j], v[j])
+
+
+# Friction of bodies with what stands still.
+
+cdef inline real inverse_inertia(const Spin* spin, int64_t i, real like) noexcept nogil:
+    """`like` only selects the type."""
+    return (<const real*> spin.inverse_inertia)[i]
+
+
+cdef inline void rub(
+    int dim, const Spin* spin, int64_t i, real r, real weight, const real* n, real* lost, real limit,
+) noexcept nogil:
+    """Replace a velocity along a surface by what friction takes of it, and rotate the body; n: normal towards it."""
+    cdef real arm[MAX_DIM]
+    cdef real surface[MAX_DIM]
+    cdef real* w = <real*> spin.w + i
+    cdef real turn, share
+    cdef int j
+    if spin.w == NULL:
+        limit_friction(dim, lost, limit)
+        return
+    turn = r * inverse_inertia(spin, i, r)
+    share = weight / (weight + r * turn)
+    for j in range(axes_of(dim)):
+        arm[j] = r * w[j * spin.stride]
+    cross_normal(dim, arm, n, surface)
+    for j in range(dim):
+        lost[j] = share * (lost[j] - surface[j])
+    limit_friction(dim, lost, limit)
+    cross_impulse(dim, n, lost, arm)
+    turn = turn / weight
+    for j in range(axes_of(dim)):
+        w[j * spin.stride] = w[j * spin.stride] + turn * arm[j]
+
+
+cdef inline void rub_vectors(
+    int dim, const Spin* spin, int64_t i, vec r, vec weight, const vec* n, vec* lost, vec limit, vec slides,
+) noexcept nogil:
+    """`rub` for a vector of bodies from i on, where `slides` is > 0."""
+    cdef vec arm[MAX_DIM]
+    cdef vec surface[MAX_DIM]
+    cdef vec zero = filled(0, n)
+    cdef vec turn, share
+    cdef vec* w
+    cdef int j
+    if spin.w == NULL:
+        limit_frictions(dim, lost, limit)
+        return
+    turn = r * place(spin.inverse_inertia, i, n)[0]
+    share = weight / (weight + r * turn)
+    for j in range(axes_of(dim)):
+        arm[j] = r * place(spin.w, j * spin.stride + i, n)[0]
+    cross_normals(dim, arm, n, surface)
+    for j in range(dim):
+        lost[j] = share * (lost[j] - surface[j])
+    limit_frictions(dim, lost, limit)
+    cross_impulses(dim, n, lost, arm)
+    turn = turn / weight
+    for j in range(axes_of(dim)):
+        w = place(spin.w, j * spin.stride + i, n)
+        w[0] = select(greater(slides, zero), w[0] + turn * arm[j], w[0])
+
+
+cdef inline vec* place(const void* planes, int64_t first, const vec* like) noexcept nogil:
+    """The vector that begins with this number."""
+    return <vec*> (<char*> planes + first * (<int64_t> sizeof(vec) // width(like)))

@@ -1,0 +1,46 @@
+"""Friction between surfaces, and the rotation of bodies by it: one law for all constraints.
+
+Of two bodies A and B with unit normal n from A to B, the surfaces slip by the part along the surface of
+v_B - v_A - (r_A w_A + r_B w_B) x n. An impulse P along the surface on B, and -P on A, changes the slip by
+(1/m_A + 1/m_B + r_A² / I_A + r_B² / I_B) P: for discs and spheres this is a number. Angular velocities w change by
+-r (n x P) / I each. Walls and shapes have neither rotation nor velocity.
+
+Angular velocities and angular momenta are numbers in the plane, counter-clockwise, and vectors in space.
+"""
+
+from __future__ import annotations
+
+from ..vector import Vector, dot, sqrt
+
+
+def cross(a, b):
+    """Return the vector product in space; in the plane a number is a vector out of it."""
+    if not isinstance(a, Vector):
+        return Vector([-a * b[1], a * b[0]])
+    if len(a) == 2:
+        return a[0] * b[1] - a[1] * b[0]
+    return Vector([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+def slip(along, spin, n):
+    """Return how fast two surfaces slip. along: velocity along the surface; spin: r_A w_A + r_B w_B, or None."""
+    return along if spin is None else along - cross(spin, n)
+
+
+def cone(v, limit):
+    """Shorten a vector or number to Coulomb's limit: clamped by component, it would change its direction."""
+    square = dot(v, v) if isinstance(v, Vector) else v * v
+    return limit / sqrt(square) * v if square > limit * limit else v
+
+
+def rub(system, i, r, weight, n, along, limit):
+    """Return the velocity that friction with a static surface takes from a body of radius r, and rotate the body.
+
+    n: normal towards the body. along: velocity along the surface. limit: of the velocity change.
+    """
+    if system.angular_velocity is None:
+        return cone(along, limit)
+    turn = r * system.inverse_inertia[i]
+    lost = cone(weight / (weight + r * turn) * slip(along, r * system.angular_velocity[i], n), limit)
+    system.angular_velocity[i] = system.angular_velocity[i] + turn / weight * cross(n, lost)
+    return lost

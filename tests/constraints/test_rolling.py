@@ -1,0 +1,56 @@
+"""Bodies that friction rotates: the same bits as the reference, in whatever way they touch; and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from plans import (
+    INTEGRATORS,
+    compare_with_reference,
+    held_scene,
+    level_scene,
+    resting_around_scene,
+    resting_scene,
+    rolling_scene,
+    told_resting_scene,
+    told_scene,
+    wrapped_scene,
+)
+
+import kickdrift as kd
+
+MAKES = [
+    held_scene,
+    told_scene,
+    wrapped_scene,
+    resting_scene,
+    told_resting_scene,
+    level_scene,
+    resting_around_scene,
+]
+
+
+@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("first", [0, 21])
+def test_random_plans(monkeypatch, make, dim, first):
+    def drawn(seed, rng):
+        return rolling_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)], make, dim=dim)
+
+    compare_with_reference(monkeypatch, drawn, range(first, first + 21))
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_crowds(monkeypatch, dim):
+    """So many contacts that whole vectors are full, and bodies with more of them than there are colours."""
+
+    def drawn(seed, rng):
+        scene = rolling_scene(rng, kd.VelocityVerlet(), resting_scene, dim=dim, n=(90, 130)[seed % 2])
+        contacts = [part for part in scene.arguments["constraints"] if isinstance(part, kd.Contacts)]
+        radius = np.full(len(scene.position), 0.15)
+        radius[0] = 1.5
+        rest = replace(contacts[0], radius=radius, joints=(), friction=0.7, rolling=0.1)
+        scene.arguments["constraints"] = [rest]
+        return scene
+
+    compare_with_reference(monkeypatch, drawn, range(4))
