@@ -20,7 +20,7 @@ from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
-from . import changes, entries, moves, rotation
+from . import changes, contacts, entries, moves, queries, rotation
 from .common import State
 from .model import Plan
 from .rotation import Rotation, RotationPart, rotation_of
@@ -159,6 +159,7 @@ class StepperBase(State):
         def _last_step(self, substeps: int) -> None: ...
         def _take_events(self) -> np.ndarray: ...
         def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # (constraint number, keys of touching pairs)
+        def _level(self) -> Any: ...  # a Level: the shapes, for queries
 
         @property
         def _events_dropped(self) -> int: ...
@@ -226,21 +227,10 @@ class StepperBase(State):
 
         return EventLog(self)
 
-    def touching(self) -> np.ndarray:
-        """The pairs that touch now: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
-
-        It is empty if no enabled constraint reports contacts: `Pin`, `Distance` and `Sensor` do not. Raises
-        RuntimeError during a step, for a stepper made without `events=`, and if both BEGIN and END are disabled.
-
-        >>> import kickdrift as kd
-        >>> ball = kd.Stepper([[1.0]], [[-1.0]], dt=1, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())
-        >>> ball.step()
-        >>> ball.touching()["slot_b"].tolist()
-        [-1]
-        """
-        from .events import touching
-
-        return touching(self)
+    touching = contacts.touching
+    grounded = contacts.grounded
+    cast = queries.cast
+    overlap = queries.overlap
 
     def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:  # round to a step that the clock can represent

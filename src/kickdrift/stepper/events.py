@@ -169,24 +169,6 @@ def _asked(stepper: StepperBase) -> None:
         raise RuntimeError("events: this stepper was made without; hand in events=kickdrift.Events()")
 
 
-def touching(stepper: StepperBase) -> np.ndarray:
-    """The pairs that touch now; see `Stepper.touching`."""
-    _asked(stepper)
-    if not (stepper._events.begin or stepper._events.end):
-        raise RuntimeError("touching: this stepper was made with begin=False and end=False, and keeps no count")
-    kept = stepper._exclusively(stepper._touching)
-    regions = {source for source, kind in reporting(stepper._plan).items() if kind.region}
-    rows = [(source, *slots(key)) for source, keys in kept for key in keys.tolist() if source not in regions]
-    fields = [(name, np.int64) for name in ("source", "a", "b", "slot_a", "slot_b")]
-    found = np.zeros(len(rows), fields)
-    if rows:
-        found["source"], found["slot_a"], found["slot_b"] = np.array(rows).T
-        for name in "ab":
-            slot = found[f"slot_{name}"]
-            found[name] = np.where(slot < 0, slot, stepper.ids[np.maximum(slot, 0)])
-    return found
-
-
 def fields(dim: int) -> np.dtype:
     """The dtype of events in so many dimensions."""
     numbers = [(name, np.int64) for name in ("kind", "source", "a", "b", "slot_a", "slot_b")]
