@@ -405,6 +405,9 @@ class StepperBase(State):
     _added = once(entries.added)
     _by_handle = once(entries.by_handle)
     _entries: Any = once(entries.entries)
+    _numberings: Any = once(entries.numberings)
+    _numbered = entries.numbered
+    _sources_of = entries.sources_of
     _take_given = entries.take_given
     set = changes.set
     current = changes.current

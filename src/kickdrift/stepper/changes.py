@@ -456,6 +456,7 @@ def _remade(
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     model.rotating = old.rotating
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
+    attributes |= self._numbered(self.tick, entries)
     return {"binding": self._binding(model), "attributes": attributes}
 
 

@@ -13,6 +13,7 @@ from ..errors import SnapshotError
 from ..rollback.parts import Part
 
 if TYPE_CHECKING:
+    from ..declaration import Declaration
     from ..rollback.history import EventHistory
     from .base import StepperBase
     from .model import Plan
@@ -152,6 +153,45 @@ class EventLog:
                 "its ticks; without one, events.take() returns them"
             )
         return kept.of(tick, ticks)
+
+    def where(self, events: np.ndarray, declaration: Declaration) -> np.ndarray:
+        """Which of these events are of a constraint, a bool mask of their shape.
+
+        events: from `take`, `of` or `Rollback.events`, or contacts from `touching()`. declaration: a constraint that
+        the stepper has or had, also a wall or shapes within `Contacts`. Numbers of constraints change where one is
+        added, removed or disabled; the last 4096 such changes are known. `set` of the walls or shapes of `Contacts`
+        counts as if it had always been so.
+
+        Raises TypeError or ValueError for anything that the stepper never had, for other arrays, and for events that
+        are older than these changes.
+
+        >>> import kickdrift as kd
+        >>> floor, goal = kd.Box(0, 9), kd.Sensor(lower=2, upper=4)
+        >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=1, constraints=[floor, goal], events=kd.Events())
+        >>> ball.step()
+        >>> ball.remove(floor)
+        >>> ball.step()
+        >>> events = ball.events.take()
+        >>> events["source"].tolist(), ball.events.where(events, goal).tolist()
+        ([1, 1], [True, True])
+        """
+        names = events.dtype.names or () if isinstance(events, np.ndarray) else ()
+        if not {"source", "slot_b"} <= {*names}:
+            raise TypeError(f"events: expected events or contacts of a stepper, got {validation.show(events)}")
+        wanted = self._stepper._sources_of(declaration)
+        begin, constraints = zip(*self._stepper._numberings, strict=True)
+        ticks = events["tick"] if "tick" in names else np.full(events.shape, self._stepper.tick + 1)
+        since = np.searchsorted(begin, ticks) - 1  # events of a tick follow the changes before it
+        if (since < 0).any():
+            raise ValueError(f"events: expected those after tick {begin[0]}, got some of tick {ticks.min()}")
+        result, side = np.zeros(events.shape, np.bool_), -1 - events["slot_b"]
+        for number in np.unique(since):
+            for source, origin in enumerate(constraints[number]):
+                if origin in wanted:
+                    first, last = wanted[origin]
+                    own = (since == number) & (events["source"] == source)
+                    result |= own & (first <= side) & (side < last)
+        return result
 
     @property
     def dropped(self) -> int:
