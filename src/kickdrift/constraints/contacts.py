@@ -212,7 +212,7 @@ class Contacts(Filtered):
         for wall in self.walls:
             order = np.argsort(wall.numbers(plan))  # in the order of event numbers
             normal, offset = (rows[order] for rows in wall.faces(plan))
-            through = np.maximum(wall._through(plan), sensor)
+            through = np.maximum(wall._through(plan, self), sensor)
             passes.append(np.broadcast_to(through, (len(offset), plan.n)))
             normals.append(normal)
             offsets.append(offset)
@@ -258,7 +258,7 @@ class Contacts(Filtered):
                 found.setdefault(name, []).append(each)
             own = shapes._scalars(plan, "friction") + np.zeros(plan.n)
             found["friction"].append(np.where(own > 0, own, friction))
-            found["through"].append(np.maximum(shapes._through(plan), sensor))
+            found["through"].append(np.maximum(shapes._through(plan, self), sensor))
         by_body = {f"shape_{name}": np.stack(found.pop(name)) for name in ("reach", "friction", "through")}
         begin = np.cumsum([0, *(len(lower) for lower in found["lower"])])
         return {
@@ -276,7 +276,7 @@ def check_walls(plan: Plan) -> None:
     for contacts in resting:
         taken = (contacts._scalars(plan, "mask") != 0) & (contacts._scalars(plan, "category") != 0)
         for own in (*contacts.walls, *contacts.shapes):
-            taken = taken | (own._through(plan) == 0)
+            taken = taken | (own._through(plan, contacts) == 0)
         taken = taken & ~contacts._scalars(plan, "sensor")
         for wall in plan.constraints:
             if isinstance(wall, Wall) and ((wall._through(plan) == 0) & taken).any():

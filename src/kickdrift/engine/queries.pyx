@@ -63,7 +63,7 @@ cdef class Level:
         cdef int64_t count = len(origins)
         cdef int64_t k = 0
         cdef int64_t tests
-        arrays = self.find(&shapes, record, part)
+        _arrays = self.find(&shapes, record, part)
         result = np.empty(count, np.int64)
         cdef int64_t* number = <int64_t*> address(result)
         while k < count:
@@ -89,7 +89,7 @@ cdef class Level:
         cdef int64_t room = count + 64
         cdef int64_t tests, more
         cdef Near* at
-        arrays = self.find(&shapes, record, part)
+        _arrays = self.find(&shapes, record, part)
         result = np.zeros(room, NEAR)
         while k < count:
             at = <Near*> address(result)

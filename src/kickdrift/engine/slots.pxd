@@ -92,5 +92,6 @@ cdef class Slots:
     cdef int layout(self, Links links) except -1
     cdef void forget_young(self) noexcept nogil
     cdef void clear_histories(self, const Plan* plan) noexcept nogil
-    cdef object spawn(self, const Plan* plan, object position, object velocity)
+    cdef object spawn(self, const Plan* plan, object position, object velocity, object among)
+    cdef Py_ssize_t next_free(self, Py_ssize_t place, const int64_t* chosen, Py_ssize_t count) noexcept nogil
     cdef int kill(self, const Plan* plan, object ids) except -1

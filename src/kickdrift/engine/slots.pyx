@@ -183,8 +183,8 @@ cdef class Slots:
                 if self.young[i]:
                     clear(plan, &plan.s, i, i + 1)
 
-    cdef object spawn(self, const Plan* plan, object position, object velocity):
-        """Add bodies in the lowest free slots; an error changes nothing."""
+    cdef object spawn(self, const Plan* plan, object position, object velocity, object among):
+        """Add bodies in the lowest free slots, among these ascending ones or None; an error changes nothing."""
         cdef int dim = plan.dim
         cdef Py_ssize_t item = self.data.item
         cdef Py_ssize_t k, i, row = 0
@@ -192,7 +192,8 @@ cdef class Slots:
         cdef double number
         cdef float single
         cdef int64_t* ids
-        cdef const uint8_t* found
+        cdef const int64_t* chosen = NULL if among is None else <const int64_t*> address(among)
+        cdef Py_ssize_t count = self.n if among is None else len(among)
         cdef bint easy = simple(position, dim, item, &x)
         if easy and type(velocity) is float:
             number = velocity
@@ -219,15 +220,10 @@ cdef class Slots:
             return result
         ids = <int64_t*> address(result)
         for i in range(k):
-            while True:
-                found = <const uint8_t*> memchr(self.alive + row, 0, self.n - row)
-                if found == NULL:
-                    raise CapacityError(k, i)
-                row = found - self.alive
-                if self.generation[row] < LAST_GENERATION:
-                    break
-                row += 1
-            ids[i] = row
+            row = self.next_free(row, chosen, count)
+            if row == count:
+                raise CapacityError(k, i)
+            ids[i] = row if chosen == NULL else chosen[row]
             row += 1
         # No Python code runs from here on.
         for i in range(k):
@@ -243,6 +239,22 @@ cdef class Slots:
         self.count += k
         self.any_young = self.stale = True
         return result
+
+    cdef Py_ssize_t next_free(self, Py_ssize_t place, const int64_t* chosen, Py_ssize_t count) noexcept nogil:
+        """Return the first place, from this one on, whose slot is free: among those chosen, or NULL for all."""
+        cdef const uint8_t* found
+        cdef int64_t row
+        while place < count:
+            if chosen == NULL:
+                found = <const uint8_t*> memchr(self.alive + place, 0, count - place)
+                if found == NULL:
+                    return count
+                place = found - self.alive
+            row = place if chosen == NULL else chosen[place]
+            if not self.alive[row] and self.generation[row] < LAST_GENERATION:
+                return place
+            place += 1
+        return count
 
     cdef int kill(self, const Plan* plan, object ids) except -1:
         """Remove bodies; an error changes nothing."""

@@ -20,7 +20,7 @@ from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
-from . import changes, contacts, entries, moves, queries, rotation
+from . import changes, contacts, entries, kinds, moves, queries, rotation
 from .common import State
 from .model import Plan
 from .rotation import Rotation, RotationPart, rotation_of
@@ -345,11 +345,6 @@ class StepperBase(State):
         """Compute the time that is passed to forces, in float64 arithmetic."""
         return validation.as_float(self._origin) + (tick - self._origin_tick) * self._dt
 
-    def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
-        """Change masses, if they are different."""
-        if ((self._plan.mass + np.zeros(self.n))[rows] != mass).any():
-            changes.change_mass(self, mass, rows)
-
     # Spawn and despawn: the subclasses implement the operations.
 
     def _book(self) -> Slots:
@@ -397,6 +392,7 @@ class StepperBase(State):
         return index
 
     slots = find_slots
+    _give_kinds = kinds.give
 
     # Changes between two ticks. The first four are computed at first use, because a stepper that is never changed
     # does not need them.

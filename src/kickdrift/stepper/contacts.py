@@ -151,9 +151,11 @@ def _at_walls(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return indices of bodies in contact with a wall, the wall's number, the normal into it, and who is a sensor."""
     normals, offsets = planes(plan, side)
-    through = fields.get("sensor", np.zeros(1, np.uint8))
+    nobody = np.zeros(1, np.uint8)
     if "wall_friction" in fields:  # of `Contacts`, whose own sensors are in it
-        through = fields.get("through", np.zeros(1, np.uint8)[None])[side.first : side.first + len(offsets)]
+        through = fields["through"][side.first : side.first + len(offsets)] if "through" in fields else nobody
+    else:
+        through = fields.get("sensor", nobody)
     through = np.broadcast_to(through, (len(offsets), plan.n))[:, rows]
     gap = along(x, normals) - offsets[:, None] - r
     large = abs(offsets[:, None]) + along(abs(x), abs(normals))

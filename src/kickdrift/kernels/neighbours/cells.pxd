@@ -306,7 +306,8 @@ cdef inline void sort_by(
 
 
 cdef inline int64_t find_in_way(
-    const double* origin, const double* motion, double reach, int64_t skip, const Cells* cells, int64_t* i, double* share,
+    const double* origin, const double* motion, double reach, int64_t skip, const Cells* cells, int64_t* i,
+    double* share,
 ) noexcept nogil:
     """The first point, other than `skip`, that comes as near as `reach`; returns how many tests it took."""
     cdef int64_t low[3]
