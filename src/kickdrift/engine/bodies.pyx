@@ -313,6 +313,12 @@ cdef class Core(Runner):
         finally:
             self.unlock()
 
+    def _find(self, object ids):
+        """Return the slots of bodies, int64 of any shape; -1 for those that are not active."""
+        if self.slots is None:
+            return self._book().find(ids)
+        return self.slots.find(ids)
+
     def _park(self):
         """Zero the inactive rows, and the histories that have not started."""
         if self.slots is not None:

@@ -87,6 +87,7 @@ cdef class Slots:
     cdef void follow(self) noexcept nogil
     cdef void weigh(self, Py_ssize_t i) noexcept nogil
     cdef int64_t slot_of(self, int64_t id) noexcept nogil
+    cdef object find(self, object ids)
     cdef int64_t slot_of_any(self, int64_t id) noexcept nogil
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil
     cdef int layout(self, Links links) except -1

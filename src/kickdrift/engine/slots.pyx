@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memchr, memcpy, memmove, memset
 
 from ..kernels.abi.constraints cimport NOWHERE
-from ..kernels.abi.plan cimport ROW, Array, Plan
+from ..kernels.abi.plan cimport MAX_DIM, ROW, Array, Plan
 from ..kernels.loops.living cimport clear
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -18,6 +18,8 @@ require_rounding(__name__)
 
 cdef object ndarray = np.ndarray
 cdef int64_t LAST_GENERATION = slots_.LAST_GENERATION
+cdef object LARGEST = 2**63
+cdef object EXACT = 2**53   # up to here every int is exact in float64
 
 
 cdef void* address(object array) except NULL:
@@ -32,15 +34,38 @@ cdef void* address(object array) except NULL:
 ctypedef struct Given:
     Py_ssize_t rows         # or -1 for a single vector
     Array at
+    double[MAX_DIM] number  # of a vector that is no array, in the dtype of the state
+
+
+cdef bint write_number(object value, Given* given, int place, Py_ssize_t item) except -1:
+    """Write a Python number to a vector; return False for anything else."""
+    if type(value) is float or (type(value) is int and -EXACT <= value <= EXACT):
+        if item == 4:
+            (<float*> given.number)[place] = <float> <double> value
+        else:
+            given.number[place] = value
+        return True
+    return False
 
 
 cdef bint simple(object array, int dim, Py_ssize_t item, Given* given) except -1:
-    """Return whether an array has vectors in the dtype of the state; if it does, set the address and strides."""
+    """Return whether vectors are in the dtype of the state, or a vector of Python numbers, or one number for all
+    components; if they are, set the address and strides."""
     cdef Py_buffer view
     cdef char kind
     cdef char wanted = c"f" if item == 4 else c"d"
+    cdef int c
+    given.rows, given.at.body, given.at.component, given.at.data = -1, 0, item, <char*> given.number
+    if type(array) is tuple or type(array) is list:
+        if len(array) != dim:
+            return False
+        for c in range(dim):
+            if not write_number(array[c], given, c, item):
+                return False
+        return True
     if type(array) is not ndarray:
-        return False
+        given.at.component = 0
+        return write_number(array, given, 0, item)
     try:
         PyObject_GetBuffer(array, &view, PyBUF_STRIDES | PyBUF_FORMAT)
     except (BufferError, ValueError):
@@ -189,20 +214,11 @@ cdef class Slots:
         cdef Py_ssize_t item = self.data.item
         cdef Py_ssize_t k, i, row = 0
         cdef Given x, v
-        cdef double number
-        cdef float single
         cdef int64_t* ids
         cdef const int64_t* chosen = NULL if among is None else <const int64_t*> address(among)
         cdef Py_ssize_t count = self.n if among is None else len(among)
-        cdef bint easy = simple(position, dim, item, &x)
-        if easy and type(velocity) is float:
-            number = velocity
-            single = <float> number
-            v.rows = -1
-            v.at.data = <char*> &single if item == 4 else <char*> &number
-            v.at.body = v.at.component = 0
-        else:
-            easy = easy and simple(velocity, dim, item, &v)
+        cdef bint easy = simple(position, dim, item, &x) and x.at.component != 0  # no single number
+        easy = easy and simple(velocity, dim, item, &v)
         if easy and v.rows == 1:  # one vector for all
             v.rows, v.at.body = -1, 0
         # The slow path converts all other arguments, or raises their error.
@@ -262,7 +278,10 @@ cdef class Slots:
         cdef Py_ssize_t i
         cdef bint known = False
         cdef char kind
-        if type(ids) is ndarray and ids.ndim == 1:
+        if type(ids) is int and 0 <= ids < LARGEST and self.slot_of(ids) >= 0:
+            self.end(plan, self.slot_of_any(ids))
+            known = True
+        elif type(ids) is ndarray and ids.ndim == 1:
             PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
             kind = view.format[0] if view.format != NULL and view.format[1] == 0 else 0
             if view.itemsize == 8 and (kind == c"l" or kind == c"q"):
@@ -288,6 +307,18 @@ cdef class Slots:
         if id < 0 or slot >= self.n or not self.alive[slot]:
             return -1
         return slot if id == slot or self.id[slot] == id else -1
+
+    cdef object find(self, object ids):
+        """Return the slots of bodies given by id or slot, int64 of any shape; -1 for those that are not active."""
+        found = np.empty(ids.shape, np.int64)
+        cdef Py_ssize_t count = found.size
+        cdef Py_ssize_t i
+        ids = np.ascontiguousarray(ids)
+        cdef const int64_t* id = <const int64_t*> address(ids)
+        cdef int64_t* slot = <int64_t*> address(found)
+        for i in range(count):
+            slot[i] = self.slot_of_any(id[i]) if self.slot_of(id[i]) >= 0 else -1
+        return found
 
     cdef int64_t slot_of_any(self, int64_t id) noexcept nogil:
         return <int64_t> (<uint32_t> id)

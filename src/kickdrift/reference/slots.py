@@ -78,6 +78,10 @@ class Living:
         slots.kill(chosen(slots, ids))
         self._park()
 
+    def _find(self, ids: np.ndarray) -> np.ndarray:
+        """Return the slots of bodies; -1 for those that are not active."""
+        return self._book().find(ids)
+
     def _park(self) -> None:
         """Zero the rows of inactive bodies, and histories not yet started."""
         if self._slots is not None:

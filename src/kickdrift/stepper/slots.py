@@ -118,8 +118,8 @@ def slots(self: StepperBase, ids: ArrayLike, *, missing: int | None = None) -> n
     [-1, 1]
     """
     array = as_ids("ids", ids)
-    found = self._book().find(array)
-    if missing is None and (found < 0).any():
+    found = self._find(array)
+    if missing is None and found.size and found.min() < 0:
         raise DeadBodyError(int(array[found < 0][0]))
     if missing is not None:
         found = np.where(found < 0, validation.integer("missing", missing), found)
