@@ -5,6 +5,7 @@ from libc.string cimport memcpy
 
 from ..kernels.abi.events cimport EVENT_NUMBERS, Told
 from ..kernels.simd.rounding cimport require_rounding
+from .slots cimport address
 
 import numpy as np
 
@@ -27,7 +28,7 @@ cdef class EventStore:
     def take(self):
         """Return all events and clear the store."""
         taken = np.empty(self.log.count, self.dtype)
-        memcpy(<void*> <size_t> taken.ctypes.data, self.log.row, self.log.count * self.numbers * sizeof(int64_t))
+        memcpy(address(taken), self.log.row, self.log.count * self.numbers * sizeof(int64_t))
         self.log.count = 0
         return taken
 

@@ -291,6 +291,11 @@ cdef class Slots:
                 if known:
                     for i in range(view.shape[0]):
                         self.end(plan, self.slot_of_any(int64_at(&view, i)))
+            elif kind == c"?" and view.shape[0] == self.n:
+                known = True
+                for i in range(self.n):
+                    if (<const char*> view.buf)[i * view.strides[0]] and self.alive[i]:
+                        self.end(plan, i)
             PyBuffer_Release(&view)
         if not known:
             rows = slots_.chosen(self.book, ids)
@@ -298,7 +303,6 @@ cdef class Slots:
             for i in range(view.shape[0]):
                 self.end(plan, int64_at(&view, i))
             PyBuffer_Release(&view)
-        self.stale = True
         return 0
 
     cdef int64_t slot_of(self, int64_t id) noexcept nogil:
@@ -324,6 +328,7 @@ cdef class Slots:
         return <int64_t> (<uint32_t> id)
 
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil:
+        self.stale = True
         self.count -= self.alive[row]  # ids may contain a row twice
         self.alive[row] = self.young[row] = 0
         self.id[row] = -1
