@@ -1,4 +1,4 @@
-"""Whole frames of games beside the same in plain NumPy: `python -m bench.games`."""
+"""Whole frames of games beside the same in plain NumPy, and casts beside pymunk: `python -m bench.games`."""
 
 import argparse
 import importlib.util
@@ -133,6 +133,43 @@ def asteroids(rounds: int) -> list[Row]:
     return compare("asteroids, a frame of two ticks", runs, {"NumPy": 2}, 10 * rounds, [])
 
 
+def casts(rounds: int) -> list[Row]:
+    """Rays and circles through 1,000 boxes and 500 circles, all in one call; pymunk needs one call for each."""
+    import pymunk
+
+    rng, space = np.random.default_rng(1), pymunk.Space()
+    low, x = rng.uniform(0, 1000, (1000, 2)), rng.uniform(0, 1000, (500, 2))
+    high = low + rng.uniform(0, 20, (1000, 2))
+    boxes, bodies = kd.Boxes(low, high), kd.ElasticCollisions(5.0)
+    world = kd.Stepper(x, constraints=[bodies, boxes])
+    for a, b in zip(low, high, strict=True):
+        corners = [(a[0], a[1]), (b[0], a[1]), (b[0], b[1]), (a[0], b[1])]
+        space.add(pymunk.Poly(space.static_body, corners))
+    for place in x:
+        body = pymunk.Body(1, 1)
+        body.position = tuple(place)
+        space.add(body, pymunk.Circle(body, 5.0))
+    origin, motion = rng.uniform(0, 1000, (1000, 2)), rng.normal(0, 200, (1000, 2))
+    pairs = list(zip(map(tuple, origin.tolist()), map(tuple, (origin + motion).tolist()), strict=True))
+    everything, rows = pymunk.ShapeFilter(), []
+    theirs = [space.segment_query_first(a, b, 0.0, everything) for a, b in pairs]
+    outside = np.array([not len(space.point_query(a, 0.0, everything)) for a, _ in pairs])
+    share = np.array([1.0 if hit is None else hit.alpha for hit in theirs])
+    wrong = np.count_nonzero(abs(world.cast(origin, motion)["share"] - share)[outside] > 1e-6)
+    if wrong > 2:  # theirs pass through some corners
+        raise SystemExit(f"pymunk finds something else for {wrong} rays")
+    for radius in (0.0, 3.0):
+        runs = {
+            "ours": lambda radius=radius: world.cast(origin, motion, radius),
+            "pymunk segment_query_first": lambda radius=radius: [
+                space.segment_query_first(a, b, radius, everything) for a, b in pairs
+            ],
+        }
+        title = "1,000 rays" if radius == 0 else "1,000 circles"
+        rows += compare(f"{title} through 1,500 obstacles", runs, {"pymunk segment_query_first": None}, rounds, [])
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.games", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds")
@@ -140,7 +177,8 @@ def main() -> None:
     for key, value in table.machine({"numpy": np.__version__, "kickdrift": kd.__version__}).items():
         print(f"- {key}: {value}")
     print(f"\n{table.header()}")
-    for row in asteroids(5 if options.quick else 21):
+    rounds = 5 if options.quick else 21
+    for row in (*casts(rounds), *asteroids(rounds)):
         print(table.line(row.cells()), flush=True)
 
 

@@ -6,6 +6,7 @@ its methods in base.py.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,6 +109,7 @@ def _touching(self: StepperBase) -> tuple[np.ndarray, np.ndarray]:
     return result, sensors
 
 
+@cache
 def _contact(dim: int) -> np.dtype:
     whole = [(name, np.int64) for name in ("source", "a", "b", "slot_a", "slot_b")]
     vectors = [(name, np.float64, (dim,)) for name in ("point", "normal")]

@@ -7,6 +7,7 @@ its methods in base.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -182,6 +183,7 @@ def _overlap(self: StepperBase, point: Any, radius: Any, mask: Any) -> np.ndarra
     return result[np.argsort(result["query"], kind="stable")]
 
 
+@cache
 def _hit(dim: int) -> np.dtype:
     whole = [(name, np.int64) for name in ("what", "slot", "shape", "source")]
     vectors = [(name, np.float64, (dim,)) for name in ("point", "normal")]
@@ -203,6 +205,9 @@ def _hit_bodies(
     if skip is not None:
         at = np.searchsorted(rows, skip) % len(rows)
         skip = np.where(rows[at] == skip, at, -1)
+    spread = np.ptp(places, axis=0).prod() / len(rows)
+    if np.isfinite(spread):  # long rays pass few cells, each with a body on average
+        reach = max(reach, float(spread) ** (1 / self.dim))
     grid(level.index_type, places, rows, reach, None, size).cast(x, way, r, row, time, skip)
     closer = row >= 0
     own = np.searchsorted(rows, row[closer])
