@@ -38,7 +38,8 @@ class Contacts(Filtered):
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
     corrects lengths is not carried over into the next substep, which lets nearly straight joints rest.
-    category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too.
+    category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too. A wall or shape
+    whose category is 1, the default, takes the category of each body from here.
 
     A step is divided into `substeps`. Each substep adds its share of the velocity change by forces. Then contacts are
     solved, warm-started with the impulses of the last substep: they remove approach speed and a part of the overlap,
