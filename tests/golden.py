@@ -34,6 +34,7 @@ from plans import (
     level_scene,
     resting_around_scene,
     resting_scene,
+    rolling_scene,
     scene,
     spinning_scene,
     takers,
@@ -285,9 +286,14 @@ def cases():
         drawn.arguments["forces"].append(kd.AppliedForce(force))
         yield f"AppliedForce {integrator!r} {np.dtype(dtype)} {force.shape}", partial(stepped, drawn, Draws(number))
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        rolls = number % 2
         make = (scene, held_scene, resting_scene)[number % 3]
-        drawn = spinning_scene(Draws(f"spinning {number}"), integrator, make, dtype=dtype)
-        name = f"spinning {number} {integrator!r} {np.dtype(dtype)} {drawn.position.shape} {drawn.layout}"
+        title = "rolling" if rolls else "spinning"
+        drawn = (rolling_scene if rolls else spinning_scene)(Draws(f"{title} {number}"), integrator, make, dtype=dtype)
+        parts = [*drawn.arguments["forces"], *drawn.arguments.get("constraints", ())]
+        names = " + ".join(type(part).__name__ for part in parts) or "nothing"
+        shape = "x".join(map(str, drawn.position.shape))
+        name = f"{title} {number} {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
         yield name, partial(stepped, drawn, Draws(number))
         if number % 5 == 0:
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))

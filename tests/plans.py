@@ -313,7 +313,7 @@ def rolling_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None)
         drawn.arguments["inertia"][rng.integers(n)] = np.inf
     rough = float(rng.uniform(0.1, 1))
     found = []
-    for part in drawn.arguments["constraints"]:
+    for part in drawn.arguments.get("constraints", ()):
         if isinstance(part, kd.Contacts):
             rolling = rng.uniform(0, 0.2, n) if rng.integers(2) else float(rng.choice([0, 0.1]))
             part = replace(part, rolling=rolling, friction=rough if rng.integers(4) else part.friction)

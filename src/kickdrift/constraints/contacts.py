@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 class Contacts(Filtered):
     """Resting contacts: piles, columns, rope bridges (Soft Step: Catto 2024, Solver2D; Box2D 3).
 
-    radius: m, >= 0, scalar or (n,): spheres, circles in the plane, segments on a line. They do not rotate.
+    radius: m, >= 0, scalar or (n,): spheres, circles in the plane, segments on a line.
     restitution: 0 to 1, scalar or (n,), the ratio of separation speed to approach speed; two bodies use the larger
     one. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls; two bodies
-    use the geometric mean. walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
+    use the geometric mean. rolling: coefficient of rolling resistance >= 0, scalar or (n,), of bodies that rotate:
+    the torque is at most rolling * radius * normal force, and of two bodies the larger coefficient acts.
+    walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
     Of these, only coordinates, thickness, enabled, friction if above 0, category, mask and sensor are used.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
