@@ -16,8 +16,10 @@ STEPPER = {
     "draw": ("Draw", "interpolate interpolate_angles alpha clock"),
     "read": (
         "Read",
-        "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
-        "integrator threads force_evaluations",
+        (
+            "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
+            "integrator threads force_evaluations"
+        ),
     ),
     "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),
     "bodies": ("Bodies that come and go", "spawn kill alive ids slots count"),

@@ -10,7 +10,6 @@ from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
-from ..kernels.abi.crew cimport Crew
 from .coupled cimport padded
 from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .rotation cimport BoundRotation
@@ -133,7 +132,6 @@ cdef class Core(Runner):
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
-        self.team_size = 1 if self.coupled is None else self.coupled.team_size
         if self.slots is not None:
             self.plan.living, self.rows = &self.slots.data, self.slots.count
             self.slots.stale = True
@@ -439,9 +437,6 @@ cdef class Core(Runner):
         """Run steps on the rows up to the last active one."""
         self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
         return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
-
-    cdef void set_crew(self, Crew* crew) noexcept:
-        self.coupled.set_crew(crew)
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.leaping:

@@ -4,13 +4,12 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
-    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, SOFT, SPIN, TRAITS, TWIST, Collisions,
+    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, SOFT, SPIN, TRAITS, TWIST, Collisions,
     Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
-from ..kernels.abi.crew cimport MOST_IN_CREW, Crew
 from .coefficients cimport space
 from .runner cimport look
 from .slots cimport Ends, Links, address, write_sources
@@ -130,15 +129,10 @@ cdef class BoundDistance(BoundConstraint):
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
-        # Give each thread at least half as many pairs of the largest stage as are worth sharing.
-        self.sharers = min(MOST_IN_CREW, 2 * sizes.max(initial=0) // SHARED)
         # Nanoseconds per pair: pairs of long stages cost less, because they fill vectors.
-        pair = 5 if sizes.max(initial=0) >= SHARED else 20
+        pair = 5 if sizes.max(initial=0) >= 512 else 20
         self.cost = pair * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
-
-    cdef void set_crew(self, Crew* crew) noexcept:
-        self.distance.crew = crew
 
     cdef int find_links(self, Links links) except -1:
         cdef Ends ends

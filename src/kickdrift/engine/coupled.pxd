@@ -3,7 +3,6 @@
 from libc.stdint cimport int64_t
 
 from ..kernels.abi.constraints cimport ConstraintCall
-from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport CoupledTable, Coupling, InteractionCall
@@ -32,7 +31,6 @@ cdef class Coupled(Watch):
     cdef list arrays                # arrays that these pointers refer to
     cdef double cost                # of interactions and constraints, per step of all bodies, in nanoseconds
     cdef Py_ssize_t helpers         # most threads that may share the work
-    cdef Py_ssize_t team_size       # threads of a team; 1: no team
     cdef bint fallible              # may an interaction fail?
     # For bodies that step as one tile.
     cdef object workspace           # the registers of all bodies, or None if tiles step separately
@@ -67,7 +65,6 @@ cdef class Coupled(Watch):
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
-    cdef void set_crew(self, Crew* crew) noexcept
     cdef int raise_failure(self, const Job* failed) except -1
 
 

@@ -5,7 +5,6 @@ from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
 from .guard cimport guard_t, release
-from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.abi.tables cimport Kernels
 
@@ -86,8 +85,6 @@ cdef class Runner:
     cdef bint single        # float32
     cdef Job job
     cdef Py_ssize_t helpers
-    cdef Py_ssize_t team_size   # threads of a team; 1: no team
-    cdef Crew crew
     cdef object interrupt   # exception deferred until the steps are complete, or None
     cdef guard_t busy
     cdef bint ready         # is everything bound? Required to run
@@ -116,8 +113,6 @@ cdef class Runner:
         return self.run_large(work)
 
     cdef int run_large(self, double work) except -1
-    cdef object run_with_crew(self)
-    cdef void set_crew(self, Crew* crew) noexcept
     cdef int raise_interrupt(self) except -1
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1

@@ -2,7 +2,6 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from .crew cimport Crew
 from .events cimport Told
 
 cdef enum:
@@ -18,7 +17,6 @@ cdef enum:
     TWIST = 12              # and of a contact of such bodies, beside CONTACT
     SHAPES_PER_BODY = 8     # that a body may touch in a step among others: the nearest
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
-    SHARED = 512            # pairs of a stage from which on a crew takes less time than its leader alone
     HELD_ROW = 4            # numbers in the row of a body that pairs hold: its vector, and what nobody reads
     DIRECTION = 3           # the bits of `how` that say along which line a pair pulls,
     SOFT = 4                # and whether it has compliance
@@ -92,7 +90,6 @@ ctypedef struct Distance:
     int64_t iterations
     const void* at_rest         # of what forces add to a body's velocity, the share it reads at rest; NULL for none
     Look look
-    Crew* crew                  # who helps with large stages, while a job runs; or NULL
 
 # A number for all bodies or one for each: then bodies are one apart, else zero.
 ctypedef struct Each:

@@ -110,7 +110,7 @@ cdef inline void rebound(int dim, int64_t k, real h, real lead, const Contacts* 
 cdef inline void rub_back(
     int dim, int64_t k, const real* n, real* way, real mass, real limit, const Contacts* data,
 ) noexcept nogil:
-    """Replace a velocity along the surface by the impulse of friction that restitution brings, and rotate the bodies."""
+    """Replace a tangential velocity by the friction impulse of the restitution, and rotate the bodies."""
     cdef const real* twist = twist_of(data, k, n)
     cdef int64_t w = data.lanes
     cdef real* a = spin_row(data, data.first[k], n)

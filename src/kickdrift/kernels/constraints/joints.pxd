@@ -3,11 +3,9 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport DIRECTION, HELD_ROW, SHARED, SOFT, Distance, Pin
+from ..abi.constraints cimport DIRECTION, HELD_ROW, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
-from ..abi.crew cimport PartFunction
 from ..abi.plan cimport MAX_DIM
-from ..crew cimport lead
 from ..forces.fields cimport root
 from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
 from ..simd.masks cimport greater, positive, select, select_or_zero
@@ -18,9 +16,6 @@ cdef enum:
     BATCH = 128     # pairs whose roots and quotients are under way at once, whole vectors
     RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
     FEW = 2         # for up to so many pairs it is faster to take them one by one
-    # Parts of a stage are multiples of it: whole vectors. So only the last vector of a stage reaches beyond it, to rows
-    # that others may be writing: what is made of these is dropped.
-    WHOLE = 64
     SHORT = 16      # vectors of fewer numbers would wait for these, which were just written one by one
 
 
@@ -213,21 +208,6 @@ ctypedef struct Sweep:
     int64_t first, last
 
 
-cdef inline void part_f32(const void* work, int64_t part, int64_t parts) noexcept nogil:
-    part_of(<const Sweep*> work, part, parts, <const f32vec*> NULL)
-
-
-cdef inline void part_f64(const void* work, int64_t part, int64_t parts) noexcept nogil:
-    part_of(<const Sweep*> work, part, parts, <const f64vec*> NULL)
-
-
-cdef inline void part_of(const Sweep* work, int64_t part, int64_t parts, const vec* like) noexcept nogil:
-    """Pairs of one stage have no body in common, so no bit depends on who takes which."""
-    cdef int64_t pieces = (work.last - work.first + WHOLE - 1) // WHOLE
-    cdef int64_t p = work.first + pieces * part // parts * WHOLE
-    hold_pairs(work, p, min(work.last, work.first + pieces * (part + 1) // parts * WHOLE), like)
-
-
 cdef inline void hold_pairs(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
     if not work.velocities and not work.compliant and work.direction == 0 and not is_periodic(&work.data.torus):
         straighten(work.dim, work.data, p, last, like)
@@ -242,7 +222,6 @@ cdef inline bint sweep(
     cdef int64_t _iteration, stage, p, k
     cdef int64_t relaxed = 0
     cdef Sweep work
-    cdef PartFunction part = part_f32 if real is float else part_f64
     work.velocities, work.dim, work.h, work.data = velocities, dim, h, data
     for _iteration in range(data.iterations):
         for stage in range(data.stages):
@@ -262,8 +241,6 @@ cdef inline bint sweep(
                         slow_pair(work.compliant, dim, h, <real*> data.row, data, k)
                     else:
                         relax_pair(work.compliant, work.direction, dim, <real*> data.row, data, k)
-            elif data.crew != NULL and work.last - p >= SHARED:
-                lead(data.crew, part, &work)
             elif real is float:
                 hold_pairs(&work, p, work.last, <const f32vec*> NULL)
             else:

@@ -11,7 +11,7 @@ from ..vector import Vector, dot, sqrt
 from .collisions import near_pairs, notice
 from .contact_shapes import Level, lean
 from .filters import Filter
-from .friction import cone, cross, slip
+from .friction import cone, slip
 from .impacts import apply, bounce, goes_on, meet, turn
 from .joints import numbers
 
