@@ -1,4 +1,4 @@
-"""The examples: they play by themselves, and the score is that of the events."""
+"""Example games: they play automatically, and their score equals that of the events."""
 
 import importlib.util
 from pathlib import Path
@@ -17,7 +17,7 @@ def example(name):
 
 
 def play(name, seconds):
-    """A game that plays alone, in frames of a sixtieth of a second."""
+    """Play a game automatically at 60 frames per second."""
     game = example(name).Game()
     for _ in range(60 * seconds):
         game.frame(1 / 60, **({"alone": True} if name == "pinball" else {}))
@@ -39,7 +39,7 @@ def test_breakout():
 
 
 @pytest.mark.parametrize("name", ["pinball", "breakout"])
-def test_they_can_be_seen(name, monkeypatch):
+def test_examples_draw_something(name, monkeypatch):
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     game, screen = example(name).main(frames=30)

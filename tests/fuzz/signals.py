@@ -1,8 +1,8 @@
-"""Ctrl-C at any moment: the stepper stands at a completed tick, and goes on like an undisturbed twin.
+"""Ctrl-C at any moment: the stepper is at a completed tick and continues like an undisturbed copy.
 
-Half of the interrupts come from a timer after random microseconds. The other half strike at a chosen one of the places
-where CPython runs signal handlers: where a Python function is entered, and where C code has returned to Python. Those
-are found by a profiling function that raises, so that each place is as likely as any other, however short it is.
+Half of the interrupts come from a timer after random microseconds. The others are raised at a chosen point where
+CPython runs signal handlers: on entry to a Python function, and on return from C code. A profiling function that
+raises finds these points, so each is equally likely, however short it is.
 """
 
 import random
@@ -21,7 +21,7 @@ SIZES = (1, 2, 3, 5, 8, 33, 200, 1000)
 
 
 class Strike:
-    """An interrupt that comes once, while `run` runs."""
+    """A single interrupt during `run`."""
 
     def __init__(self):
         self.armed, self.left, self.events = False, 0, 0
@@ -42,7 +42,7 @@ class Strike:
                 raise KeyboardInterrupt
 
     def places(self, call):
-        """At how many places can this call be struck? It is made."""
+        """Make the call and count the points where it can be interrupted."""
         self.events = 0
         sys.setprofile(self.count)
         try:
@@ -52,7 +52,7 @@ class Strike:
         return self.events
 
     def at_place(self, call, place):
-        """Strike there. Was it interrupted?"""
+        """Interrupt the call at a point; return whether it was interrupted."""
         self.left, self.armed = place, True
         try:
             sys.setprofile(self.strike)
@@ -84,7 +84,7 @@ class Strike:
 
 
 def whole(stepper):
-    """All that later steps depend on, in a form that compares."""
+    """Return all state that later steps depend on, in comparable form."""
     seen = observe(stepper)
     for name in ("evaluations", "drawn", "forces", "alpha", "clock"):
         seen.pop(name, None)
@@ -97,7 +97,7 @@ def whole(stepper):
 
 
 def calls(rng, ode):
-    """The call that is struck, on a stepper with its Rollback."""
+    """Draw the call to be interrupted, for a stepper with its Rollback."""
     name = rng.choice(["step", "step", "record", "restore", "dt", "save", "rollback"] if ode else CALLS)
     n, size = rng.choice([1, 1, 2, 3, 10, 40]), rng.random()
     return name, {
@@ -121,7 +121,7 @@ MANY = {"step", "record", "advance", "resimulate"}
 
 
 def some_stepper(rng):
-    """A function that makes a stepper, always the same, and whether it is an ODEStepper."""
+    """Return a function that creates a stepper, always with the same numbers, and whether it is an ODEStepper."""
     seed = rng.randrange(2**32)
     if rng.random() < 0.2:
         make = scenes.equations(seed)
@@ -159,7 +159,7 @@ def signals(seed, rounds=10):
             else:
                 struck = strike.after(own, rng.random() * took * 1.1)
         except (kd.NonFiniteError, kd.ConvergenceError):
-            return  # that is another story
+            return  # not under test here
         if not (finite(stepper) and finite(twin)):
             return
         tally.operations += struck
@@ -186,7 +186,7 @@ def signals(seed, rounds=10):
             same_state(what, now, whole(twin))
         known = {*ticks, *range(first, stepper.tick + 1)}
         check(set(pasts[0].ticks) <= known, f"{what}: it remembers {pasts[0].ticks}, not {sorted(known)}")
-        # It goes on; and both pasts are the same again.
+        # The stepper continues, and both rollbacks become equal again.
         for one in (stepper, twin):
             try:
                 one.step(2)
