@@ -1,7 +1,6 @@
 """Run all tests that concern one declaration: `python tests/check.py QuadraticDrag [arguments of pytest]`.
 
-Its samples are in `samples.py`, or in `INTEGRATORS` of `plans.py`. Classes without a sample are listed before the
-tests run.
+Its samples are in `samples.py`, or in `INTEGRATORS` of `plans.py`. Classes without a sample are listed first.
 """
 
 import sys
@@ -26,9 +25,9 @@ FILES = [
 ]
 #: Tests that cover all declarations at once, and therefore always run.
 ALL = {
-    *("test_help_on_the_package_is_an_overview", "test_public_names", "test_the_reference_lists_every_public_name"),
+    *("test_help_on_the_package_is_an_overview", "test_public_names", "test_the_api_pages_list_every_public_name"),
     *("test_the_table_of_constraints", "test_the_table_of_integrators", "test_the_table_of_terms"),
-    *("test_type_checkers_see_the_same_names", "test_declarations_say_what_plans_ask_for", "test_the_whole_table"),
+    *("test_the_stub_file_lists_the_same_public_names", "test_per_body_coefficients_are_declared_exactly"),
 }
 
 

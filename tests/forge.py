@@ -21,8 +21,7 @@ def take_apart(snapshot):
 
 
 def forge(snapshot, text=None, fields=None, arrays=None, length=None, check=None, sections=b"", **numbers):
-    """Build a snapshot with other `numbers`, `text`, text `fields` or `arrays` (raw bytes, or arrays of shape (n,
-    dim)).
+    """Build a snapshot with other `numbers`, `text`, text `fields` or `arrays` (bytes, or shape (n, dim)).
 
     sections: bytes that follow the arrays; a multiple of 8 if the checksum shall be correct.
 

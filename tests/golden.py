@@ -231,9 +231,7 @@ def asked_around(dtype, dim, twin):
 
 
 def cases():
-    """Yield (name, function of `kickdrift` or `kickdrift.reference` that computes the digest), in golden.txt's
-    order.
-    """
+    """Yield (name, function of `kickdrift` or `kickdrift.reference` that computes the digest)."""
     for number in range(ROUNDS * len(INTEGRATORS) * len(DTYPES)):
         integrator = INTEGRATORS[number % len(INTEGRATORS)]
         dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]

@@ -99,8 +99,7 @@ def bodies(dim, dtype):
 
 
 def worlds(twin, make, sizes=SIZES):
-    """Yield results of `make` for all dimensions, dtypes, sizes and layouts; the reference steps FEW bodies for all
-    sizes.
+    """Yield results of `make` for all dimensions, dtypes, sizes and layouts; the reference steps FEW bodies.
 
     make(cls, dim, position, velocity) returns the final arrays, with one row per body; or None.
     """

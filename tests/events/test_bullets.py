@@ -7,9 +7,7 @@ import kickdrift as kd
 
 
 def targets_and_bullets(count, rng):
-    """Create 400 distant targets of radius 12 with a bullet of radius 2 each; return the impact times in seconds
-    too.
-    """
+    """Create distant targets of radius 12 with a bullet of radius 2 each, and their impact times in seconds."""
     side = int(np.ceil(np.sqrt(count)))
     target = 300.0 * np.stack(np.divmod(np.arange(count), side), axis=1)
     way = rng.uniform(0, 2 * np.pi, count)

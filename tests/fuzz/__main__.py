@@ -1,5 +1,4 @@
-"""Run one fuzzer with consecutive seeds: `python -m fuzz machines --seed 1 --seconds 60`, with tests and src on the
-path.
+"""Run a fuzzer on consecutive seeds: `python -m fuzz machines --seed 1 --seconds 60`, with tests and src on path.
 
 Prints a line of JSON at the start of each example, for each finding and at the end; tools/fuzzing.py reads them. The
 run continues after a finding. A hanging example is killed; faulthandler shows where it hangs or crashes.

@@ -173,8 +173,7 @@ class Twins:
         tally.operations += 1
         made = [make(stepper) for stepper in (self.fast, self.book)]
         for copy, stepper in zip(made, (self.fast, self.book), strict=True):
-            # A copy has no frame to interpolate, counts its own evaluations, and may store equal coefficients as one
-            # number.
+            # A copy has no frame to interpolate, its own evaluation count, and may merge equal coefficients.
             own = ("drawn", "evaluations", "forces")
             kept = [{k: v for k, v in observe(s).items() if k not in own} for s in (copy, stepper)]
             same_state(name, *kept)

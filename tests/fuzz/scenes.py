@@ -1,6 +1,4 @@
-"""Subjects of fuzzing: random steppers of few bodies from the plans of the test suite, with callbacks, clocks and
-flows.
-"""
+"""Subjects of fuzzing: random steppers of few bodies from tests/plans.py, with callbacks, clocks and flows."""
 
 import functools
 

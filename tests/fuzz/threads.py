@@ -146,9 +146,7 @@ def comparable(name, value):
 
 
 def changing(seed, count=15, crew=3):
-    """Make all calls concurrently on bodies that move equally: each observation shows equal bodies, and nothing
-    breaks.
-    """
+    """Make all calls concurrently on bodies that move equally: each observation shows equal bodies."""
     rng = random.Random(seed)
     make = some_stepper(rng, alike=True)
     stepper, twin = make(), make(threads=1)

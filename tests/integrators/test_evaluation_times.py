@@ -40,9 +40,7 @@ PER_KICK = {"leapfrog": 2, "yoshida4": 4, "pefrl": 4, "yoshida6": 6}
 
 
 def by_the_book(integrator, velocity_dependent, calls):
-    """Return all evaluation times in steps since the start, for calls of given step counts; None: any number at t +
-    1.
-    """
+    """Return all evaluation times of calls of given step counts, in steps since the start, or (time, "any number")."""
     name, times, tick = integrator.name, [], 0
     if name == "groot_warren" or name == "verlet":
         times.append(0)  # history: a(0), or the position before the first
@@ -54,8 +52,7 @@ def by_the_book(integrator, velocity_dependent, calls):
                 each = PER_KICK[name] if velocity_dependent else 1
                 times += [tick + kick for kick in KICKS[name] for _ in range(each)]
             elif name == "semi_implicit_euler":
-                # kick_drift evaluates a(x, v), drift_kick a(x', v) at the new position; alternate switches between
-                # them.
+                # kick_drift evaluates a(x, v), drift_kick a(x', v) at the new position; alternate alternates.
                 late = {"kick_drift": 0, "drift_kick": 1, "alternate": tick % 2}[integrator.form]
                 times.append(tick + late)
             elif name == "groot_warren":

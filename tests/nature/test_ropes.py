@@ -92,9 +92,7 @@ def test_the_period_of_a_pendulum_depends_on_its_amplitude():
 
 @pytest.mark.parametrize("iterations", [20, 40])
 def test_a_bridge_in_equilibrium_stays_at_rest(iterations):
-    """In equilibrium the slope grows from link to link by the weight of a plank; the bridge must be at rest a minute
-    later.
-    """
+    """In equilibrium the slope grows from link to link by the weight of a plank; nothing may move for a minute."""
     slope = np.linspace(-0.38, 0.38, LINKS)
     along = np.stack([np.ones(LINKS), slope], axis=1) / np.hypot(1, slope)[:, None]
     position = np.concatenate([[(0, 0)], np.cumsum(0.44 * along, axis=0)])
@@ -219,9 +217,7 @@ def test_a_stack_on_a_wall_is_supported_within_one_step(kind, ratio):
 
 @pytest.mark.parametrize("iterations", [8, 40])
 def test_a_bridge_restarted_at_rest_stays_at_rest(iterations):
-    """Distances have no state: the sag of unconverged iterations is reached, so nothing moves from the first step
-    on.
-    """
+    """Distances have no state: after the sag of unconverged iterations, nothing moves from the first step on."""
     position, links = chain()
     lengths = np.linalg.norm(np.diff(position, axis=0), axis=1)
     settled = world(position, [kd.Distance(links, lengths, iterations=iterations)])
@@ -236,9 +232,7 @@ def test_a_bridge_restarted_at_rest_stays_at_rest(iterations):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_connected_bodies_on_a_floor_have_no_velocity_in_contacts(seed):
-    """Rods, contacts and floor are solved together: a heap of triangles and chains rests, with velocities close to
-    0.
-    """
+    """Rods, contacts and floor are solved together: velocities in a resting heap are close to 0."""
     rng, radius, count = np.random.default_rng(seed), 0.1, 12
     corners = np.array([(0.0, 0.0), (0.4, 0.0), (0.2, 0.35), (0.8, 0.0)])  # a triangle with a tail
     position = (corners + np.stack([rng.uniform(0, 2, count), 0.3 + 0.6 * np.arange(count)], axis=1)[:, None]).reshape(

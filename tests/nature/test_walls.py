@@ -49,9 +49,7 @@ def room(angle, **more):
 
 
 def late(integrator):
-    """True if positions use the velocity of the step before: resting bodies then touch the wall in every other step
-    only.
-    """
+    """True if positions use the velocity of the step before: resting bodies touch walls in every other step only."""
     return integrator.velocity_lag < 0 or getattr(integrator, "form", "") == "alternate"
 
 

@@ -63,8 +63,7 @@ def test_threads(isa, scheme):
     for threads in (1, 2, 3, 8):
         stepper = kd.ODEStepper(y.copy(), flows.Lorenz, dt=0.01, integrator=scheme, threads=threads)
         stepper.step(100)
-        # Implicit evaluations count the slowest body of each partial call, and a busy machine splits calls into more
-        # parts.
+        # Implicit evaluation counts depend on how calls are split, which depends on the load of the machine.
         ends.add((stepper.checksum(), stepper.evaluations if scheme == "rk4" else None))
     assert len(ends) == 1
 

@@ -560,9 +560,7 @@ def test_adding_and_removing_for_hours_uses_bounded_memory(Stepper, monkeypatch)
 
 
 def test_forgotten_applied_forces_are_not_mistaken_for_others(Stepper):
-    """Snapshots store the number of equal applied forces, not their identity: an older snapshot with fewer is
-    refused.
-    """
+    """Snapshots store the number of equal applied forces, not their identity: ambiguous snapshots are refused."""
     from kickdrift.stepper.entries import MOST_ALIKE
 
     world = Stepper(np.zeros((2, 1)))

@@ -398,9 +398,7 @@ def test_stepping_in_a_clock_loop_is_interpolated_like_advance(isa):
 
 @pytest.mark.parametrize("module", [kd, kd.reference])
 def test_advance_without_seconds_measures_the_frame(module, monkeypatch):
-    """Integer nanoseconds since the previous measured frame; the first takes 0 s, frames with given seconds do not
-    count.
-    """
+    """Integer nanoseconds since the last measured frame; the first takes 0 s, and given seconds do not count."""
     times = iter([10**18, 10**18 + 70_000_001, 10**18 + 120_000_000])
     target = "kickdrift.engine.frames.monotonic_ns" if module is kd else "kickdrift.reference.stepper.monotonic_ns"
     monkeypatch.setattr(target, lambda: next(times))
