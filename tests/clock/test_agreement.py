@@ -178,11 +178,11 @@ def test_both_clocks_have_equal_public_names():
 
 
 @pytest.mark.parametrize("module", [kickdrift.clock.options, kickdrift.reference.clock], ids=lambda m: m.__name__)
-def test_examples_of_the_python_modules(module):
+def test_docstring_examples_of_the_python_modules(module):
     assert doctest.testmod(module).failed == 0
 
 
-def test_examples_of_the_compiled_module():
+def test_docstring_examples_of_the_compiled_module():
     # doctest's own finder misses the properties of a compiled class.
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
     for name, value in {"FixedClock": Compiled, **members(Compiled)}.items():

@@ -65,7 +65,7 @@ def FixedClock(request):  # noqa: N802
     ],
     ids=repr,
 )
-def test_rates(FixedClock, arguments, hz):
+def test_rates_are_exact_fractions(FixedClock, arguments, hz):
     clock = FixedClock(**arguments)
     assert clock.hz == hz
     assert isinstance(clock.hz, Fraction)
@@ -408,7 +408,7 @@ def test_without_carry_the_remainder_is_dropped(FixedClock):
     assert not clock.overloaded
 
 
-def test_phase(FixedClock):
+def test_phase_sets_the_initial_alpha(FixedClock):
     clock = FixedClock(60, phase=0.5)
     assert clock.alpha == 0.5
     assert [clock.advance_ns(8_333_334), clock.tick] == [1, 1]
@@ -427,13 +427,13 @@ def test_match_runs_one_step_per_frame_of_a_noisy_display(FixedClock):
 # --- overload ----------------------------------------------------------------------------------
 
 
-def test_drop(FixedClock):
+def test_drop_overload(FixedClock):
     clock = FixedClock(60)
     clock.advance_ms(5)
     assert (clock.advance_ms(250), clock.dropped_steps, clock.alpha) == (8, 7, 0.3)
 
 
-def test_backlog(FixedClock):
+def test_backlog_overload(FixedClock):
     clock = FixedClock(60, overload="backlog(5)")
     assert clock.advance_ms(250) == 8
     assert (clock.backlog, clock.dropped_steps) == (5, 2)
@@ -446,7 +446,7 @@ def test_resync_overload(FixedClock):
     assert clock.advance_ms(50) == 3
 
 
-def test_raise(FixedClock):
+def test_raise_overload(FixedClock):
     clock = FixedClock(60, overload="raise")
     clock.advance_to(0)
     clock.advance(0.0123)
@@ -461,7 +461,7 @@ def test_raise(FixedClock):
     assert clock.advance_to(2 * NANO) == 0
 
 
-def test_budget(FixedClock, monkeypatch):
+def test_budget_overload(FixedClock, monkeypatch):
     now = 0
     monkeypatch.setattr(time, "perf_counter_ns", lambda: now)
     clock = FixedClock(60, overload="budget(0.004)")
@@ -492,7 +492,7 @@ def test_overloaded_lasts_for_a_second_of_fed_time(FixedClock):
     assert not clock.overloaded
 
 
-def test_resync_call(FixedClock):
+def test_resync_drops_waiting_time(FixedClock):
     clock = FixedClock(60)
     clock.advance_to(0)
     clock.advance_to(10_000_000)

@@ -49,7 +49,7 @@ def test_velocities_after_a_collision_equal_the_textbook_formula(Stepper, dim, r
         tested += 1
 
 
-def test_an_infinitely_heavy_body_is_a_wall(Stepper):
+def test_an_infinitely_heavy_body_acts_like_a_wall(Stepper):
     pair = Stepper(
         [[0.0, 0.0], [3.0, 0.0]], [[0.0, 1.0], [-8.0, 0.0]], [np.inf, 2.0], dt=0.125,
         constraints=[kd.ElasticCollisions(1.0)],
@@ -144,7 +144,7 @@ def test_overlapping_bodies_are_separated_in_one_step(Stepper):
     assert pair.velocity.tolist() == [[0, 0], [0, 0]]
 
 
-def test_separation_keeps_energy_and_angular_momentum(Stepper):
+def test_separating_an_overlap_conserves_energy_and_angular_momentum(Stepper):
     pair = Stepper(
         [[0.0, 0.0], [0.6, 0.0]], [[0.0, -1.0], [0.0, 1.0]], dt=1 / 100, constraints=[kd.ElasticCollisions(0.5)],
     )  # fmt: skip

@@ -59,7 +59,7 @@ def couples(count, dim, seed=0):
 
 
 @pytest.mark.parametrize(("dim", "dtype"), list(product(DIMS, DTYPES)))
-def test_every_number_of_contacts(monkeypatch, dim, dtype):
+def test_every_number_of_contacts_equals_the_reference(monkeypatch, dim, dtype):
     """Contacts of one colour, with and without events, friction and a periodic box."""
     for count in range(1, 18):
         position, velocity, mass = couples(count, dim)

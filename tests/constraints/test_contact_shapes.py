@@ -47,7 +47,7 @@ def test_a_pile_on_a_platform_equals_one_on_a_plane():
     assert worlds[0].position == pytest.approx(worlds[1].position, abs=1e-4)
 
 
-def test_in_one_and_three_dimensions(Stepper):
+def test_resting_on_boxes_in_one_and_three_dimensions(Stepper):
     block = kd.Boxes([(-1.0,)], [(0.0,)])
     line = Stepper([[3.0]], [[-2.0]], forces=[kd.Gravity((-G,))], constraints=[kd.Contacts(0.5, shapes=[block])])
     line.step(120)
@@ -296,11 +296,11 @@ def test_a_wall_beside_contacts_is_allowed_for_filtered_bodies(Stepper):
         ([kd.Boxes([(0, 0)], [(1, 1)], enabled=[True, True])], ValueError, r"Boxes\(enabled\): expected a bool"),
     ],
 )
-def test_bad_shapes(shapes, error, message):
+def test_invalid_shapes_are_refused(shapes, error, message):
     with pytest.raises(error, match=message):
         kd.Stepper(np.zeros((4, 2)), constraints=[kd.Contacts(1, shapes=shapes)])
 
 
-def test_segments_are_in_the_plane():
+def test_segments_need_two_dimensions():
     with pytest.raises(ValueError, match="Segments: expected bodies in 2 dimensions, got 3"):
         kd.Stepper(np.zeros((4, 3)), constraints=[kd.Contacts(1, shapes=[GROUND])])

@@ -49,7 +49,7 @@ def test_random_piles_in_a_periodic_box_equal_the_reference(monkeypatch, first):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_layout_splitting_and_threads_change_nothing(monkeypatch, integrator):
+def test_layout_splitting_and_threads_do_not_change_results(monkeypatch, integrator):
     """Also equal across instruction sets: all are compared with one call of the best one on row-major arrays."""
     compared, most = 0, len(KINDS) * len(kernels.isas)
     for number, (layout, dtype, dim) in enumerate(KINDS):
@@ -117,14 +117,14 @@ def checksums(monkeypatch, drawn, steps):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "implicit_euler"])
-def test_everything_at_once_has_one_checksum(monkeypatch, integrator, dtype):
+def test_all_constraints_at_once_equal_the_reference(monkeypatch, integrator, dtype):
     drawn = everything(np.random.default_rng(3), 24, dtype, integrator)
     book = drawn.make(kd.reference.Stepper)
     book.step(6)
     assert checksums(monkeypatch, drawn, 6) == {book.checksum()}
 
 
-def test_everything_at_once_is_shared_among_threads(monkeypatch):
+def test_all_constraints_at_once_with_threads(monkeypatch):
     """Enough bodies that every thread gets work."""
     drawn = everything(np.random.default_rng(4), 2500, np.float64, "velocity_verlet")
     assert len(checksums(monkeypatch, drawn, 3)) == 1

@@ -104,7 +104,7 @@ def test_bodies_are_wrapped_into_the_box_and_keep_their_velocity(stepper, dtype)
 
 
 @STEPPERS
-def test_open_axes(stepper):
+def test_infinite_bounds_make_an_open_axis(stepper):
     world = stepper([[9.0, 9.0]], [[2.0, 2.0]], dt=1.0, constraints=[kd.Periodic((0, -np.inf), (10, np.inf))])
     world.step(3)
     assert world.position.tolist() == [[5.0, 15.0]]

@@ -26,7 +26,7 @@ BEGIN = (1, 0.0, int(kd.BEGIN))
 
 @pytest.mark.parametrize("swept", [False, True])
 @pytest.mark.parametrize("sensor", [ONE, BOTH])
-def test_pairs(Stepper, sensor, swept):
+def test_sensor_pairs(Stepper, sensor, swept):
     passing = kd.ElasticCollisions(0.5, sensor=sensor, swept=swept)
     begin = (*BEGIN, 1, 0.0)
     assert rows(Stepper, passing, PAIR, REST) == [begin]
@@ -55,7 +55,7 @@ def test_a_pair_that_overlaps_after_a_teleport(Stepper):
 
 
 @pytest.mark.parametrize("sensor", [ONE, BOTH])
-def test_contacts(Stepper, sensor):
+def test_sensor_contacts(Stepper, sensor):
     passing = kd.Contacts(0.5, sensor=sensor)
     assert rows(Stepper, passing, PAIR, REST) == [(*BEGIN, 1, 0.0)]
     away = rows(Stepper, passing, PAIR, [[0.0, 0.0], [2.5, 0.0]])
@@ -74,7 +74,7 @@ def test_contacts(Stepper, sensor):
     ],
     ids=["Contacts", "Plane", "Box", "Boxes", "Segments"],
 )
-def test_walls(Stepper, wall):
+def test_sensor_walls(Stepper, wall):
     number = -3 if isinstance(wall, kd.Box) else -1
     for velocity in (0.0, -0.125):
         assert rows(Stepper, wall, [[0.0, 0.25]], [[0.0, velocity]]) == [(*BEGIN, number, 0.0)]

@@ -24,14 +24,14 @@ def play(name, seconds):
     return game
 
 
-def test_pinball():
+def test_pinball_is_deterministic_and_scores():
     games = [play("pinball", 20) for _ in range(2)]
     assert games[0].score > 100
     assert games[0].score == games[1].score
     assert games[0].sounds > games[0].score / 100
 
 
-def test_breakout():
+def test_breakout_scores_removed_bricks():
     game = play("breakout", 120)
     gone = [10 * (6 - brick // 10) for brick in range(60) if not game.there[brick]]
     assert game.score == sum(gone)

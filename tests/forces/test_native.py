@@ -345,7 +345,7 @@ def test_other_threads_run_during_slow_native_functions(library, constraints):
 @pytest.mark.signals
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_slow_native_flows_can_be_interrupted_within_a_tick(library):
-    class Rang(Exception):  # noqa: N818  (a KeyboardInterrupt at a wrong moment would end all tests)
+    class Rang(Exception):  # noqa: N818  (a late KeyboardInterrupt would end all tests)
         pass
 
     def ring(*_):

@@ -137,7 +137,7 @@ def signals(seed, rounds=10):
     strike = Strike()
     for one in (stepper, twin):
         if not ode:
-            one.clock  # noqa: B018 (it is made when first asked for)
+            one.clock  # noqa: B018 (created by the first access)
     pasts = [kd.Rollback(one, 50) for one in (stepper, twin)]
     for past in pasts:
         past.save()

@@ -87,7 +87,7 @@ def counting(seed, count=12, crew=3):
     clock = {"hz": 100, "policy": "variable(0.02)"} if variable else None
     make = some_stepper(rng, clock)
     stepper = make()
-    stepper.clock  # noqa: B018 (it is made when first asked for)
+    stepper.clock  # noqa: B018 (created by the first access)
     stepped, seen = [], []
 
     def worker(seed):

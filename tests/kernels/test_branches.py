@@ -15,14 +15,14 @@ NO_KIND = 99
 
 @pytest.mark.parametrize("integrator", ["rk4", "implicit_euler"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_term_without_a_branch(monkeypatch, isa, integrator, dtype):
+def test_a_term_without_a_kernel_branch_is_refused(monkeypatch, isa, integrator, dtype):
     monkeypatch.setitem(binding.TERMS, "quadratic_drag", NO_KIND)
     world = np.zeros((3, 2), dtype)
     with pytest.raises(RuntimeError, match=rf"^kernels: expected branches for 'quadratic_drag' under '{integrator}'"):
         kd.Stepper(world, integrator=integrator, forces=[kd.Gravity((0, -9.81)), kd.QuadraticDrag(1.0)])
 
 
-def test_a_term_without_a_potential_in_the_kernels(monkeypatch):
+def test_a_term_without_a_potential_in_the_kernels_is_refused(monkeypatch):
     """Branches in some of the functions are not enough: those of the integrator are required."""
     monkeypatch.setitem(binding.TERMS, "point_gravity", binding.TERMS["quadratic_drag"])
     kd.Stepper([[1.0, 0.0]], forces=[kd.PointGravity(1.0)])
@@ -30,7 +30,7 @@ def test_a_term_without_a_potential_in_the_kernels(monkeypatch):
         kd.Stepper([[1.0, 0.0]], integrator="energy_euler", forces=[kd.PointGravity(1.0)])
 
 
-def test_a_scheme_without_a_branch(monkeypatch, isa):
+def test_a_scheme_without_a_kernel_branch_is_refused(monkeypatch, isa):
     monkeypatch.setitem(binding.SCHEMES, "heun", NO_KIND)
     with pytest.raises(RuntimeError, match=r"^kernels: expected a branch for 'heun' in dispatch\.pxd"):
         kd.Stepper([[0.0]], integrator="heun")
@@ -40,7 +40,7 @@ def test_a_scheme_without_a_branch(monkeypatch, isa):
     ("kind", "constraint"),
     [("pin", kd.Pin(0)), ("distance", kd.Distance([(0, 1)], 1.0)), ("collisions", kd.ElasticCollisions(0.1))],
 )
-def test_a_constraint_without_a_branch(monkeypatch, isa, kind, constraint):
+def test_a_constraint_without_a_kernel_branch_is_refused(monkeypatch, isa, kind, constraint):
     _, bound = constraints.KINDS[kind]
     monkeypatch.setitem(constraints.KINDS, kind, (NO_KIND, bound))
     place, velocity = np.array([[0.0, 1.0], [2.0, 3.0]]), np.ones((2, 2))
@@ -51,7 +51,7 @@ def test_a_constraint_without_a_branch(monkeypatch, isa, kind, constraint):
     assert place.tolist() == [[0.0, 1.0], [2.0, 3.0]]
 
 
-def test_a_constraint_with_events_without_a_branch(monkeypatch, isa):
+def test_a_constraint_with_events_without_a_kernel_branch_is_refused(monkeypatch, isa):
     """It is refused by name instead of missing from the events."""
     monkeypatch.setattr(kd.Pin, "sides", lambda self, plan: 0)
     place = np.array([[0.0, 1.0], [2.0, 3.0]])

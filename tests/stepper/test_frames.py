@@ -345,7 +345,7 @@ def test_dt_and_the_clock_follow_each_other(Stepper, FixedClock):
     assert body.position[0, 0] == pytest.approx(body.time, abs=1e-14)
 
 
-def test_a_variable_step(Stepper, FixedClock):
+def test_the_variable_policy_makes_one_step_per_frame(Stepper, FixedClock):
     body = Stepper([[0.0]], [[1.0]], clock=FixedClock(60, policy="variable(0.1)"))
     for frame in (0.01, 0.02, 0.015):
         assert body.advance(frame) == 1
