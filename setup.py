@@ -123,7 +123,7 @@ class BuildExt(build_ext):
         super().build_extension(extension)
 
     def copy_extensions_to_source(self):
-        """Also remove the instruction sets that KICKDRIFT_ISAS leaves out: they may be from another build."""
+        """Copy the modules, and remove stale ones of instruction sets that KICKDRIFT_ISAS leaves out."""
         super().copy_extensions_to_source()
         for isa in {"avx2", "avx512"} - ISAS.keys():
             Path("src", self.get_ext_filename(f"kickdrift.{SETS}.{isa}")).unlink(missing_ok=True)

@@ -464,7 +464,7 @@ def test_a_scaled_frame_of_one_step_runs_one(FixedClock, scale):
 
 
 def test_absolute_times_of_whole_steps_run_them(FixedClock):
-    """For timestamps in nanoseconds that were rounded down or to the nearest."""
+    """Timestamps may be rounded down or to the nearest nanosecond."""
     for hz in (7, 60, 144, 999, Fraction(60000, 1001)):
         for stamp in math.floor, round:
             clock = FixedClock(hz)

@@ -54,7 +54,7 @@ def test_a_number_is_the_same_exact_step_everywhere(Stepper, dt, exact):
 
 @pytest.mark.parametrize("dt", [0.0123457, math.pi / 100, "1001/60000", 1e-9, 3e-7, 1 / 3, 0.7071067811865476, 9.9e5])
 def test_every_step_size_works_with_a_clock(Stepper, dt):
-    """At 71db8c3 such steppers could step, but raised when a clock was requested."""
+    """Regression since 71db8c3, where steppers with unusual steps could step, but raised when a clock was requested."""
     body = Stepper([[0.0]], [[1.0]], dt=dt)
     given = float(Fraction(dt))
     assert body.dt == pytest.approx(given, rel=1e-12)
@@ -69,7 +69,7 @@ def test_every_step_size_works_with_a_clock(Stepper, dt):
 
 
 def test_floats_are_converted_without_change_where_no_simple_fraction_is_close():
-    """Bitwise equal from 0.25 ms to 0.1 s, except for numbers that are close to a simple fraction by chance."""
+    """Floats from 0.25 ms to 0.1 s are used exactly, except for those that are close to a simple fraction by chance."""
     rng = np.random.default_rng(4)
     kept = 0
     for dt in rng.uniform(2.5e-4, 0.1, 2000).tolist():

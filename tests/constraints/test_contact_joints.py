@@ -73,7 +73,7 @@ def test_changed_joints_equal_a_newly_built_world(Stepper):
 
 @both
 def test_disabling_a_joint_does_not_disturb_resting_bodies(Stepper):
-    """Bitwise equal: the accumulated impulses of the other contacts are kept."""
+    """Other contacts keep their accumulated impulses, so resting bodies stay bitwise equal."""
     worlds = [bridge(Stepper), bridge(Stepper)]
     for world, _contacts, _rod, rope in worlds:
         world.step(60)

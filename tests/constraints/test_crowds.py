@@ -194,7 +194,7 @@ def test_coincident_bodies_separate(dim, steps):
         deepest = max(deepest, 0.2 - np.sqrt((d * d).sum(axis=1)).min())
         k += 1
     assert deepest < 0.1 * 0.2
-    # They must not fly apart either: discs in contact fill at least a third of the occupied area.
+    # The bodies must not fly apart either: discs in contact fill at least a third of the occupied area.
     assert np.ptp(heap.position, axis=0).max() < 4 * 0.2 * 2000 ** (1 / dim)
 
 

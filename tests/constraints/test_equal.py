@@ -50,7 +50,7 @@ def test_random_piles_in_a_periodic_box_equal_the_reference(monkeypatch, first):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
 def test_layout_splitting_and_threads_do_not_change_results(monkeypatch, integrator):
-    """Also equal across instruction sets: all are compared with one call of the best one on row-major arrays."""
+    """All instruction sets, layouts and thread counts equal one call of the best instruction set on rows."""
     compared, most = 0, len(KINDS) * len(kernels.isas)
     for number, (layout, dtype, dim) in enumerate(KINDS):
         n = 400 if number % 7 == 0 else 60  # some cases have enough bodies for threads
@@ -125,7 +125,7 @@ def test_all_constraints_at_once_equal_the_reference(monkeypatch, integrator, dt
 
 
 def test_all_constraints_at_once_with_threads(monkeypatch):
-    """Enough bodies that every thread gets work."""
+    """A world with enough bodies that every thread gets work."""
     drawn = everything(np.random.default_rng(4), 2500, np.float64, "velocity_verlet")
     assert len(checksums(monkeypatch, drawn, 3)) == 1
 

@@ -86,7 +86,7 @@ def test_coloured_equals_the_reference(monkeypatch, how, dtype, dim, integrator)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("how", ["before", "after", "compliant"])
 def test_a_cloth_of_several_memory_pages_equals_the_reference(monkeypatch, dtype, how):
-    """Enough bodies that their rows are padded with unused cache lines."""
+    """The cloth has enough bodies that their rows are padded with unused cache lines."""
     side = 24
     x = np.zeros((side * side, 3), dtype)
     x[:, 0], x[:, 2] = (0.1 * axis.ravel() for axis in np.divmod(np.arange(side * side), side))

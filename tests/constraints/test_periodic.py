@@ -113,7 +113,7 @@ def test_infinite_bounds_make_an_open_axis(stepper):
 @STEPPERS
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "rk4", "leapfrog", kd.Verlet(velocity="central")])
 def test_a_wrapped_trajectory_equals_the_unwrapped_one(stepper, integrator):
-    """Modulo the width, whatever history the integrator keeps."""
+    """The trajectories are equal modulo the width, whatever history the integrator keeps."""
     options = {"dt": 0.01, "integrator": integrator, "forces": [kd.Gravity((0.5, -2.0)), kd.LinearDrag(0.1)]}
     box = stepper([[0.5, 0.5]], [[3.0, 1.0]], **options, constraints=[kd.Periodic(0, 1)])
     free = stepper([[0.5, 0.5]], [[3.0, 1.0]], **options)
@@ -126,7 +126,7 @@ def test_a_wrapped_trajectory_equals_the_unwrapped_one(stepper, integrator):
 @STEPPERS
 @pytest.mark.parametrize("swept", [False, True])
 def test_bodies_collide_across_a_side(stepper, swept):
-    """Equal to the collision of two discs with the same displacement in the middle of the box."""
+    """The collision equals that of two discs with the same displacement in the middle of the box."""
     met = []
     for shift in (0.0, 5.0):
         position = np.array([[4.0 + shift, 5.0], [6.0 + shift, 5.25]])

@@ -59,7 +59,7 @@ def test_remaining_shapes_keep_their_impulses(Stepper):
 
 @both
 def test_removing_an_untouched_shape_does_not_affect_resting_bodies(Stepper):
-    """Bitwise equal to a world without the change."""
+    """The world stays bitwise equal to one without the change."""
     worlds = []
     for change in (False, True):
         world, contacts = world_on(Stepper, [bricks(0, 9, 1, 2)])
@@ -166,7 +166,7 @@ def test_shapes_keep_their_impulses_after_a_shift(Stepper):
 
 
 def test_changing_shapes_equals_the_reference(isa):
-    """Bitwise equal, with spawns and despawns between the changes."""
+    """Kernels and reference are bitwise equal, with spawns and despawns between changes of shapes."""
     twins = []
     for cls in (kd.Stepper, reference.Stepper):
         rng = np.random.default_rng(4)
@@ -220,7 +220,7 @@ def test_a_shape_that_moves_deep_into_a_body_is_refused(Stepper):
 @pytest.mark.parametrize("segments", [False, True])
 @pytest.mark.parametrize("share", [1 / 32, 1 / 16, 1 / 4])
 def test_a_rising_platform_carries_the_body_or_is_refused(segments, share):
-    """It never passes through the body. share: fraction of a radius per step."""
+    """The platform never passes through the body; `share` is its displacement per step as a fraction of the radius."""
 
     def platform(y):
         return kd.Segments([[(-9, y), (9, y)]]) if segments else kd.Boxes([(-9, y - 3)], [(9, y)])

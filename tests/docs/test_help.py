@@ -82,7 +82,7 @@ def test_help_on_the_package_is_an_overview():
 
 
 def test_the_docstring_of_stepper_lists_all_members():
-    """On one screen, before the long descriptions of each."""
+    """The list fits on one screen, before the long descriptions of each member."""
     text = inspect.getdoc(kd.Stepper)
     for name in dir(kd.Stepper):
         if not name.startswith("_"):

@@ -36,7 +36,7 @@ def rows(name, header):
 
 @pytest.mark.parametrize("name", [name for name in PAGES if "```python" in TEXTS[name]])
 def test_the_code_of_a_page_runs(name, monkeypatch, tmp_path):
-    """From top to bottom in one program, with fake engines that show thirty frames."""
+    """Run the code from top to bottom in one program, with fake engines that show thirty frames."""
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
     monkeypatch.chdir(tmp_path)
@@ -81,7 +81,7 @@ def test_commands_can_be_parsed(name, capsys):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_are_short(name):
-    """At most 900 words, without code and tables."""
+    """A page has at most 900 words, without code and tables."""
     text = re.sub(r"^```.*?^```", "", TEXTS[name], flags=re.MULTILINE | re.DOTALL)
     assert len(re.sub(r"^\|.*$", "", text, flags=re.MULTILINE).split()) <= 900
 
@@ -179,7 +179,7 @@ def test_instances_in_the_text_can_be_created(expression):
 
 
 def test_every_example_is_in_the_gallery():
-    """It also needs a title in conf.py for sphinx-gallery."""
+    """Each example is in the gallery and has a title in conf.py for sphinx-gallery."""
     files = sorted((DOCS.parent / "examples").glob("*.py"))
     (titles,) = re.findall(
         r"^TITLES = ({.*?^})", (DOCS / "conf.py").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL

@@ -40,7 +40,7 @@ def test_a_complete_release_lacks_nothing():
 
 @pytest.mark.parametrize("address", [None, "https://pages.example/en/stable/"])
 def test_links_in_the_description_are_absolute(address):
-    """With the address of the documentation set, and without."""
+    """Test with the address of the documentation set, and without."""
     urls = {"Documentation": address} if address else {}
     text = readme.description((ROOT / "README.md").read_text(encoding="utf-8"), urls)
     targets = re.findall(r"\]\(([^)]*)\)", text)

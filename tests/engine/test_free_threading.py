@@ -1,4 +1,4 @@
-"""With and without the GIL: imports do not enable it, a stepper serves one thread, several steppers run in parallel."""
+"""Threads with and without the GIL: imports do not enable it, a stepper serves one thread, several run in parallel."""
 
 import subprocess
 import sys

@@ -120,7 +120,7 @@ EXPLOSIONS = {
 @pytest.mark.parametrize("integrator", ["explicit_euler", "velocity_verlet", "verlet", "rk4", "leapfrog"])
 @pytest.mark.parametrize("scene", EXPLOSIONS)
 def test_a_failing_call_ends_like_single_steps(Stepper, scene, integrator):
-    """At the first non-finite tick, in the same state, with equally many callback calls."""
+    """Both stop at the first non-finite tick, in equal states, with equally many callback calls."""
     one, many = (EXPLOSIONS[scene](Stepper, integrator) for _ in range(2))
     with pytest.raises(kd.NonFiniteError) as alone:
         deque((one.step() for _ in range(500)), maxlen=0)
@@ -296,7 +296,7 @@ def test_a_concurrent_call_is_refused_immediately():
 
 
 def test_steppers_in_different_threads_run_in_parallel():
-    # Each is inside its call while the other one's ticks advance.
+    # Each stepper is inside its call while the ticks of the other one advance.
     force = np.zeros((500, 2))
     forces = [kd.AnchorSpring(1.0), kd.AppliedForce(force)]
     first, second = (kd.Stepper(np.ones((500, 2)), dt=1e-3, forces=forces) for _ in range(2))

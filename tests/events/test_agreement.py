@@ -130,7 +130,7 @@ def test_events_equal_those_of_an_exhaustive_search(monkeypatch, dim):
 
 
 def test_the_impulse_of_a_region_is_0_at_any_speed(Stepper):
-    """Also where the square of the speed overflows, and with the normal that regions do not have."""
+    """The impulse is 0 even if the square of the speed overflows; regions have no normal."""
     world = Stepper(
         np.array([[-5e29]], np.float32),
         np.array([[1e30]], np.float32),

@@ -81,7 +81,7 @@ def test_sensor_walls(Stepper, wall):
     away = rows(Stepper, wall, [[0.0, 0.25]], [[0.0, 0.75]])
     assert [row[2] for row in away] == [kd.BEGIN, kd.END]
     assert 0.25 <= away[1][1] <= 0.375  # it separates after a third of a second
-    # Inside a tick, and between two; also without tracking of contacts.
+    # The overlap begins inside a tick, or between two; also without tracking of contacts.
     for height in (0.75, 0.8125, 1.0):
         found = rows(Stepper, wall, [[0.0, height]], [[0.0, -1.0]], ticks=8)
         assert [row[2:] for row in found] == [(int(kd.HIT), number, 1.0), (int(kd.BEGIN), number, 1.0)]
@@ -98,7 +98,7 @@ def test_passing_a_row_of_shapes_is_one_hit_each(Stepper):
 
 
 def test_bouncing_bodies_hit_repeatedly(Stepper):
-    """Without sensors, each bounce is a hit."""
+    """Each bounce off a solid wall is a hit."""
     ball = Stepper(
         [[0.5, 1.0]], [[0.0, 0.0]], hz=60, forces=[kd.Gravity((0, -9.81))],
         constraints=[kd.Plane(**FLOOR, radius=0.5, restitution=0.9)], events=kd.Events(),

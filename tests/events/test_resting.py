@@ -249,7 +249,7 @@ def test_regions_ignore_dead_bodies_and_report_the_new_id_of_a_reused_slot(Stepp
 
 @pytest.mark.parametrize("bodies", [2, 3, 9])
 def test_dead_bodies_touch_no_sensor_wall(Stepper, bodies):
-    """Their rows are zeros, which are outside of the shifted walls and inside the shifted shape."""
+    """Rows of dead bodies are zeros, which are outside of the shifted walls and inside the shifted shape."""
     walls = [kd.Box(-1.0, 1.0, sensor=True), kd.Plane((1.0, 0.0), -1.0, sensor=True)]
     walls.append(kd.Boxes([(-9.0, -9.0)], [(-3.0, 9.0)], sensor=True))
     world = Stepper(np.zeros((bodies, 2)), alive=bodies, constraints=walls, events=kd.Events())

@@ -71,7 +71,7 @@ def test_the_bridge_carries_balls_until_its_rope_is_cut(play):
 
 
 def test_the_bridge_hangs_at_rest_for_a_minute():
-    """In equilibrium the slope grows by equal amounts from link to link."""
+    """The slope of a bridge in equilibrium grows by equal amounts from link to link."""
     bridge = load("rope_bridge")
     world = bridge.Bridge().world
     start = world.position[: bridge.PLANKS].copy()

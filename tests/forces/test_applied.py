@@ -71,7 +71,7 @@ def test_a_constant_applied_force_equals_gravity(Stepper):
 
 
 def test_applied_forces_are_read_in_each_step(Stepper):
-    """In every kind of call, also between the ticks of a frame."""
+    """Applied forces are read in every kind of call, also between the ticks of a frame."""
     force = np.zeros((1, 1))
     world = Stepper([[0.0]], dt=1 / 60, forces=[kd.AppliedForce(force)])
     for tick in world.ticks(0.05):

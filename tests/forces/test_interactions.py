@@ -355,7 +355,7 @@ OVERFLOWING = {
 
 @pytest.mark.parametrize("forces", OVERFLOWING.values(), ids=OVERFLOWING)
 def test_overflows_equal_the_reference(isa, forces):
-    """Includes the bodies that stay finite, and which components become NaN."""
+    """Overflows in kernels and reference agree in which bodies stay finite and which components become NaN."""
     overflowed = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)

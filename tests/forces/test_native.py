@@ -395,7 +395,7 @@ def test_potential_of_a_native_force(library):
 @pytest.mark.signals
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_slow_native_forces_can_be_interrupted(library):
-    """Their duration is unknown to the estimate of steps per signal check."""
+    """The duration of native callbacks is unknown to the estimate of steps per signal check."""
     stepper = kd.Stepper(
         np.zeros((5, 1)), dt=0.1, forces=[native(library, "slow", "float64", velocity_dependent=False)]
     )

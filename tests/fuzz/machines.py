@@ -156,7 +156,7 @@ class StepperMachine(Common):
 
     @rule()
     def take_events(self):
-        # Refused if the events belong to a Rollback or do not exist.
+        # Calls are refused if the events belong to a Rollback or do not exist.
         self.twins.do("events", lambda s: s.events.take(), may_raise=("RuntimeError",))
         self.twins.do("dropped", lambda s: s.events.dropped, may_raise=("RuntimeError",))
         self.twins.do("touching", lambda s: s.touching(), may_raise=("RuntimeError",))

@@ -64,7 +64,7 @@ LONE = {
     "integrator", [kd.SemiImplicitEuler(), kd.VelocityVerlet(), kd.Leapfrog(), kd.PEFRL(), kd.RK4()], ids=repr
 )
 def test_single_uniform_terms_equal_the_reference(monkeypatch, name, integrator):
-    """From less than a vector to more than a tile."""
+    """Numbers of bodies range from less than a vector to more than a tile."""
 
     def make(seed, rng):
         n, dtype, dim = (1, 7, 40, 197)[seed // 4], DTYPES[seed % 2], 2 + seed // 2 % 2

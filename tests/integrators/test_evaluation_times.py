@@ -52,13 +52,13 @@ def by_the_book(integrator, velocity_dependent, calls):
                 each = PER_KICK[name] if velocity_dependent else 1
                 times += [tick + kick for kick in KICKS[name] for _ in range(each)]
             elif name == "semi_implicit_euler":
-                # kick_drift evaluates a(x, v), drift_kick a(x', v) at the new position; alternate alternates.
+                # kick_drift evaluates a(x, v), drift_kick a(x', v) at the new position; alternate does both in turn.
                 late = {"kick_drift": 0, "drift_kick": 1, "alternate": tick % 2}[integrator.form]
                 times.append(tick + late)
             elif name == "groot_warren":
                 times.append(tick + 1)  # a' = a(x', v + lam h a); a is that of the last step
             elif name == "velocity_verlet" or (name == "verlet" and integrator.velocity == "central"):
-                # Both ends; without velocity dependence, the end is reused as the next step's beginning.
+                # Evaluations at both ends; without velocity dependence, the end serves as the next beginning.
                 times += [tick, tick + 1] if first or velocity_dependent else [tick + 1]
             elif name == "verlet":
                 # a at the old position; with drag, its velocity needs another evaluation.

@@ -176,7 +176,7 @@ def test_the_residual_of_a_failure_is_that_of_the_last_iterate(Stepper):
 
 
 def test_threads_report_the_same_failure():
-    # Enough bodies for several threads: failures at different steps and in different threads.
+    # Enough bodies for several threads; failures occur at different steps and in different threads.
     outcomes = []
     for threads in (1, 2, 3):
         stepper = falling_into_the_sun(kd.Stepper, 20000, failing=(15000, 3), threads=threads)

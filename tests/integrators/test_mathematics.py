@@ -167,7 +167,7 @@ def test_per_frame_damping_equals_the_usual_loop_at_its_own_rate(Stepper):
 
 @pytest.mark.parametrize("velocity", ["backward", "central"])
 def test_damping_acts_on_verlet_too(Stepper, velocity):
-    # Its velocity is a difference of positions: damping shortens the displacement of each step.
+    # Verlet's velocity is a difference of positions: damping shortens the displacement of each step.
     speeds, places = [], []
     for hz in RATES:
         stepper = Stepper([[0.0]], [[8.0]], hz=hz, integrator=kd.Verlet(velocity=velocity), forces=[kd.Damping(2.0)])

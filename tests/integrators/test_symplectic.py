@@ -93,7 +93,7 @@ def test_irreversible_integrators_do_not_return(name):
 
 
 def test_verlet_backward_has_the_positions_of_central_verlet(Stepper):
-    # Its velocity is half a step old and cannot be negated; its positions are reversible.
+    # The backward velocity is half a step old and cannot be negated; the positions are reversible.
     backward, central = (
         Stepper(
             [[1.0, 0.2]], [[0.1, 0.9]], dt=0.05, integrator=kd.Verlet(velocity=velocity), forces=[kd.PointGravity(1.0)]

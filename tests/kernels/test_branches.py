@@ -52,7 +52,7 @@ def test_a_constraint_without_a_kernel_branch_is_refused(monkeypatch, isa, kind,
 
 
 def test_a_constraint_with_events_without_a_kernel_branch_is_refused(monkeypatch, isa):
-    """It is refused by name instead of missing from the events."""
+    """A constraint unknown to the kernels is refused by name instead of missing from the events."""
     monkeypatch.setattr(kd.Pin, "sides", lambda self, plan: 0)
     place = np.array([[0.0, 1.0], [2.0, 3.0]])
     world = kd.Stepper(place, np.ones((2, 2)), constraints=[kd.Pin(0)], events=kd.Events())
@@ -63,7 +63,7 @@ def test_a_constraint_with_events_without_a_kernel_branch_is_refused(monkeypatch
 
 
 def test_kernels_of_another_build_are_refused(monkeypatch):
-    """Their structs may differ: reading them would crash."""
+    """Structs of another build may differ: reading them would crash."""
     room, name = ctypes.create_string_buffer(b"\xff" * 4096), b"kickdrift.Kernels"
     make = ctypes.pythonapi.PyCapsule_New
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]

@@ -234,7 +234,7 @@ def test_all_compositions_are_tested():
 
 
 def test_equal_pairs_of_coefficients_are_computed_once(monkeypatch):
-    """In any order, and without np.unique, which may turn KeyboardInterrupt into TypeError."""
+    """Pairs may be in any order; np.unique is not used, because it may turn KeyboardInterrupt into TypeError."""
     asked = []
 
     def both(c, k):

@@ -141,7 +141,7 @@ USUAL = {
 
 @pytest.mark.parametrize("name", [*USUAL, "pow", "atan2"])
 def test_float32_results_equal_rounded_float64(name, monkeypatch):
-    """Also with the fast formulas: a wrong error bound would show, one number in 4,000 is computed twice."""
+    """Fast formulas with a wrong error bound would fail here; one number in 4,000 is computed twice."""
     rng = np.random.default_rng(8)
     if name in USUAL:
         given = (np.concatenate([rng.uniform(low, high, 20_011) for low, high in USUAL[name]]).astype(np.float32),)

@@ -112,7 +112,7 @@ def test_build_info():
 # Contents of the compiled modules.
 
 
-# By name; modules that this machine cannot run are inspected but not imported.
+# Extension modules by name; modules that this machine cannot run are inspected but not imported.
 MODULES = {
     path.name.partition(".")[0]: path
     for path in Path(kd.__file__).parent.rglob("*")

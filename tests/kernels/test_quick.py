@@ -70,7 +70,7 @@ def test_the_error_of_pow_is_below_the_limit():
     r = np.linspace(-0.5, 0.5, 2**20 + 1)
     power = off(polynomial(r, coefficients("power")), np.exp2(r.astype(np.longdouble)))
     assert exponent + power < 0.9 * LIMIT, (np.log2(logarithm), np.log2(power))
-    # With a table: its entries and the product are rounded.
+    # The variant with a table rounds its entries and the product.
     r = r / 8
     power = off(horner(r, coefficients("power_8")), np.exp2(r.astype(np.longdouble))) + 2 * 2.0**-53
     assert exponent + power < 0.9 * LIMIT, (np.log2(logarithm), np.log2(power))

@@ -57,7 +57,7 @@ def test_layout_splitting_and_threads_do_not_change_results(isa, flow, scheme):
 
 @pytest.mark.parametrize("scheme", ["rk4", "implicit_euler"])
 def test_threads(isa, scheme):
-    """Enough work for several threads."""
+    """Use enough trajectories for several threads."""
     y = start(np.random.default_rng(6), flows.Lorenz, 3000, np.float64)
     ends = set()
     for threads in (1, 2, 3, 8):

@@ -476,7 +476,7 @@ def test_zero_steps_do_not_check_the_state(ODEStepper):
 
 
 def test_the_first_of_several_overflowing_trajectories_is_reported(ODEStepper):
-    """Also if they are in different tiles."""
+    """The overflowing trajectories are in different tiles."""
     start = np.ones((1000, 3))
     start[[3, 900]] = 1e200
     with pytest.raises(kd.NonFiniteError) as caught:

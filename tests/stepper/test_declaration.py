@@ -53,7 +53,7 @@ def test_a_later_declaration_without_table_entries_is_an_import_error():
 
 @pytest.mark.parametrize("cls", [*kd.INTEGRATORS.values(), kd.flows.Lorenz], ids=lambda cls: cls.__name__)
 def test_integrators_and_flows_are_frozen(cls):
-    """Covers classes without fields too, which would not be frozen dataclasses on their own."""
+    """Classes without fields are frozen too, although they would not be frozen dataclasses on their own."""
     one = cls()
     for name in ("order", *(field.name for field in dataclasses.fields(cls)), "other"):
         with pytest.raises(dataclasses.FrozenInstanceError, match=f"^cannot assign to field '{name}'$"):
@@ -153,7 +153,7 @@ def test_declarations_can_be_pickled_and_have_a_repr(one):
 
 @pytest.mark.parametrize("one", [one for one in TERMS if one.conservative], ids=title)
 def test_forces_are_minus_the_energy_gradients(one):
-    """On the reference, at rest: magnetic fields and rotating frames have velocity-dependent parts without energy."""
+    """Tested on the reference, at rest, because magnetic fields and rotating frames turn velocities."""
     x, d = np.array(POSITION) + 0.125, 1e-6
     mass = np.array([1.0, 2.0, 0.5])
     stepper = kd.reference.Stepper(x.copy(), mass=mass, forces=[one])

@@ -86,7 +86,7 @@ def ending(stepper, seconds):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_frames_equal_the_reference_during_changes_and_overflows(seed):
-    """Equal counts, ticks, evaluations and tick ranges of errors, while rates change and states overflow."""
+    """Counts, ticks, evaluations and tick ranges of errors are equal, while rates change and states overflow."""
     rng = np.random.default_rng(seed)
     drawn = (scene if seed % 2 else held_scene)(rng, INTEGRATORS[seed % len(INTEGRATORS)], n=3)
     settings = [{}, {"substeps": 3}, {"policy": "variable"}, {"policy": "locked(2)"}, {"overload": "drop"}][seed % 5]

@@ -94,7 +94,7 @@ def test_single_steps_use_changes_made_between_them(Stepper, integrator, change)
 @pytest.mark.parametrize("integrator", ["explicit_euler", "semi_implicit_euler", "velocity_verlet", "rk4"])
 @pytest.mark.parametrize("fails_in", [3, 4])
 def test_a_callback_that_raises_leaves_the_last_completed_tick(Stepper, integrator, fails_in):
-    """Also when steps alternate between two state buffers: 3 and 4 steps end in different ones."""
+    """Steps alternate between two state buffers: 3 and 4 steps end in different ones."""
 
     def world(fails):
         def push(t, position, velocity, out):

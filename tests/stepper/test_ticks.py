@@ -231,7 +231,7 @@ def test_ticks_agree_with_the_reference(isa):
 
 
 def test_part_of_a_frame_in_a_clock_loop_is_interpolated(Stepper):
-    """Also when only some of the steps that the clock counted have run."""
+    """Only some of the steps that the clock counted have run."""
     world, twin = make(Stepper), make(Stepper)
     for number, _ in enumerate(world.clock.steps(3.5 / 60)):
         if number == 1:
