@@ -81,13 +81,13 @@ def coefficients(rng, declaration, n, dim):
     return {name: choices[name]() for name in names}
 
 
-def held_by(declaration):
+def indices_of(declaration):
     """Return (name, bodies (k,) or pairs (k, 2)) of a declaration that lists bodies; None if it applies to all."""
     name = next((name for name in ("pairs", "indices") if hasattr(declaration, name)), None)
     return None if name is None else (name, np.asarray(getattr(declaration, name)))
 
 
-class Told(NamedTuple):
+class Declared(NamedTuple):
     """Expected state of one declaration: its handle, its current value, and the body generations it belongs to."""
 
     handle: Any
@@ -96,23 +96,23 @@ class Told(NamedTuple):
     tenants: np.ndarray | None
 
 
-class Book(NamedTuple):
+class Expected(NamedTuple):
     """Expected state of the stepper."""
 
-    told: tuple[Told, ...]
+    told: tuple[Declared, ...]
     mass: Any
     alive: np.ndarray
     generation: np.ndarray  #: number of bodies each slot has had
 
     def tenants(self, declaration):
-        held = held_by(declaration)
+        held = indices_of(declaration)
         return None if held is None else (self.generation + ~self.alive)[held[1]]
 
     def left(self, one):
         """Return the declaration as a new world would get it: without the entries whose bodies are dead."""
         if one.tenants is None or len(one.tenants) == 0:
             return one.now
-        name, held = held_by(one.now)
+        name, held = indices_of(one.now)
         lasts = (self.generation + ~self.alive)[held] == one.tenants
         lasts = lasts if lasts.ndim == 1 else lasts.all(axis=1)
         if lasts.all() and one.now.tenants is None:
@@ -153,8 +153,8 @@ class World:
             self.scene.arguments["events"] = kd.Events()
         self.stepper = self.scene.make(cls, **more)
         handles = [*self.scene.arguments["forces"], *self.scene.arguments["constraints"]]
-        book = Book((), self.scene.arguments["mass"], alive, alive.astype(np.int64))
-        told = (Told(each, now := self.stepper.current(each), True, book.tenants(now)) for each in handles)
+        book = Expected((), self.scene.arguments["mass"], alive, alive.astype(np.int64))
+        told = (Declared(each, now := self.stepper.current(each), True, book.tenants(now)) for each in handles)
         self.book = book._replace(told=tuple(told))
         self.saved = [(self.stepper.snapshot(), self.book, self.pushes())]
 
@@ -268,7 +268,7 @@ class World:
             return None
         box = next((one.now for one in boxes if one.enabled), None)
         self.book = self.book._replace(
-            told=(*self.book.told, Told(new, new.placed(world.position, box), True, self.book.tenants(new)))
+            told=(*self.book.told, Declared(new, new.placed(world.position, box), True, self.book.tenants(new)))
         )
         return lambda: world.add(new)
 

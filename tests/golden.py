@@ -106,7 +106,7 @@ def saved(drawn, rng, twin):
     return digest(snapshot, failure, other.position, other.velocity)
 
 
-def lived(drawn, rng, twin):
+def with_spawns(drawn, rng, twin):
     """Digest of a scene with spawns, despawns and a restore across them."""
     n, dim = drawn.position.shape
     stepper = drawn.make(twin.Stepper, alive=rng.random(n) < 0.7)
@@ -128,7 +128,7 @@ def lived(drawn, rng, twin):
     return digest(*(seen[:-1] if isinstance(seen[-1], tuple) and "NonFiniteError" in seen[-1] else seen))
 
 
-def solved(y, flow, scheme, dt, twin):
+def ode_flow(y, flow, scheme, dt, twin):
     """Digest of the trajectories of an ODE flow."""
     stepper = twin.ODEStepper(y.copy(), flow, dt=dt, integrator=scheme)
     failure = attempt(stepper.step, 9)
@@ -148,7 +148,7 @@ NEAR = [
 FLOW = kd.flows.Expression(x="s*(y - x)", y="x*(r - z) - sin(y)", z="x*y - b*z + exp(-t)", s=10.0, r=28.0, b=8 / 3)
 
 
-def pushed(number, scheme, dtype, twin):
+def under_expression(number, scheme, dtype, twin):
     """Digest of bodies under a force given as an expression."""
     rng = Draws(f"formula {number} {scheme}")
     position, velocity = (rng.normal(size=(17, 2)).astype(dtype) for _ in range(2))
@@ -157,7 +157,7 @@ def pushed(number, scheme, dtype, twin):
     return digest(failure, stepper.tick, stepper.position, stepper.velocity, stepper.checksum(), FORCES[number].digest)
 
 
-def beside(term, scheme, dtype, dt, twin):
+def forced(term, scheme, dtype, dt, twin):
     """Digest of bodies under pair forces, a thermostat, or a negative time step."""
     rng = Draws(f"beside {scheme} {dt}")
     position, velocity = (rng.normal(size=(23, 3)).astype(dtype) for _ in range(2))
@@ -183,7 +183,7 @@ def computed(name, dtype, twin):
     return digest(np.where(np.isnan(results), dtype(0), results))
 
 
-def moved(dtype, layout, twin):
+def kicked_and_drifted(dtype, layout, twin):
     """Digest of kick() and drift(), which have no reference implementation."""
     rng = Draws(layout)
     position, velocity, acceleration = (rng.normal(size=(37, 3)).astype(dtype) for _ in range(3))
@@ -194,7 +194,7 @@ def moved(dtype, layout, twin):
     return digest(position, velocity)
 
 
-def told(drawn, twin):
+def with_events(drawn, twin):
     """Digest of collision and contact events."""
     stepper = drawn.make(twin.Stepper)
     seen = [attempt(stepper.step, 6)]
@@ -206,12 +206,12 @@ def told(drawn, twin):
     return digest(*seen, events, stepper.events.dropped)
 
 
-def repeated(make, twin):
+def plain_scene(make, twin):
     """Digest of a plain scene in all dimensions, dtypes, sizes and layouts."""
     return digest(*(array for found in plain.worlds(twin, make) if found is not None for array in found))
 
 
-def asked(dtype, dim, twin):
+def neighbour_queries(dtype, dim, twin):
     """Digest of neighbour queries."""
     rng = Draws(f"neighbours {dim}")
     position, places = rng.normal(size=(150, dim)).astype(dtype), rng.normal(size=(20, dim))
@@ -220,7 +220,7 @@ def asked(dtype, dim, twin):
     return digest(*near.pairs(), *near.of(places), *near.nearest(places, 3), *near.cast(places, motion, 0.1))
 
 
-def asked_around(dtype, dim, twin):
+def periodic_neighbour_queries(dtype, dim, twin):
     """Digest of neighbour queries in a periodic box."""
     rng = Draws(f"neighbours around {dim}")
     position, places = 2 * rng.normal(size=(150, dim)).astype(dtype), rng.normal(size=(20, dim))
@@ -249,10 +249,10 @@ def cases():
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = told_scene(Draws(f"events {number}"), integrator, dtype=dtype)
         names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
-        yield f"events {number} {integrator!r} {np.dtype(dtype)}: {names}", partial(told, drawn)
+        yield f"events {number} {integrator!r} {np.dtype(dtype)}: {names}", partial(with_events, drawn)
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = told_resting_scene(Draws(f"events of contacts {number}"), integrator, dtype=dtype)
-        yield f"events of contacts {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+        yield f"events of contacts {number} {integrator!r} {np.dtype(dtype)}", partial(with_events, drawn)
     for number, dtype in product(range(3), DTYPES):
         drawn = resting_scene(Draws(f"fine substeps {number}"), INTEGRATORS[number], dtype=dtype)
         constraints = drawn.arguments["constraints"]
@@ -260,18 +260,18 @@ def cases():
         yield f"contacts in fine substeps {number} {np.dtype(dtype)}", partial(stepped, drawn, Draws(number))
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = level_scene(Draws(f"level {number}"), integrator, dtype=dtype, dim=2 if number % 2 else None)
-        yield f"contacts with shapes {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+        yield f"contacts with shapes {number} {integrator!r} {np.dtype(dtype)}", partial(with_events, drawn)
         if number % 5 == 0:
-            yield f"lives contacts with shapes {number}", partial(lived, drawn, Draws(number))
+            yield f"lives contacts with shapes {number}", partial(with_spawns, drawn, Draws(number))
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = resting_around_scene(Draws(f"contacts around {number}"), integrator, dtype=dtype)
-        yield f"contacts around {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+        yield f"contacts around {number} {integrator!r} {np.dtype(dtype)}", partial(with_events, drawn)
         if number % 5 == 0:
-            yield f"lives contacts around {number}", partial(lived, drawn, Draws(number))
+            yield f"lives contacts around {number}", partial(with_spawns, drawn, Draws(number))
     for number, dtype in product(range(3), DTYPES):
         drawn = told_scene(Draws(f"segments {number}"), kd.VelocityVerlet(), dtype=dtype, dim=2)
         drawn.arguments["constraints"].append(kd.Segments([[[-1.0, -0.5], [1.0, -0.25]]], 0.5, radius=0.1))
-        yield f"events {number} at Segments {np.dtype(dtype)}", partial(told, drawn)
+        yield f"events {number} at Segments {np.dtype(dtype)}", partial(with_events, drawn)
     for number in range(2 * len(INTEGRATORS) * len(DTYPES)):
         integrator = INTEGRATORS[number % len(INTEGRATORS)]
         dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]
@@ -279,7 +279,7 @@ def cases():
         rng = Draws(f"births and deaths {number}")
         drawn = (held_scene if held else scene)(rng, integrator, n=int(rng.choice([5, 17, 33])), dtype=dtype)
         name = "held, " if held else ""
-        yield f"births and deaths {number} {name}{integrator!r} {np.dtype(dtype)}", partial(lived, drawn, rng)
+        yield f"births and deaths {number} {name}{integrator!r} {np.dtype(dtype)}", partial(with_spawns, drawn, rng)
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = scene(Draws(f"applied {number}"), integrator, dtype=dtype)
         force = Draws(f"force {number}").normal(size=drawn.position.shape).astype(dtype)
@@ -315,7 +315,7 @@ def cases():
             if number % 5 == 0:
                 yield f"snapshot {name}", partial(saved, drawn, Draws(number))
             if word == "wrapped" and number % 4 == 1:
-                yield f"lives {name}", partial(lived, drawn, Draws(number))
+                yield f"lives {name}", partial(with_spawns, drawn, Draws(number))
     for integrator, dtype, number in product(ADDED_INTEGRATORS, DTYPES, range(ROUNDS)):
         rng = Draws(f"added {integrator!r} {np.dtype(dtype)} {number}")
         drawn = (held_scene if number % 3 == 2 else scene)(rng, integrator, dtype=dtype)
@@ -334,27 +334,27 @@ def cases():
         rng = Draws(f"{flow!r} {scheme}")
         y = rng.uniform(0.1, 1, (int(rng.integers(1, 40)), flow.dim)).astype(dtype)
         dt = rng.uniform(0.001, 0.05)
-        yield f"{flow!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, flow, scheme, dt)
+        yield f"{flow!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(ode_flow, y, flow, scheme, dt)
     for number, scheme, dtype in product(range(len(FORCES)), ("rk4", "velocity_verlet", "implicit_euler"), DTYPES):
-        yield f"{FORCES[number]!r} {scheme} {np.dtype(dtype)}", partial(pushed, number, scheme, dtype)
+        yield f"{FORCES[number]!r} {scheme} {np.dtype(dtype)}", partial(under_expression, number, scheme, dtype)
     for dtype in DTYPES:
-        yield f"{FORCES[1]!r} energy_euler {np.dtype(dtype)}", partial(pushed, 1, "energy_euler", dtype)
+        yield f"{FORCES[1]!r} energy_euler {np.dtype(dtype)}", partial(under_expression, 1, "energy_euler", dtype)
     for term, scheme, dtype in product(NEAR, ("velocity_verlet", "verlet", "rk4", "implicit_euler"), DTYPES):
-        yield f"{term!r} {scheme} {np.dtype(dtype)}", partial(beside, term, scheme, dtype, 0.01)
+        yield f"{term!r} {scheme} {np.dtype(dtype)}", partial(forced, term, scheme, dtype, 0.01)
     for scheme, dtype in product(("velocity_verlet", "verlet", "yoshida4", "implicit_euler", "energy_euler"), DTYPES):
-        yield f"back in time {scheme} {np.dtype(dtype)}", partial(beside, kd.PointGravity(2.0), scheme, dtype, -0.01)
+        yield f"back in time {scheme} {np.dtype(dtype)}", partial(forced, kd.PointGravity(2.0), scheme, dtype, -0.01)
     for scheme, dtype in product(ODE_INTEGRATORS, DTYPES):
         y = Draws(f"flow {scheme}").uniform(0.1, 1, (7, 3)).astype(dtype)
-        yield f"{FLOW!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, FLOW, scheme, 0.01)
+        yield f"{FLOW!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(ode_flow, y, FLOW, scheme, 0.01)
     for name, dtype in product(FUNCTIONS, DTYPES):
         yield f"math.{name} {np.dtype(dtype)}", partial(computed, name, dtype)
     for layout, dtype in product(LAYOUTS, DTYPES):
-        yield f"kick, drift, damp {np.dtype(dtype)} {layout}", partial(moved, dtype, layout)
+        yield f"kick, drift, damp {np.dtype(dtype)} {layout}", partial(kicked_and_drifted, dtype, layout)
     for name, make in plain.rows():
-        yield name, partial(repeated, make)
+        yield name, partial(plain_scene, make)
     for dim, dtype in product((1, 2, 3), DTYPES):
-        yield f"Neighbours {np.dtype(dtype)} dim {dim}", partial(asked, dtype, dim)
-        yield f"Neighbours around {np.dtype(dtype)} dim {dim}", partial(asked_around, dtype, dim)
+        yield f"Neighbours {np.dtype(dtype)} dim {dim}", partial(neighbour_queries, dtype, dim)
+        yield f"Neighbours around {np.dtype(dtype)} dim {dim}", partial(periodic_neighbour_queries, dtype, dim)
 
 
 def digests(twin=kd):

@@ -71,7 +71,7 @@ def nearest(name, first, folder):
     return out
 
 
-def look(job):
+def check(job):
     """Return [(slice, wrong arguments, digest of the results)] of a slice and its mirror."""
     name, first, folder = job
     import kickdrift as kd
@@ -105,7 +105,7 @@ def main(*arguments):
             oracle(folder)
         for name in names:
             starts = range(0, HALF if name in MIRRORED else 2 * HALF, SLICE)
-            seen = [part for parts in pool.imap(look, [(name, first, folder) for first in starts]) for part in parts]
+            seen = [part for parts in pool.imap(check, [(name, first, folder) for first in starts]) for part in parts]
             seen.sort()
             wrong = [pattern for _, some, _ in seen for pattern in some]
             found = hashlib.blake2b(b"".join(digest for *_, digest in seen), digest_size=16).hexdigest()

@@ -259,7 +259,7 @@ def everything(cls, dtype, layout, integrator, threads=1):
 
 
 @cache  # the reference is slow: computed once for all instruction sets
-def everything_by_the_book(dtype, integrator):
+def reference_checksum(dtype, integrator):
     book = everything(kd.reference.Stepper, dtype, "C", integrator)
     book.step(60)
     return book.checksum()
@@ -272,10 +272,10 @@ def test_all_constraints_at_once_give_one_checksum(isa, dtype, integrator):
         for threads in (1, 2, 8):
             ours = everything(kd.Stepper, dtype, layout, integrator, threads)
             ours.step(60)
-            assert ours.checksum() == everything_by_the_book(dtype, integrator)
+            assert ours.checksum() == reference_checksum(dtype, integrator)
 
 
-def half_over_walls(rng, wall, dtype):
+def bodies_above_walls(rng, wall, dtype):
     """Create bodies that fall on walls, some of them overlapping deeply."""
     n = int(rng.integers(2, 14))
     position = rng.uniform((-2, 0.2), (2, 3), (n, 2)).astype(dtype)
@@ -300,7 +300,7 @@ def test_far_apart_halves_over_walls_are_independent(Stepper, wall, swept):
         solid_e = float(rng.choice([0, 0.5, 1]))
         integrator = str(rng.choice(["semi_implicit_euler", "velocity_verlet", "verlet", "rk4"]))
         first = bool(rng.integers(2))  # whether walls are declared before collisions
-        halves = [half_over_walls(rng, wall, dtype) for _ in range(2)]
+        halves = [bodies_above_walls(rng, wall, dtype) for _ in range(2)]
         halves[1][0][:, 0] += 4080
         states, events = [], []
         both = [np.concatenate(each) for each in zip(*halves, strict=True)]

@@ -75,7 +75,7 @@ def test_every_number_of_contacts_equals_the_reference(monkeypatch, dim, dtype):
             compare(monkeypatch, make, events=events is not None)
 
 
-def around(count, dim, radius, rng):
+def balls_around(count, dim, radius, rng):
     """Create balls of radius 0.5 around a central one, which is the first."""
     way = rng.normal(size=(count, dim))
     way /= np.linalg.norm(way, axis=1)[:, None]
@@ -88,7 +88,7 @@ def test_immovable_bodies_may_touch_many_in_one_colour(monkeypatch, dim, dtype):
     """A moving body of infinite mass and walls touch many bodies in one colour; the body keeps its velocity."""
     rng = np.random.default_rng(dim)
     count = 24
-    position = around(count, dim, 3.0, rng)
+    position = balls_around(count, dim, 3.0, rng)
     velocity = rng.normal(size=position.shape)
     mass = np.append(np.inf, rng.uniform(0.5, 2, count))
     radius = np.append(3.0, np.full(count, 0.5))
@@ -108,7 +108,7 @@ def test_more_contacts_than_colours_are_solved_sequentially(monkeypatch, dim, dt
     """Two large balls between many small ones: the contacts beyond the last colour are solved one after the other."""
     rng = np.random.default_rng(dim)
     count = 90
-    position = np.concatenate([around(count, dim, 10.0, rng), [[20.1] + [0.0] * (dim - 1)]])
+    position = np.concatenate([balls_around(count, dim, 10.0, rng), [[20.1] + [0.0] * (dim - 1)]])
     velocity = rng.normal(size=position.shape)
     mass = rng.uniform(0.5, 2, count + 2)
     mass[[0, -1]] = 50

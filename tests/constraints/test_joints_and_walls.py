@@ -118,7 +118,7 @@ def test_a_body_on_a_damped_link_hangs_at_its_equilibrium(integrator, hz, link, 
     assert bob.position[1, 0] == 0
 
 
-def hang(iterations, dt=1 / 60, **how):
+def sag(iterations, dt=1 / 60, **how):
     """Sag of a chain of 12 bodies of 1 kg below its length, starting at the equilibrium of springs."""
     compliance = how.get("compliance", 0)
     lengths = 1 + G * compliance * np.arange(11, 0, -1)  # each link carries the bodies below
@@ -133,10 +133,10 @@ def hang(iterations, dt=1 / 60, **how):
 
 
 def test_the_stiffness_depends_on_iterations_with_relaxation_and_not_with_compliance():
-    assert hang(2) > 1.5 * hang(8) > 0
+    assert sag(2) > 1.5 * sag(8) > 0
     for iterations in (100, 200):
         for dt in (1 / 60, 1 / 240):
-            assert hang(iterations, dt, compliance=1e-3) == pytest.approx(66e-3 * G, rel=0.01)
+            assert sag(iterations, dt, compliance=1e-3) == pytest.approx(66e-3 * G, rel=0.01)
 
 
 def test_distances_conserve_momentum(Stepper):

@@ -30,7 +30,7 @@ def world_on(Stepper, shapes, **how):
     return Stepper(position, hz=60, forces=[GRAVITY], constraints=[contacts], **how), contacts
 
 
-def pushing(world):
+def normal_impulses(world):
     """Return {pair: normal impulse} of the contacts."""
     pair, push, _ = world._impulses.now(world._slots)
     return {tuple(ends): row for ends, row in zip(pair.tolist(), push[:, 0].tolist(), strict=True)}
@@ -40,10 +40,10 @@ def pushing(world):
 def test_remaining_shapes_keep_their_impulses(Stepper):
     world, contacts = world_on(Stepper, [bricks(0, 1), bricks(2)])
     world.step(60)
-    before, shapes = pushing(world), world.n + 1
+    before, shapes = normal_impulses(world), world.n + 1
     assert set(before) == {(0, 1), (2, 3), (4, 5), (0, shapes), (2, shapes + 1), (4, shapes + 2)}
     world.set(contacts, shapes=[bricks(2), bricks(0)])
-    after = pushing(world)
+    after = normal_impulses(world)
     assert after == {
         **{ends: before[ends] for ends in ((0, 1), (2, 3), (4, 5))},
         (0, shapes + 1): before[0, shapes],
@@ -79,9 +79,9 @@ def test_a_lift_carries_the_bodies_on_it(Stepper):
     world.step(30)
     for step in range(60):
         up = 0.001 * (step + 1)
-        before = pushing(world)
+        before = normal_impulses(world)
         world.set(contacts, shapes=[kd.Boxes([(0, up)], [(9, 1 + up)])])
-        assert pushing(world) == before
+        assert normal_impulses(world) == before
         assert {(0, 7), (2, 7), (4, 7)} <= set(before)
         world.step()
     assert np.allclose(world.position[:, 1], [1.56, 2.56] * 3, atol=0.01)
@@ -97,7 +97,7 @@ def test_walls_and_joints_keep_their_impulses(Stepper):
     assert abs(pull).max() > 0
     world.set(contacts, shapes=[])
     assert (world._impulses.now(None)[2] == pull).all()
-    assert pushing(world) == {}
+    assert normal_impulses(world) == {}
     world.step(60)
     assert abs(world.position[1, 1] - 0.25) < 1e-3
 
@@ -158,11 +158,11 @@ def test_shapes_keep_their_impulses_after_a_shift(Stepper):
     """The origin moves by the distance between two platforms: none may be mistaken for its neighbour."""
     world, contacts = world_on(Stepper, [bricks(0, 1, 2)])
     world.step(60)
-    before = pushing(world)
+    before = normal_impulses(world)
     world.shift((3.0, 0.0))
-    assert pushing(world) == before
+    assert normal_impulses(world) == before
     world.set(contacts, shapes=[bricks(1, 2, 3)])  # in shifted coordinates: no change
-    assert pushing(world) == before
+    assert normal_impulses(world) == before
 
 
 def test_changing_shapes_equals_the_reference(isa):

@@ -149,12 +149,12 @@ def test_cases_must_be_dicts():
 # Store.
 
 
-def told(result):
+def comparable(result):
     """Convert a result for bitwise comparison."""
     if isinstance(result, list):
-        return [told(entry) for entry in result]
+        return [comparable(entry) for entry in result]
     if isinstance(result, kd.Trajectory):
-        return [told(result.time), told(result.position), told(result.velocity)]
+        return [comparable(result.time), comparable(result.position), comparable(result.velocity)]
     return (result.dtype, result.shape, result.tobytes()) if isinstance(result, np.ndarray) else repr(result)
 
 
@@ -168,7 +168,7 @@ def test_stored_results_equal_the_yielded_ones(tmp_path, observe, every):
     first = quietly(worlds.throw, cases, 8, observe, every=every, executor=once, store=tmp_path)
     second = quietly(worlds.throw, cases[::-1], 8, observe, every=every, executor=again, store=tmp_path)[::-1]
     assert (once.calls, again.calls) == (3, 1)  # the failed case is repeated
-    assert told(first[:2]) == told(second[:2])
+    assert comparable(first[:2]) == comparable(second[:2])
     assert [type(result) for result in first] == [type(result) for result in second]
     assert isinstance(second[2], distributed.CaseError)
     suffixes = {file.suffix for file in tmp_path.iterdir()}

@@ -31,7 +31,7 @@ def test_import_leaves_the_gil_off():
     assert done.stdout.strip() == "False", done.stderr
 
 
-def everywhere(work, threads):
+def run_in_threads(work, threads):
     """Run work(number) in threads that start together, and raise their exceptions here."""
     gate, errors = threading.Barrier(threads), []
 
@@ -71,7 +71,7 @@ def test_one_stepper_serves_one_thread_at_a_time(n):
             except RuntimeError as error:
                 refusals.add(str(error))
 
-    everywhere(work, len(done))
+    run_in_threads(work, len(done))
     assert shared.tick == sum(done) > 0
     assert refusals <= {"this stepper is stepping already: it serves one thread at a time"}
     alone = ball(n)
@@ -86,7 +86,7 @@ def test_many_steppers_run_in_parallel():
         for n in (1, 7, 40, 2):
             steppers[number].step(n)
 
-    everywhere(work, len(steppers))
+    run_in_threads(work, len(steppers))
     alone = ball(500)
     alone.step(50)
     for stepper in steppers:

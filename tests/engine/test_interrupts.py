@@ -51,7 +51,7 @@ def interrupted(action, place):
     return lines >= place  # parts of NumPy swallow the exception
 
 
-def everywhere(make, action, places=200):
+def interrupt_everywhere(make, action, places=200):
     """Interrupt an action on `make()` at about `places` of its lines: each time it happens completely or not at all."""
     plain, done = make(), make()
     action(done)
@@ -154,7 +154,7 @@ def test_an_interrupted_action_is_atomic(make, name):
     if make is weather and name in ("shift", "teleport", "restart"):
         pytest.skip("an ODEStepper has none")
     earlier(make)
-    lines, outcomes = everywhere(make, lambda world: ACTIONS[name](world, make))
+    lines, outcomes = interrupt_everywhere(make, lambda world: ACTIONS[name](world, make))
     assert "all" in outcomes
     if name in ("restore", "dt", "shift", "teleport"):
         assert lines > 10, "nothing was interrupted"
@@ -264,7 +264,7 @@ def test_a_refused_dt_does_not_change_the_clock(Stepper):
 # Threads.
 
 
-def hammer(*calls, seconds=0.4):
+def repeat(*calls, seconds=0.4):
     """Repeat each call in a thread of its own; return how often each succeeded and was refused."""
     stop, done, refused, errors = threading.Event(), [0] * len(calls), [0] * len(calls), []
 
@@ -308,7 +308,7 @@ def test_shift_during_steps_of_another_thread_is_refused_or_done_between_steps()
         constraints=[kd.Plane((0, 1), -50.0)],
     )
     offset = np.array([1.0, 0.0])
-    done, refused = hammer(
+    done, refused = repeat(
         lambda: world.step(20), lambda: world.shift(offset), lambda: world.shift(-offset), seconds=1.0
     )
     assert done[0] > 0
@@ -366,7 +366,7 @@ def test_frames_and_steps_of_two_threads_add_up():
     world = kd.Stepper(np.zeros((500, 2)), clock=clock, forces=[kd.Gravity((0, -1))])
     steps = []
     seconds = iter(range(10**9))
-    done, _ = hammer(lambda: steps.append(world.advance(0.01 + 1e-6 * (next(seconds) % 7))), lambda: world.step(1))
+    done, _ = repeat(lambda: steps.append(world.advance(0.01 + 1e-6 * (next(seconds) % 7))), lambda: world.step(1))
     assert world.tick == sum(steps) + done[1]
 
 
@@ -378,7 +378,7 @@ def test_snapshots_during_steps_of_another_thread_show_completed_ticks():
         world.step(3)
         time.sleep(1e-4)  # otherwise the other thread is always refused
 
-    counts = hammer(steps, lambda: taken.append(world.snapshot()))
+    counts = repeat(steps, lambda: taken.append(world.snapshot()))
     twin = kd.Stepper(np.zeros((4000, 2)), np.ones((4000, 2)), dt=1.0)
     assert taken, counts
     for snapshot in taken[-50:]:

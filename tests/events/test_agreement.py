@@ -64,7 +64,7 @@ def test_events_are_recreated_after_a_restore(seed, draw):
     assert world.checksum() == straight.checksum()
 
 
-def by_looking_at_each_pair(x, v, dt, ticks):
+def exhaustive_search(x, v, dt, ticks):
     """Return (tick, slot_a, slot_b, kind, time) of touches of discs of diameter 1 m in free flight, by the formula."""
     found = []
     for tick in range(1, ticks + 1):
@@ -117,7 +117,7 @@ def test_events_equal_those_of_an_exhaustive_search(monkeypatch, dim):
     rng = np.random.default_rng(dim)
     cells = np.stack(np.meshgrid(*[np.arange({1: 30, 2: 6, 3: 3}[dim])] * dim), axis=-1).reshape(-1, dim)
     x, v = 2.0 * cells, 4 * rng.normal(size=cells.shape)
-    expected = by_looking_at_each_pair(x, v, 1 / 16, 24)
+    expected = exhaustive_search(x, v, 1 / 16, 24)
     assert len(expected) > 15
     passing = [kd.ElasticCollisions(0.5, sensor=True, swept=True)]
     for cls, isa in [(kd.reference.Stepper, kernels.isas[0]), *((kd.Stepper, isa) for isa in kernels.isas)]:

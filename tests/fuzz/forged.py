@@ -238,12 +238,12 @@ def snapshots(seed, rounds=12):
         else:
             data, name = forge(rng, saved, pair[0].dtype)
         try:
-            pair = tried(pair, wrapped(rng, data), saved)
+            pair = restore_and_step(pair, wrapped(rng, data), saved)
         except AssertionError as error:
             raise AssertionError(f"{error} -- {name}") from error
 
 
-def tried(pair, data, saved):
+def restore_and_step(pair, data, saved):
     """Restore a snapshot, step, and return to a valid state; return the pair, or copies of it."""
     attempt(pair, data, "restore")
     sound = finite(pair[0])

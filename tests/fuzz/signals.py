@@ -83,7 +83,7 @@ class Strike:
         return False
 
 
-def whole(stepper):
+def full_state(stepper):
     """Return all state that later steps depend on, in comparable form."""
     seen = observe(stepper)
     for name in ("evaluations", "drawn", "forces", "alpha", "clock"):
@@ -146,7 +146,7 @@ def signals(seed, rounds=10):
         name, call = calls(rng, ode)
         if name in without:
             continue
-        before, ticks, first = whole(stepper), list(pasts[0].ticks), stepper.tick
+        before, ticks, first = full_state(stepper), list(pasts[0].ticks), stepper.tick
         fed = None if ode else stepper.clock.fed_ns
         own, other = (partial(call, s, p, saved) for s, p in zip((stepper, twin), pasts, strict=True))
         start = twin.snapshot()
@@ -164,9 +164,9 @@ def signals(seed, rounds=10):
             return
         tally.operations += struck
         what = f"{name} struck" if struck else name
-        now = whole(stepper)
+        now = full_state(stepper)
         if not struck:
-            same_state(f"{name}, not struck,", now, whole(twin))
+            same_state(f"{name}, not struck,", now, full_state(twin))
         elif name in MANY:
             check(first <= stepper.tick <= twin.tick, f"{what}: tick {stepper.tick} of {first} to {twin.tick}")
             if not ode:
@@ -178,12 +178,12 @@ def signals(seed, rounds=10):
                 check(clock.fed_ns in (fed, twin.clock.fed_ns), f"{what}: {clock.fed_ns - fed} ns were fed")
             twin.restore(start)
             twin.step(stepper.tick - first)
-            same_state(what, now, whole(twin))
+            same_state(what, now, full_state(twin))
         elif now["tick"] == before["tick"] and now == before:
             tally.comparisons += 1
             twin.restore(start)
         else:
-            same_state(what, now, whole(twin))
+            same_state(what, now, full_state(twin))
         known = {*ticks, *range(first, stepper.tick + 1)}
         check(set(pasts[0].ticks) <= known, f"{what}: it remembers {pasts[0].ticks}, not {sorted(known)}")
         # The stepper continues, and both rollbacks become equal again.
@@ -194,7 +194,7 @@ def signals(seed, rounds=10):
                 return
             if not ode:
                 one.restore(one.snapshot())
-        same_state(f"going on after {what}", whole(stepper), whole(twin))
+        same_state(f"going on after {what}", full_state(stepper), full_state(twin))
         if not ode:
             twin.clock.load(stepper.clock.state())
         if struck:

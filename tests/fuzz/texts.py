@@ -77,16 +77,16 @@ class Number(float):
         return total if n >= 0 else 1 / total
 
 
-def alike(operation):
+def number_operation(operation):
     """Turn an operation on floats into one on Numbers."""
     return lambda *given: Number(operation(*map(float, given)))
 
 
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "neg", "pos", "abs"):
-    setattr(Number, f"__{_name}__", alike(getattr(float, f"__{_name}__")))
+    setattr(Number, f"__{_name}__", number_operation(getattr(float, f"__{_name}__")))
 
 
-def meaning(text):
+def evaluate(text):
     """Evaluate a trusted expression with Python."""
     known = {name: Number(value) for name, value in NAMES.items()}
     known |= {
@@ -109,7 +109,7 @@ def folded(function, values):
     return total
 
 
-def hostile(rng):
+def arbitrary_text(rng):
     """Draw an arbitrary text."""
     kind = rng.randrange(8)
     if kind == 0:
@@ -164,7 +164,7 @@ def texts(seed):
     try:
         for number in range(100):
             tally.operations += 1
-            text = formula(rng, rng.randrange(1, 5)) if number % 5 == 0 else hostile(rng)
+            text = formula(rng, rng.randrange(1, 5)) if number % 5 == 0 else arbitrary_text(rng)
             term = read(text)
             if not isinstance(term, int):
                 check(
@@ -173,7 +173,7 @@ def texts(seed):
             if number % 5 == 0:
                 check(not isinstance(term, int) or len(text) > 4000, f"{text!a} was refused at column {term}")
                 if not isinstance(term, int):
-                    ours, theirs = float(formulas.evaluate(term.operations, float, NAMES)["x"]), meaning(text)
+                    ours, theirs = float(formulas.evaluate(term.operations, float, NAMES)["x"]), evaluate(text)
                     near = ours == theirs or abs(ours - theirs) <= 1e-9 * abs(theirs)
                     near = near or (not math.isfinite(ours) and not math.isfinite(theirs))
                     check(near, f"{text!a}: {ours}, not {theirs}")

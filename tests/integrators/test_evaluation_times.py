@@ -39,7 +39,7 @@ KICKS = {
 PER_KICK = {"leapfrog": 2, "yoshida4": 4, "pefrl": 4, "yoshida6": 6}
 
 
-def by_the_book(integrator, velocity_dependent, calls):
+def expected_times(integrator, velocity_dependent, calls):
     """Return all evaluation times of calls of given step counts, in steps since the start, or (time, "any number")."""
     name, times, tick = integrator.name, [], 0
     if name == "groot_warren" or name == "verlet":
@@ -89,7 +89,7 @@ def test_all_integrators_are_covered():
     assert len(ALL) == 10 + len(kd.INTEGRATORS.keys() - REFUSE - {"semi_implicit_euler", "verlet", "groot_warren"})
 
 
-def listener(told, velocity_dependent):
+def recording_force(told, velocity_dependent):
     """Create a force that records the evaluation times and has an effect."""
 
     def listen(t, position, velocity, out):
@@ -122,12 +122,12 @@ def test_callbacks_get_the_expected_times(Stepper, integrator, dtype, velocity_d
         told = []
         stepper = Stepper(
             np.ones((2, 2), dtype), np.ones((2, 2), dtype), dt=h, integrator=integrator,
-            forces=[kd.Gravity((0, -1)), listener(told, velocity_dependent)],
+            forces=[kd.Gravity((0, -1)), recording_force(told, velocity_dependent)],
         )  # fmt: skip
         told.clear()  # drop the evaluation that validates the callback
         for n in calls:
             stepper.step(n)
-        expected = by_the_book(integrator, velocity_dependent, [n for n in calls if n])
+        expected = expected_times(integrator, velocity_dependent, [n for n in calls if n])
         assert_times(told, expected, h, dtype, f"{integrator}, dt {h}")
         if integrator.name != "implicit_euler":
             assert len(told) == stepper.force_evaluations
@@ -138,10 +138,10 @@ def test_callbacks_get_the_expected_times(Stepper, integrator, dtype, velocity_d
 @pytest.mark.parametrize("integrator", ALL, ids=repr)
 def test_plans_list_the_times_of_an_inner_step(integrator, dtype, velocity_dependent):
     """An inner step is neither the first of a call nor one with an even number."""
-    force = listener([], velocity_dependent)
+    force = recording_force([], velocity_dependent)
     made = model.Plan(2, 2, np.dtype(dtype), np.ones(1), integrator, [force])
-    before = by_the_book(integrator, velocity_dependent, [3])
-    expected = by_the_book(integrator, velocity_dependent, [4])[len(before) :]
+    before = expected_times(integrator, velocity_dependent, [3])
+    expected = expected_times(integrator, velocity_dependent, [4])[len(before) :]
     shares = [entry[0] if isinstance(entry, tuple) else entry for entry in expected]
     assert shares
     for h in (0.25, 1 / 60, 3.7):

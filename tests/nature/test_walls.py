@@ -48,24 +48,24 @@ def room(angle, **more):
     return kd.Box(ends.min(0), ends.max(0), **more) if straight(angle) else None
 
 
-def late(integrator):
+def uses_old_velocity(integrator):
     """True if positions use the velocity of the step before: resting bodies touch walls in every other step only."""
     return integrator.velocity_lag < 0 or getattr(integrator, "form", "") == "alternate"
 
 
-def exactness(integrator):
+def speed_tolerance(integrator):
     """Relative accuracy of the impact speed: the alternating form is half a kick off at odd ticks."""
     return 1e-2 if getattr(integrator, "form", "") == "alternate" else 1e-9
 
 
-def at_rest(integrator, hz):
+def largest_rest_speed(integrator, hz):
     """Largest speed of a body at rest: at most the gravity of one step."""
-    return 1.01 * G / hz if late(integrator) else 1e-9
+    return 1.01 * G / hz if uses_old_velocity(integrator) else 1e-9
 
 
-def creep(integrator, hz):
+def largest_creep(integrator, hz):
     """Largest displacement per second of a body held by friction."""
-    if late(integrator):
+    if uses_old_velocity(integrator):
         return G / hz / 2
     return G / hz**2 if getattr(integrator, "start", "") == "backward" else 1e-9
 
@@ -145,7 +145,7 @@ def test_a_bounce_keeps_restitution_squared_of_the_energy(integrator, hz):
             for k, seconds in ((0, 0.4), (1, 1.15)):  # after the first touch, before the second
                 world.step(2 * int(seconds * hz / 2) - world.tick)
                 np.testing.assert_allclose(
-                    energy(world, force)[k] - floor, e * e * before[k], rtol=exactness(integrator)
+                    energy(world, force)[k] - floor, e * e * before[k], rtol=speed_tolerance(integrator)
                 )
 
 
@@ -173,7 +173,7 @@ def test_friction_acts_at_the_time_of_impact(integrator, hz):
             x[0] + v[0] * touch + (v[0] - mu * (1 + e) * fast) * rest,
             R + e * fast * rest - G / 2 * rest**2,
         )
-        np.testing.assert_allclose(turned(back, world.position)[0], expected, rtol=0, atol=exactness(integrator))
+        np.testing.assert_allclose(turned(back, world.position)[0], expected, rtol=0, atol=speed_tolerance(integrator))
 
 
 @FOLLOWING
@@ -189,10 +189,10 @@ def test_a_body_slides_down_a_slope_like_a_block(integrator):
             world.step(hz)
             along, height = turned(-np.pi - angle, world.position)[0]
             assert height == pytest.approx(R, abs=1e-9)
-            assert along == pytest.approx(a / 2, abs=a / hz if a else creep(integrator, hz))
+            assert along == pytest.approx(a / 2, abs=a / hz if a else largest_creep(integrator, hz))
             speed = turned(-np.pi - angle, world.velocity)[0]
             assert speed[0] == pytest.approx(a, abs=1.1 * G / hz)
-            assert abs(speed[1]) <= at_rest(integrator, hz)
+            assert abs(speed[1]) <= largest_rest_speed(integrator, hz)
 
 
 def test_points_slide_along_segments_of_any_direction():
@@ -219,7 +219,7 @@ def test_a_sliding_body_stops_after_v_squared_over_2_mu_g(integrator):
             assert height == pytest.approx(R, abs=1e-9)
             # A velocity half a step after or before the position corresponds to half a step of distance.
             assert along == pytest.approx(v * v / (2 * mu * G), abs=1.1 * v / hz)
-            assert np.abs(world.velocity).max() <= at_rest(integrator, hz)
+            assert np.abs(world.velocity).max() <= largest_rest_speed(integrator, hz)
 
 
 @FOLLOWING
@@ -229,7 +229,7 @@ def test_a_dropped_body_comes_to_rest(integrator):
                            constraints=[wall])  # fmt: skip
         world.step(300)
         np.testing.assert_allclose(turned(-np.pi - angle, world.position), [(0.0, R)], atol=1e-9)
-        assert np.abs(world.velocity).max() <= at_rest(integrator, 60)
+        assert np.abs(world.velocity).max() <= largest_rest_speed(integrator, 60)
 
 
 @FOLLOWING

@@ -93,7 +93,7 @@ COUPLED = {
 }
 
 
-def beside(declaration, Stepper, state, **more):
+def built(declaration, Stepper, state, **more):
     """Create a stepper with this declaration among other forces."""
     term = isinstance(declaration, kd.forces.Term)
     forces = [kd.Gravity((0.5, -2.0)), *([declaration] if term else []), kd.LinearDrag(0.25)]
@@ -106,7 +106,7 @@ def beside(declaration, Stepper, state, **more):
 def test_setting_coupled_forces_and_constraints_needs_no_new_binding(Stepper, name, dtype, monkeypatch):
     make, change = COUPLED[name]
     declaration = make()
-    world = beside(declaration, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)).astype(dtype))
+    world = built(declaration, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)).astype(dtype))
     world.step(3)
     saved, seen = world.snapshot(), [np.array(array) for array in (world.position, world.velocity)]
     world.step(2)
@@ -117,7 +117,7 @@ def test_setting_coupled_forces_and_constraints_needs_no_new_binding(Stepper, na
             patch.setattr(f"kickdrift.engine.{module}", {})
         world.set(declaration, **change)
     now = world.current(declaration)
-    made = beside(now, Stepper, seen)
+    made = built(now, Stepper, seen)
     made._commit(resume=(world.tick, world._started, world._last_h))
     assert world._plan.fingerprint == made._plan.fingerprint
     if not isinstance(declaration, kd.Contacts):  # their stored impulses are state, not coefficients
@@ -136,7 +136,7 @@ def test_setting_contacts_equals_newly_built_ones(Stepper):
     make, change = COUPLED["contacts"]
     first = make()
     state = np.random.default_rng(5).normal(size=(2, 7, 2))
-    world, made = beside(first, Stepper, state), beside(dataclasses.replace(first, **change), Stepper, state)
+    world, made = built(first, Stepper, state), built(dataclasses.replace(first, **change), Stepper, state)
     world.set(first, **change)
     for each in (world, made):
         each.step(20)
@@ -146,7 +146,7 @@ def test_setting_contacts_equals_newly_built_ones(Stepper):
 
 def test_refused_coefficients_of_springs_change_nothing(Stepper):
     spring = kd.Springs(PAIRS, 2.0, 0.5)
-    world = beside(spring, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)).astype(np.float32))
+    world = built(spring, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)).astype(np.float32))
     saved = world.snapshot()
     for wrong in (-1.0, 1e300, [1.0, 2.0], "a"):  # too large for float32, one for each of two springs
         with pytest.raises((TypeError, ValueError)):
@@ -182,7 +182,7 @@ def test_setting_after_a_despawn_keeps_removed_pairs_removed(Stepper, name):
     declaration = make()
     state = np.random.default_rng(6).normal(size=(2, 7, 2))
     world, made = (
-        beside(each, Stepper, state, alive=7) for each in (declaration, dataclasses.replace(declaration, **change))
+        built(each, Stepper, state, alive=7) for each in (declaration, dataclasses.replace(declaration, **change))
     )
     for each in (world, made):
         each.kill([1])
@@ -199,7 +199,7 @@ def windy(Stepper, dtype, **more):
     return Stepper(*state, dt=0.01, forces=[sky, wind, kd.AnchorSpring(0.5)], **more), sky, wind
 
 
-def made_so(Stepper, world):
+def rebuilt(Stepper, world):
     state = [np.array(array) for array in (world.position, world.velocity)]
     made = Stepper(*state, dt=0.01, forces=world.forces, mass=world.mass)
     made._commit(resume=(world.tick, world._started, world._last_h))
@@ -288,7 +288,7 @@ def test_reading_forces_in_threads_while_they_are_set(Stepper):
     ended.set()
     for reader in readers:
         reader.join()
-    made = made_so(Stepper, world)
+    made = rebuilt(Stepper, world)
     for each in (world, made):
         each.step(3)
     assert world.position.tobytes() == made.position.tobytes()
