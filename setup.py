@@ -61,7 +61,7 @@ MODULES |= {name: [name] for name in (f"{SETS}.scalar", *NAMES, UTILITY) if f"{S
 ABI = b"".join(path.read_bytes() for path in sorted(Path("src/kickdrift/kernels/abi").glob("*.pxd")))
 MACROS = [("CYTHON_COMPRESS_STRINGS", "0")]  # wheels are compressed anyway, and decompression slows down imports
 MACROS += [("KICKDRIFT_ABI", f"0x{hashlib.blake2b(ABI, digest_size=8).hexdigest()}ULL")]
-NO_INIT = [("CYTHON_NO_PYINIT_EXPORT", "1")]  # for the parts of a module: lets linkers drop unused code
+NO_INIT = [("CYTHON_NO_PYINIT_EXPORT", "1")]  # for the parts of a module: lets linkers drop their PyInit
 # Coverage cannot trace inline functions, so kernels are not traced. Line tracing boxes return values, so no vectors.
 TRACE = [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0"), ("KICKDRIFT_SCALAR", "1")]
 

@@ -181,7 +181,7 @@ def told_scene(rng, integrator=None, n=None, dtype=None, dim=None):
 def wrapped_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     """Draw a random scene in a periodic box, with collisions, forces and constraints across its sides."""
     n = n or int(rng.choice([2, 3, 5, 8, 17, 33, 60]))
-    told = rng.integers(2) and n <= 33  # larger crowds overflow the event buffer
+    told = rng.integers(2) and n <= 33  # larger crowds have more contacts than can be tracked
     drawn = (told_scene if told else held_scene)(rng, integrator, n, dtype, dim)
     dim = drawn.position.shape[1]
     middle, width = rng.normal(size=dim), rng.uniform(2.2, 5, dim) * max(1, (n / 10) ** (1 / dim))

@@ -226,7 +226,7 @@ def test_pairs_are_found_at_any_coordinates(isa, place):
 
 @pytest.mark.parametrize("n", [33, 34, 40])
 def test_more_pairs_than_the_limit_equal_the_reference(isa, n):
-    """A body has at most 16 pairs with bodies of higher index: 33 coincident bodies reach this limit."""
+    """Crowds use at most 16 pairs per body: 33 coincident bodies have exactly that many."""
     rng = np.random.default_rng(n)
     position = rng.uniform(0, 0.01, (n, 2))
     arguments = {"constraints": [kd.ElasticCollisions(0.5, 0.8), kd.Box(-2, 2, radius=0.5)]}

@@ -79,7 +79,7 @@ def test_momentum_and_angular_momentum_are_conserved_to_rounding(Stepper, integr
     stepper.step(100)
     assert momentum(stepper) == pytest.approx(p, abs=1e-13)
     if force.velocity_dependent and integrator == "velocity_verlet":
-        return  # conserved only to the order of the scheme: the two velocities of damping forces differ
+        return  # conserved only to the order of the scheme under damping
     assert angular_momentum(stepper) == pytest.approx(l_before, abs=1e-12)
 
 

@@ -82,7 +82,7 @@ def test_the_error_of_atan2_is_below_the_limit():
     q = np.linspace(2.0**-20, 2**0.5 - 1 + 2.0**-22, 2**20)
     true = np.arctan(q.astype(np.longdouble))
     worst = off(q * horner(q * q, coefficients("atan")), true) + 2 * 2.0**-53
-    # After the addition of one to four eighths of a turn, at least half of the first remains.
+    # The angle is added to or subtracted from one to four eighths of a turn: at least half an eighth remains.
     total = worst + 4 * 2 * 2.0**-52
     assert total < 0.9 * LIMIT, np.log2(total)
 

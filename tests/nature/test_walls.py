@@ -310,6 +310,6 @@ def test_impacts_on_an_edge_have_friction_within_both_cones(Stepper, edge, place
     x = np.array([[*(into / 60 * np.array(place)), 0.0]])
     world = Stepper(x, [[-into, -into, fast]], hz=60, constraints=EDGES[edge](restitution=0.0, friction=mu))
     world.step(2)
-    left = 1 - mu * into / np.hypot(fast, into)  # fraction left along both walls
+    left = 1 - mu * into / np.hypot(fast, into)  # fraction left of the velocity along the first wall
     expected = left * (fast - mu * into) if edge == "boxes" else fast - 2 * mu * into
     assert world.velocity[0] == pytest.approx([0, 0, expected], abs=1e-12)
