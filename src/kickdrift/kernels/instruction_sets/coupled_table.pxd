@@ -1,4 +1,4 @@
-# The kernels of an instruction set that compilers inline as they like: for coupled bodies, and implicit steps of flows.
+# Kernels without forced inlining: coupled bodies, and implicit steps of flows.
 
 from libc.stdint cimport int64_t
 

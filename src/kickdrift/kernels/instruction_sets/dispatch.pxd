@@ -1,6 +1,6 @@
-# Each scheme as functions that are called through pointers: inlined into one, they would take compilers minutes.
+# Functions for each scheme, called through pointers: compiling one function with all inlined takes minutes.
 #
-# One steps a row or a tile, the other what is too short for blocks, vector by vector: it keeps no registers for more.
+# One steps a row or tile in blocks. The other steps short rows vector by vector, with less register setup.
 
 from ..simd.vec cimport MEDIUM, NARROW, WIDE, f32vec, vec, width
 from ..abi.plan cimport (
