@@ -403,7 +403,7 @@ cdef class Core(Runner):
             # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
             steps = 1
         if self.rotation is not None:
-            # Constraints turn bodies, so that each step has a step of rotation around it.
+            # Constraints change angular velocities: each step needs its own step of rotation.
             steps = 1
             self.rotation.begin(
                 self.kernels, self.plan.h, NULL if self.slots is None else self.slots.alive, self.binding.torques,
@@ -450,7 +450,7 @@ cdef class Core(Runner):
 
     @cython.final
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all bodies completed; last: is this the last part of the call, which raises errors?"""
+        """Count steps that all bodies completed; last: True in the last part of a call, which raises errors."""
         cdef Py_ssize_t body
         self.completed += steps
         if self.rotation is not None:
