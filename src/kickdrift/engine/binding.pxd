@@ -37,7 +37,7 @@ cdef class Binding:
     cdef StepNumbers numbers
     cdef bint fallible          # True if a step may fail
     cdef bint fsal             # True if a call has one evaluation more than its steps
-    cdef double cost            # of one step of all bodies, in nanoseconds
+    cdef double cost            # estimated ns of one step of all bodies
     cdef Py_ssize_t most        # initial number of steps between two checks for Ctrl-C
     cdef Py_ssize_t helpers
     cdef list writes            # deferred writes to data shared with the previous binding

@@ -19,7 +19,7 @@ cdef class Core(Runner):
     cdef Plan* plan  # part of the binding
     cdef const Applied* applied     # forces in user arrays, or NULL
     cdef Coupled coupled
-    cdef const Coupling* coupling   # run for coupled bodies; NULL: run the plan
+    cdef const Coupling* coupling   # data of coupled bodies; NULL: run the plan alone
     cdef RunCoupled run_coupled
     cdef bint leaping       # True: run only tiles that reach no static constraint
     cdef Py_ssize_t item    # bytes of a number

@@ -114,7 +114,7 @@ cdef class Core(Runner):
 
     cdef void adopt(self, Binding binding) noexcept:
         """Adopt another binding."""
-        cdef Binding before = self.binding  # keeps the memory that pointers still refer to
+        cdef Binding before = self.binding  # keep the old memory alive, which pointers still refer to
         cdef double last_h = 0 if before is None else self.plan.last_h
         if before is None or (before.coupled is None) != (binding.coupled is None) or before.state is not binding.state:
             self.saved = None   # the layout of the saved state may differ
@@ -591,5 +591,5 @@ cdef class Core(Runner):
 
     @property
     def force_evaluations(self):
-        """Number of evaluations of the forces on all bodies so far (of the busiest body, where bodies iterate)."""
+        """Number of evaluations of all forces so far; the maximum over bodies for iterative integrators."""
         return self.evaluated

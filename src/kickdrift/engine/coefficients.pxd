@@ -6,7 +6,7 @@ from ..kernels.abi.plan cimport Field, Job, Plan
 from ..kernels.abi.tables cimport Kernels
 
 cdef enum:
-    MAX_COLUMNS = 8     # most components of a coefficient
+    MAX_COLUMNS = 8     # maximum number of components of a coefficient
 
 cdef Field of_numbers(
     const Plan* plan, const double* numbers, int count, Py_ssize_t item, bint flat, list arrays,

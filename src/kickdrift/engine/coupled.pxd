@@ -23,14 +23,14 @@ cdef class Coupled(Watch):
     cdef InteractionCall* interaction
     cdef ConstraintCall* constraint
     cdef Common common              # shared by all constraints
-    cdef object weights, weights_of, at_rest    # arrays of `common`, and the source of `weights`
+    cdef object weights, weights_of, at_rest    # arrays of `common`; weights_of: source of `weights`
     cdef Told** told                # event records, one per constraint that records events
     cdef int64_t* source            # constraint number of each event record
     cdef int64_t* was               # its constraint number in the previous binding
     cdef int64_t told_count
     cdef list arrays                # memory that pointers of this class refer to
     cdef double cost                # estimate of interactions and constraints, ns per step of all bodies
-    cdef Py_ssize_t helpers         # most threads that may share the work
+    cdef Py_ssize_t helpers         # maximum number of threads that may share the work
     cdef bint fallible              # True if an interaction may fail
     # All bodies as one tile:
     cdef object workspace           # the registers of all bodies, or None if tiles step separately

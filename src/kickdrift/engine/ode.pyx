@@ -511,5 +511,5 @@ cdef class ODECore(Runner):
 
     @property
     def evaluations(self):
-        """Number of evaluations of the right-hand side in completed steps (of the busiest trajectory)."""
+        """Number of evaluations of the right-hand side in completed steps; the maximum over trajectories."""
         return self.evaluated

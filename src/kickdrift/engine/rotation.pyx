@@ -19,7 +19,7 @@ require_rounding(__name__)
 
 
 cdef enum:
-    LONG = 2000     # bodies from which on the GIL is released: some 20 microseconds
+    LONG = 2000     # fewest bodies for which the GIL is released: some 20 microseconds of work
 
 
 cdef class Torques:

@@ -5,18 +5,18 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from .events cimport Told
 
 cdef enum:
-    PAIRS_PER_BODY = 16  # capacity of the pair list per body; in dense scenes the most partners that each body searches
-    MOST_ROWS = 9           # most rows of cells around a cell
-    MOST_CLASSES = 15       # most size classes
+    PAIRS_PER_BODY = 16  # capacity of the pair list, per body; in dense scenes the limit of partners per search
+    MOST_ROWS = 9           # maximum number of rows of cells around a cell
+    MOST_CLASSES = 15       # maximum number of size classes
     NOWHERE = 255           # size class of inactive bodies
     CONTACT = 17            # numbers per contact beside its two vectors
     TRAITS = 8              # numbers per body in `traits` of Contacts
-    GAIN = 4                # first of the numbers in `traits` that hold delta_v by forces
+    GAIN = 4                # index in `traits` of the velocity change by forces (delta_v)
     MEETING = 4             # numbers per recorded contact beside its two vectors
     SPIN = 8                # numbers per rotating body in `spin` of Contacts
     TWIST = 12              # numbers per contact of rotating bodies, beside CONTACT
-    SHAPES_PER_BODY = 8     # most shapes that a Contacts body can touch in a step; the nearest are chosen
-    COLOURS = 64    # graph colours; a 64-bit mask per body has the used ones. Contacts without a colour are solved last
+    SHAPES_PER_BODY = 8     # maximum number of shapes per body that Contacts considers in a step: the nearest
+    COLOURS = 64    # graph colours of contacts; a 64-bit mask per body marks used ones. The uncoloured are solved last
     HELD_ROW = 4            # numbers per row of a Distance body: its vector, then padding
     DIRECTION = 3           # bits of `how` with the line of action (0, 1 or 2)
     SOFT = 4                # bit of `how`: the pair has compliance
@@ -51,7 +51,7 @@ ctypedef struct Torus:
 
 ctypedef struct Periodic:
     Torus torus
-    const void* weight          # 1 per active body, 0 per inactive one
+    const void* weight          # activity of each body: 1 active, 0 inactive
 
 ctypedef struct Pin:
     int64_t count
@@ -74,7 +74,7 @@ ctypedef struct Distance:
     const void* move_first
     const void* move_second
     int64_t direction           # largest line of action of all levels
-    const void* compliance      # per pair; < 0 where it has none; NULL if no pair has any
+    const void* compliance      # compliance of each pair, < 0 for rigid ones; NULL: all are rigid
     const void* drag_first
     const void* drag_second
     double response[4]
@@ -84,11 +84,11 @@ ctypedef struct Distance:
     void* way                   # unit vectors from first to second body, component by component
     void* force                 # accumulated position impulse of each pair
     void* pull         # accumulated velocity impulse of each compliant pair; of rigid ones > 0: skip the velocity solve
-    void* share_first           # mobility of first bodies with drag; only if any pair has compliance
+    void* share_first           # inverse mass of first bodies, reduced by drag; only if any pair has compliance
     void* share_second
     void* alpha
     int64_t iterations
-    const void* at_rest         # per body: the share of delta_v that a body at rest reads as velocity; NULL: none
+    const void* at_rest         # per body: share of delta_v that a body at rest has as velocity; NULL: none
     Look look
 
 # One number per body (stride 1) or one for all bodies (stride 0).
@@ -110,15 +110,15 @@ ctypedef struct Wall:
     Each restitution, friction, radius
     const void* weight
     double lag
-    const uint8_t* sensor       # per body: 1: sensor; 2: passes through silently; 0: collides; NULL: all collide
-    const uint8_t* only         # per body: constrain it in this call; NULL: all
+    const uint8_t* sensor       # filter code per body: 0 collides, 1 sensor, 2 passes through; NULL: all collide
+    const uint8_t* only         # mask of the bodies to constrain in this call; NULL: all
     const uint8_t* alive        # per body: is active; NULL: all are
     Told* told                  # event recorder; NULL: no events
     Spin spin
 
 # Bounding volume tree of shapes. Leaves have a count > 0; inner nodes have two children, at `first` and `first` + 1.
 ctypedef struct Shapes:
-    Wall wall                   # material and filter, as of a plane or box
+    Wall wall                   # restitution, friction, filter and events, as for planes and boxes
     bint segments               # True: segments; False: boxes
     const void* lower           # lower corners or first ends, (shapes, dim)
     const void* upper
@@ -170,11 +170,11 @@ ctypedef struct Collisions:
     const void* radius
     const void* weight
     Each restitution
-    Each friction               # its `number` is NULL without friction
-    double lag                  # velocities belong to positions `lag` steps later
+    Each friction               # friction coefficients; `number` is NULL if there is no friction
+    double lag                  # steps by which velocities are ahead of positions
     const uint64_t* category    # collision category bits of each body; NULL: all bodies collide
     const uint64_t* mask_bits
-    const uint8_t* sensor       # per body: 1: records events without impulses; NULL: none does
+    const uint8_t* sensor       # per body: 1 for sensors, which record events without impulses; NULL: none
     Told* told                  # event recorder; NULL: no events
     Spin spin
     bint swept                  # True: continuous collision detection
@@ -222,9 +222,9 @@ ctypedef struct Collisions:
 
 # Kinds of a sweep over blocks of contacts.
 cdef enum:
-    BEGIN           # set up contacts between bodies
-    RESUME          # apply the impulses of the last step (warm start)
-    WARM            # apply the impulses of the last substep along current normals
+    BEGIN           # set up the contacts between bodies
+    RESUME          # warm start by impulses of the last step
+    WARM            # warm start by impulses of the last substep, along current normals
     SOLVE           # solve
 
 ctypedef struct Sweep:
@@ -238,7 +238,7 @@ ctypedef struct Sweep:
     double left     # time to the end of the step, s
     double given    # substeps whose forces are in the velocities already
     double count    # number of substeps
-    double lead     # substeps that velocities are ahead of positions before the step
+    double lead     # substeps by which velocities are ahead of positions before the step
 
 # Sweeps blocks first to last of `lanes` contacts each; True if any contact is deep. See constraints/contact_lanes.pxd.
 ctypedef bint (*Press)(const void* contacts, const Sweep*, int64_t first, int64_t last, const void* like) noexcept nogil
@@ -247,15 +247,15 @@ ctypedef struct Contacts:
     Collisions grid             # pair search (radius, weight, partners), event recorder and Ctrl-C check
     const void* restitution     # restitution of each body
     const void* friction
-    int64_t faces               # number of walls; they have normals, offsets, and frictions per body
+    int64_t faces               # number of walls, which have normals, offsets, and a friction per body
     const void* normal
     const void* offset
     const void* wall_friction
-    const uint8_t* through    # per wall and body: 1: sensor; 2: passes through silently; 0: collides; NULL: all collide
-    int64_t parts               # number of Shapes; their shapes are numbered consecutively
-    const Shapes* shapes        # each Shapes; its wall.sensor has the codes of `through`
-    const int64_t* shape_begin  # number of the first shape of each Shapes, and their total
-    const void* shape_friction  # friction per Shapes and body
+    const uint8_t* through    # filter code per wall and body: 0 collides, 1 sensor, 2 passes through; NULL: all collide
+    int64_t parts               # number of Shapes structs; their shapes are numbered consecutively
+    const Shapes* shapes        # array of Shapes structs; wall.sensor has the codes of `through`
+    const int64_t* shape_begin  # number of the first shape of each Shapes struct, and the total
+    const void* shape_friction  # friction per Shapes struct and body
     int64_t n                   # number of bodies
     int64_t lanes               # contacts solved at once (lanes of a vector)
     Press press
@@ -270,7 +270,7 @@ ctypedef struct Contacts:
     const void* stiffness
     int64_t substeps
     double lag
-    uint8_t* moved              # per body: can impulses change its velocity or spin?
+    uint8_t* moved              # mask of bodies whose velocity or spin impulses can change
     # Persistent state, double-buffered: see kickdrift/rollback/impulses.py.
     int64_t* state
     int32_t* pair[2]
@@ -292,7 +292,7 @@ ctypedef struct Contacts:
     int32_t* one                # first body of each contact; contacts are in ascending order
     int32_t* other
     uint8_t* colour
-    int32_t* known              # index of each contact's impulse in the last step, or -1
+    int32_t* known              # index of each contact's impulse of the last step, or -1
     int32_t* place              # index of each contact in solve order: by colour, each padded to whole blocks
     int32_t* first              # first body of each contact, in solve order
     int32_t* second
@@ -307,7 +307,7 @@ ctypedef struct Contacts:
     int32_t* leaning            # indices of the contacts with shapes
     void* rod
     int32_t* group              # island of each body: connected by contacts and rods of movable bodies
-    uint8_t* deep               # per island: has it deep contacts?
+    uint8_t* deep               # mask of islands with deep contacts
     uint64_t* taken             # bit mask of the colours that each body's contacts use
     uint8_t* touched
 

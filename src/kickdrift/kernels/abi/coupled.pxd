@@ -8,7 +8,7 @@ from .noise cimport Noise
 from .plan cimport MAX_STAGES, Field, Job, Plan
 
 cdef enum:
-    TILE_INTERACTIONS = 4   # most interactions that step tile by tile; beyond, all bodies step as one tile
+    TILE_INTERACTIONS = 4   # maximum number of interactions for steps tile by tile; with more, all bodies are one tile
 
 cdef enum:              # failure codes of a job; other codes come from the interaction or constraint that failed
     UNSOLVED = -1_000_001
@@ -54,8 +54,8 @@ ctypedef bint (*Look)(void* owner) noexcept nogil
 ctypedef struct InteractionCall:
     InteractionFunction function
     void* data
-    Field factor                    # 1/m or 1, for forces or accelerations; 0 for immovable bodies
-    TangentFunction tangent         # NULL: finite differences
+    Field factor                    # 1/m for forces, 1 for accelerations; 0 for immovable bodies
+    TangentFunction tangent         # derivative of the force; NULL: finite differences
     void* tangent_data
     bint velocity_dependent
     InteractionFunction potential   # writes each body's potential energy where forces write component 0; or NULL
@@ -108,7 +108,7 @@ ctypedef struct CoupledTable:
     RunCoupled leap                 # steps tiles away from static constraints, see loops/coupled.pxd
     InteractionFunction springs     # see interactions.pxd
     InteractionFunction n_body
-    StepFew three                   # NULL if `few` is as fast
+    StepFew three                   # kernel for three bodies; NULL if `few` is as fast
     StepFew few
     InteractionFunction formula     # see formulas.pxd
     NoisyFunction noisy_formula
@@ -116,7 +116,7 @@ ctypedef struct CoupledTable:
     ConstraintFunction tie          # pins and distances
     ConstraintFunction wall         # planes and boxes
     ConstraintFunction meet         # shapes, sensors, collisions, contacts, periodic boxes
-    TellFunction tell               # events, see constraints/events.pxd
+    TellFunction tell               # turns contacts into events, see constraints/events.pxd
     Press press                     # contact solver sweep
     FindAlike find_alike            # pair search of collisions and contacts
     FindAlike find_in_plane         # pair search in two dimensions

@@ -28,11 +28,11 @@ ctypedef struct Contact:
 # Event recorder of a constraint. Contacts of a step are indexed by near pair, or by body and `slots`.
 ctypedef struct Told:
     int64_t source          # constraint number in events
-    bint region             # True: a region, which records enter and leave
-    int64_t slots           # contacts per body; 0: indexed by near pair
+    bint region             # True for regions, which record ENTER and LEAVE
+    int64_t slots           # maximum number of contacts per body; 0: contacts are indexed by near pair
     int64_t places          # length of `mark`
-    int64_t capacity            # most touching pairs
-    int32_t* mark           # per index: number of its contact from 1 on, or 0
+    int64_t capacity            # maximum number of touching pairs
+    int32_t* mark           # maps an index to its number in `contact` from 1 on, or to 0
     Contact* contact
     int64_t contacts
     int64_t* touching       # keys of the pairs that touched one step ago, ascending
@@ -48,8 +48,8 @@ ctypedef struct Log:
     int64_t* row
     double hits_above
     bint begin, end
-    const int64_t* generation   # per slot; NULL: 1
-    # Set for the step that ends.
+    const int64_t* generation   # generation of the body in each slot; NULL: 1
+    # Tick, time and duration of the step that ends.
     int64_t tick
     double time
     double h

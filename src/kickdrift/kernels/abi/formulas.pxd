@@ -85,12 +85,12 @@ cdef enum OperationCode:
     ATAN2
 
 cdef enum:
-    GROUP = 8               # most vectors that run through the operations together
-    BLOCK = 192             # bodies per block: a multiple of a group in any vector width
-    MAX_REGISTERS = 40      # most rows of intermediate results of a block
+    GROUP = 8               # maximum number of vectors that run through the operations together
+    BLOCK = 192             # bodies per block: a multiple of a group for any vector width
+    MAX_REGISTERS = 40      # maximum number of rows of intermediate results per block
     PARTS = 2               # parts of a row, each with room for a group
-    MAX_UNIFORM = 256       # most uniform intermediate results
-    MAX_SPREAD = 256        # most uniform results that are stored broadcast for a group
+    MAX_UNIFORM = 256       # maximum number of uniform intermediate results
+    MAX_SPREAD = 256        # maximum number of uniform results that are stored broadcast
     MAX_OPERANDS = 1024
     PRESET = 64 * GROUP     # bytes of a broadcast constant
     NOWHERE = -1            # stands for an operand without storage
@@ -118,20 +118,20 @@ ctypedef struct Operation:
     int code
     int out                 # operand that the result is stored to, or NOWHERE
     int a, b, c, d
-    int run                 # operations from here to END that run per group; 0: this one runs per block
+    int run                 # number of operations up to END that run per group; 0: this one runs per block
 
 ctypedef struct Formula:
     int operands
-    int still               # the first operands, whose address is the same for all groups
+    int still               # number of leading operands whose address is the same for all groups
     const Operand* operand
-    int uniform             # the first operations, whose results are uniform over bodies
+    int uniform             # number of leading operations whose results are uniform over bodies
     int operations
     const Operation* operation
     const char* presets
     const char* rows        # rows padded to whole blocks, `row` bytes each
     Py_ssize_t row
-    int columns             # columns of results that are stored row by row
-    const int64_t* generation   # per slot, for noise; NULL: 1
+    int columns             # number of columns, for results stored in rows (n, columns)
+    const int64_t* generation   # generation of the body in each slot, for noise; NULL: 1
 
 # Right-hand side of y' = f(t, y), as in engine/ode.pyx.
 ctypedef int (*FlowFunction)(

@@ -7,10 +7,10 @@ from .coupled cimport InteractionFunction
 
 
 cdef enum:
-    BOTH_WAYS = 32      # number of bodies from which each pair's attraction is computed once for both
+    BOTH_WAYS = 32      # fewest bodies for which both directions of a pair share one evaluation
 
 ctypedef struct NBody:
-    int64_t n           # bodies; all attract
+    int64_t n           # number of bodies, all of which attract
     const void* mu      # G m per body
     const void* e2
     const uint8_t* alive    # per slot: 1 if the body attracts; NULL: all do
@@ -27,7 +27,7 @@ ctypedef struct Springs:
     const void* c
 
 
-# Arguments of the kernel in pairs.pxd. Arrays of numbers are of the state's dtype.
+# Arguments of the kernel in pairs.pxd. Arrays of numbers have the state's dtype.
 
 
 cdef enum:
@@ -48,11 +48,11 @@ ctypedef struct Pairs:
     int64_t* begin          # offsets of each body's candidates, n + 1 numbers
     int32_t* partner
     int64_t capacity            # capacity of `partner`
-    int64_t most            # longest list that is kept between steps; longer ones are rebuilt at every evaluation
-    uint8_t* lived          # per body: was it active when the list was built?
+    int64_t most            # maximum capacity; beyond it, pairs are searched in each evaluation
+    uint8_t* lived          # mask of the bodies that were active when the list was built
     void* was               # positions when the list was built
     # Workspace.
-    int32_t* near           # candidates of one body within the cutoff
+    int32_t* near           # candidates of one body
     int32_t* first          # pairs within the cutoff: bodies, separations and distances
     int32_t* second
     void* way

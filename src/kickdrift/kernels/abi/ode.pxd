@@ -31,7 +31,7 @@ cdef enum:
     ODE_ROWS = 96           # trajectories per tile: a multiple of any block of vectors
 
 cdef enum:
-    MAX_SLOPES = 12         # most slopes of a tableau
+    MAX_SLOPES = 12         # maximum number of slopes of a tableau
     MAX_WEIGHTS = 64
 
 cdef enum Status:           # status of a trajectory in a Newton iteration
@@ -57,7 +57,7 @@ ctypedef struct ODEPlan:
     double tolerance        # relative tolerance of Newton's method
     int iterations
     double parameters[MAX_PARAMETERS]
-    Tableau tableau         # only for schemes with a tableau
+    Tableau tableau         # Runge-Kutta coefficients, for schemes that have a tableau
 
 # Newton iteration of implicit Euler, evaluated for all trajectories at once. Arrays are (n, dim), but slope, status
 # and work are (n,), and jacobian is (n, dim, dim).

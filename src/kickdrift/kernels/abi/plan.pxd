@@ -9,8 +9,8 @@ cdef enum:
     TILE = 192          # bodies that are loaded, stepped and stored together
     ROW = 384           # bodies per row of coefficients: a multiple of TILE and of any block of vectors
     MAX_DIM = 3
-    MAX_CONSTANTS = 36  # most constants of a scheme: h, h/2 and its own
-    MAX_STAGES = 64     # most stages of a scheme
+    MAX_CONSTANTS = 36  # maximum number of constants of a scheme: h, h/2 and its own
+    MAX_STAGES = 64     # maximum number of stages of a scheme
 
 cdef enum Scheme:
     EXPLICIT_EULER
@@ -22,7 +22,7 @@ cdef enum Scheme:
     VERLET_BACKWARD     # Verlet, by its velocity formula
     VERLET_CENTRAL
     VELOCITY_VERLET
-    COMPOSITION         # by kick rule for velocity-dependent forces
+    COMPOSITION         # one scheme for each kick rule for velocity-dependent forces
     COMPOSITION_RK4
     EXACT
     DOPRI8              # equations (ODE) only
@@ -117,7 +117,7 @@ ctypedef struct Job:
     int code                    # failure code, 0 for success; see abi/coupled.pxd
     int failed_part             # number of the interaction that failed, or of a constraint without a kernel
     Py_ssize_t done             # steps completed so far, if all bodies step together
-    Py_ssize_t near             # tiles that a leap skipped
+    Py_ssize_t near             # number of tiles that a leap skipped
 
 # Results of the Newton iterations of a tile.
 ctypedef struct Newton:
@@ -170,7 +170,7 @@ ctypedef struct Plan:
     double h, last_h
     double lam
     int kicks           # kicks of a composition
-    int iterations      # evaluations per velocity-dependent kick; or Newton's limit
+    int iterations      # evaluations per velocity-dependent kick; or maximum number of Newton iterations
     double tolerance
     double constants[MAX_CONSTANTS]
     # Prepared by kernels for h and last_h, so that small calls need no setup:
@@ -180,14 +180,14 @@ ctypedef struct Plan:
     Solve solve                 # replaces `step` in implicit schemes
     void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # replaces `step` without loops
     int stages, fsal            # evaluations per step, and extra ones per call
-    int rows, numbers           # rows of the state, and numbers of each body in a row
+    int rows, numbers           # number of rows of the state, and numbers of each body in a row
     Row row[MAX_DIM]            # pointers to the first row of each component
     bint alike                  # affine coefficients are uniform over bodies
     Run run
     const Living* living        # slot masks; NULL: all bodies are active
     const void* applied         # Applied of this plan (forces in users' arrays); or NULL
     bint merges                 # True: `run` adds applied forces; False: g contains them
-    Run each                    # runs spans with active bodies if `living` is set
+    Run each                    # function for spans of active bodies, if `living` is set
     Finish finish
     Between between
     Accelerate accelerate

@@ -23,7 +23,7 @@ cdef enum:              # all bodies as one tile
     ALL_OUT = STATE + OUT
 
 cdef enum:
-    KEPT = 8            # directions that a new search direction is orthogonalised to
+    KEPT = 8            # number of search directions that a new one is orthogonalised to
 
 cdef enum:              # registers of implicit steps
     PLACE               # y and u, where the tangent is taken

@@ -44,7 +44,7 @@ ctypedef struct Kernels:
     Missing missing
     Prepare prepare
     Constants constants
-    Run living              # `each` of a plan, run for spans of active bodies
+    Run living              # runs `each` of a plan on spans of active bodies
     Digest digest
     Merge merge
     Turn begin_turning      # rotation before a step

@@ -34,7 +34,7 @@ cdef inline real value(const Field* field, int component, Py_ssize_t body, real 
 cdef inline vec affine(
     bint drag, bint wind, bint spring, vec x, vec v, vec g, vec c, vec w, vec k, vec p,
 ) noexcept nogil:
-    """a = g - c (v - w) - k (x - p); without wind v - w is v to the bit"""
+    """a = g - c (v - w) - k (x - p); without wind v - w equals v bitwise"""
     cdef vec a = g
     if drag and wind:
         a = a - c * (v - w)

@@ -7,7 +7,7 @@ from ..simd.vec cimport f64vec, root_f64, width
 
 cdef enum:
     AT_ONCE = 64    # bodies per call
-    NOISE_K = 2     # stream of noise(k); 0 and 1 belong to the thermostat
+    NOISE_K = 2     # random stream of noise(k); streams 0 and 1 belong to the thermostat
 
 
 cdef inline void philox(uint32_t* word, uint32_t k, uint32_t m) noexcept nogil:
@@ -34,7 +34,7 @@ cdef inline void draw(
 ) noexcept nogil:
     """Draw uniform 0 < u <= 1 and 0 <= angle < 2 pi for up to AT_ONCE bodies, to be transformed to normal numbers.
 
-    generation: per slot; NULL: 1.
+    generation: of the body in each slot; NULL: 1.
     """
     cdef uint32_t word[4]
     cdef double turn = 6.283185307179586

@@ -126,7 +126,7 @@ cdef inline void step_three(
 
 
 cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexcept:
-    """Fill the table for the number types of `like` and `wide`."""
+    """Fill the function table for the dtype of `like` and its vector type, that of `wide`."""
     kernels.prepare = <Prepare> prepare[vec]
     kernels.missing = <Missing> missing[vec]
     kernels.digest = <Digest> digest[real]

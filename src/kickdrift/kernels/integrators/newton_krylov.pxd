@@ -21,7 +21,7 @@ from ..abi.coupled cimport UNSOLVED, NoisyTangent, InteractionCall, Coupling
 from ..forces.fields cimport field_vec, magnitude, root, term_jacobian, value
 
 cdef enum:
-    MOST_PRODUCTS = 1000    # most products J p per linear system
+    MOST_PRODUCTS = 1000    # maximum number of products J p per linear system
     SUMS = 16               # running sums: the largest vector width of any instruction set
 
 # Data of a step in progress.

@@ -78,7 +78,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         part.evaluations = 0
         workspace.now = workspace.next = <char*> r
         if coupling.constraints > 0:
-            # Constraints read the state before the step, too. Registers of interactions are free then.
+            # Constraints read the state before the step, too. Without interactions their registers are free for it.
             workspace.next = workspace.start + (OUT - P) * size(&workspace, like)
             workspace.gain = workspace.next + P * size(&workspace, like)
         elif plan.scheme == RK4 and not plan.turned:

@@ -22,8 +22,8 @@ from .planes cimport aligned
 
 cdef enum:
     PLACES = 3
-    VECTORS = 4     # most vectors per component: one, two or four, as `attract` of forces/interactions.pxd takes them
-    MOST = 16       # most quads per component
+    VECTORS = 4     # maximum number of vectors per component; 1, 2 or 4, as in `attract` of forces/interactions.pxd
+    MOST = 16       # maximum number of quads per component
 
 
 cdef inline bint take(const char* numbers, Py_ssize_t size, int quads, double wanted, quad* to) noexcept nogil:
@@ -74,7 +74,7 @@ cdef inline void accelerate(
     bint three, int dim, int quads, bint plain, const Coupling* coupling, const quad* x, const quad* v,
     const quad* mu, const quad* g, const quad* share, quad* a,
 ) noexcept nogil:
-    """plain: no gravity, and all factors are 1."""
+    """Compute accelerations of the current state. plain: no gravity, and all factors are 1."""
     cdef const NBody* bodies = <const NBody*> coupling.interaction[0].data
     cdef int c, i
     cdef Py_ssize_t lanes = sizeof(quad) // (4 if quad is f32quad else 8)

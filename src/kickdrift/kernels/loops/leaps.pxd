@@ -22,7 +22,7 @@ from .planes cimport aligned
 from .tiles cimport affine_only, in_planes, locate_planes
 
 cdef enum:
-    LONGEST = 4096  # most steps per leap: more would accumulate too many rounding errors
+    LONGEST = 4096  # maximum steps per leap, because rounding errors accumulate
     PATIENCE = 8    # steps before a failed leap is tried again
 
 # Bounds of the motion along one axis, over the bodies of a tile.

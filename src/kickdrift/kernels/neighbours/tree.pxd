@@ -11,8 +11,8 @@ from ..abi.constraints cimport Torus
 from ..space cimport is_periodic, nearest
 
 cdef enum:
-    LEAF = 16               # most points per leaf
-    DEEPEST = 32            # most levels: enough for 2**31 points
+    LEAF = 16               # maximum number of points per leaf
+    DEEPEST = 32            # maximum number of levels: enough for 2**31 points
 
 cdef extern from *:
     # exceeds the rounding error of a distance

@@ -20,7 +20,7 @@ from ..loops.planes cimport aligned, move_tile
 cdef enum:
     WEIGHTS = 4     # index of a tableau's weights, after the constants of the other schemes
     LANES = 3       # vectors per iteration, whose latencies overlap
-    MAX_STAGES = 4  # most stages of schemes without a tableau
+    MAX_STAGES = 4  # maximum number of stages of schemes without a tableau
 
 
 cdef inline void block(

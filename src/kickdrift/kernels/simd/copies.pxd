@@ -3,7 +3,7 @@
 # The usual strides are compile-time constants: with vectorisation on, compilers turn them into shuffles.
 # Elsewhere auto-vectorisation is off, because it makes code larger and no faster.
 
-from .vec cimport f32vec  # for the C types beside it
+from .vec cimport f32vec  # for the C types that its module defines
 
 cdef extern from *:
     """

@@ -2,7 +2,7 @@
 #
 # Narrower instruction sets alias them to the vectors of vec.pxd, which have no lane rotation.
 
-from .vec cimport f32vec  # for the C macros beside it
+from .vec cimport f32vec  # for the C macros that its module defines
 
 cdef extern from *:
     """

@@ -3,7 +3,7 @@
 # Results are the same bits on every machine only then. Contraction of a * b + c, x87 registers and -ffast-math break
 # it. Compiler flags are per module, so every module that computes tests itself when imported.
 
-from .vec cimport f32vec  # for the C types beside it
+from .vec cimport f32vec  # for the C types that its module defines
 
 cdef extern from *:
     """

@@ -6,7 +6,7 @@
 from libc.stdint cimport int32_t
 
 from .vec cimport f32vec, f64vec, vec, width
-from .bits cimport i64vec  # for the C types beside it
+from .bits cimport i64vec  # for the C types that its module defines
 
 
 cdef extern from *:
