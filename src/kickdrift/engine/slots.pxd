@@ -31,7 +31,7 @@ cdef class Ends:
     cdef int64_t stages             # levels of pairs; first pair of each, as declared and compacted
     cdef const int64_t* stage
     cdef int64_t* to_stage
-    cdef const uint8_t* reads       # per pair: does it read at_rest? NULL: none
+    cdef const uint8_t* reads       # mask of the pairs that read at_rest; NULL: none
     # For the broad phase: the size class of each body, and the number of partners found for it.
     cdef uint8_t* size_class        # or NULL
     cdef const uint8_t* own_class

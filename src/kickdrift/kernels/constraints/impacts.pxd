@@ -79,7 +79,7 @@ cdef inline bint meet_wall(
     if not (depth > 0 or (depth == 0 and speed > 0)):
         return False
     if 0 < speed <= gain:
-        # The impact was no faster than the current speed: the body rests. `bounce` gives the same, more slowly.
+        # The impact was no faster than now, hence below the resting threshold. `bounce` agrees, more slowly.
         inside[0], inwards[0], time[0] = 0 * depth, 0, pressed(h, lag)
         return True
     bounce(depth, speed, gain, at_least_zero(gain), restitution, h, h, pressed(h, lag), inside, inwards, time)

@@ -115,9 +115,9 @@ cdef inline bint is_smooth(const Each* friction, const vec* like) noexcept nogil
 cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
     """1 where the impact was certainly not faster than the resting threshold, which saves a root; 0 elsewhere.
 
-    speed: > 0. At the wall it was at most this; and its square was less by 2 pull / h depth, give or take some
-    roundings of the square of the speed. What is less than pull squared by far more than that is less when it is
-    rounded, too. Squares that may have overflown or lost digits do not count.
+    speed: > 0, an upper bound of the speed at impact. The square of that is speed² - 2 pull / h depth, up to some
+    rounding errors of speed². A margin of 1/256 below pull² excludes these. Squares that may overflow or underflow
+    give 0.
     """
     cdef vec one = filled(1, &h)
     cdef vec zero = filled(0, &h)
