@@ -36,5 +36,5 @@ cdef enum:              # registers of implicit steps
     SPARE
     DIRECTION                           # search directions p: the new one and KEPT older ones
     IMAGE = DIRECTION + KEPT + 1        # J p of each direction
-    MATRIX = IMAGE + KEPT + 1           # preconditioner: rows of dim numbers per body
+    MATRIX = IMAGE + KEPT + 1           # Jacobian of the forces on single bodies: dim rows of dim numbers per body
     HERE = MATRIX + MAX_DIM             # output of each interaction at PLACE and SPEED
