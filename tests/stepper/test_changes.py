@@ -559,23 +559,25 @@ def test_adding_and_removing_for_hours_uses_bounded_memory(Stepper, monkeypatch)
     assert copied.snapshot() == world.snapshot()
 
 
-def test_forgotten_applied_forces_are_not_mistaken_for_others(Stepper):
-    """Snapshots store the number of equal applied forces, not their identity: ambiguous snapshots are refused."""
+def test_a_snapshot_with_a_forgotten_applied_force_is_refused(Stepper):
+    """A stepper remembers the most recently removed applied forces; a forgotten one is refused, not confused."""
     from kickdrift.stepper.entries import MOST_ALIKE
 
     world = Stepper(np.zeros((2, 1)))
     forces = [kd.AppliedForce(np.zeros((2, 1))) for _ in range(MOST_ALIKE + 5)]
-    world.add(forces[0])
-    saved = world.snapshot()
-    world.remove(forces[0])
-    for force in forces[1:]:
+    saved = []
+    for force in forces:
         world.add(force)
-    for force in forces[1:]:
+        saved.append(world.snapshot())
         world.remove(force)
-    world.add(forces[-1])
-    world.add(forces[-2])
-    with pytest.raises(kd.SnapshotError, match="cannot tell which"):
-        world.restore(saved)
+    before = world.snapshot()
+    with pytest.raises(kd.SnapshotError, match="is not known here"):
+        world.restore(saved[0])
+    assert world.snapshot() == before
+    world.restore(saved[-1])
+    assert world.forces == (forces[-1],)
+    world.restore(saved[-9])
+    assert world.forces == (forces[-9],)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -810,32 +812,37 @@ def test_pins_that_were_set_hold_in_corners_of_walls(Stepper):
     assert world._plan.fingerprint == made._plan.fingerprint
 
 
-def test_indistinguishable_removed_applied_forces_are_refused_by_restore(Stepper):
-    one, other = (kd.AppliedForce(np.full((1, 1), value)) for value in (1.0, 10.0))
+def test_snapshots_distinguish_added_applied_forces(Stepper):
+    one, other, third = (kd.AppliedForce(np.full((1, 1), value)) for value in (1.0, 10.0, 100.0))
     world = Stepper([[0.0]])
     saved = [world.snapshot()]
     for force in (one, other):
         world.add(force)
         saved.append(world.snapshot())
     one.force[:] = other.force[:] = 7
-    for number in (0, 1, 2, 1, 0, 2):  # none was removed: a snapshot with k of them restores the first k
+    for number in (0, 1, 2, 1, 0, 2):
         world.restore(saved[number])
         assert world.forces == (one, other)[:number]
         assert [force.force[0, 0] for force in world.forces] == [1, 10][:number]
     world.remove(one)
     apart = world.snapshot()
-    world.restore(apart)
-    assert world.forces == (other,)
-    world.restore(saved[2])
-    assert world.forces == (one, other)
-    world.restore(saved[0])
+    world.add(third)
+    later = world.snapshot()
     for twin in (world, pickle.loads(pickle.dumps(world))):
-        before = twin.snapshot()
-        for ambiguous in (saved[1], apart):
-            with pytest.raises(kd.SnapshotError, match="1 of 2 AppliedForce that were added, and cannot tell which"):
-                twin.restore(ambiguous)
-        assert twin.snapshot() == before
-        twin.restore(saved[0])
+        first, second, last = (one, other, third) if twin is world else _arrays_of(twin, saved[2], later)
+        cases = [(apart, (second,)), (saved[1], (first,)), (later, (second, last))]
+        for snapshot, expected in (*cases, (saved[2], (first, second)), (saved[0], ())):
+            twin.restore(snapshot)
+            assert twin.forces == expected
+            assert twin.snapshot() == snapshot
+
+
+def _arrays_of(world, two, later):
+    """Return the applied forces of a copied world, from snapshots with two of them and with the last."""
+    world.restore(two)
+    both = world.forces
+    world.restore(later)
+    return *both, world.forces[1]
 
 
 def test_callbacks_with_equal_names_are_distinguished(Stepper):

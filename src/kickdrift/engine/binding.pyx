@@ -1,4 +1,4 @@
-"""Binding: a model as C structs, and the arrays that these point into.
+"""Binding: a model as C structs, and the memory that these point to.
 
 A binding is completed before a stepper adopts it. Afterwards only the numbers that depend on dt change.
 """

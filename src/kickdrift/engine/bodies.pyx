@@ -114,7 +114,7 @@ cdef class Core(Runner):
 
     cdef void adopt(self, Binding binding) noexcept:
         """Adopt another binding."""
-        cdef Binding before = self.binding  # keeps the memory that pointers still refer to
+        cdef Binding before = self.binding  # keep the old memory alive, which pointers still refer to
         cdef double last_h = 0 if before is None else self.plan.last_h
         if before is None or (before.coupled is None) != (binding.coupled is None) or before.state is not binding.state:
             self.saved = None   # the layout of the saved state may differ
@@ -403,7 +403,7 @@ cdef class Core(Runner):
             # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
             steps = 1
         if self.rotation is not None:
-            # Constraints turn bodies, so that each step has a step of rotation around it.
+            # Constraints change angular velocities: each step needs its own step of rotation.
             steps = 1
             self.rotation.begin(
                 self.kernels, self.plan.h, NULL if self.slots is None else self.slots.alive, self.binding.torques,
@@ -450,7 +450,7 @@ cdef class Core(Runner):
 
     @cython.final
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all bodies completed; last: is this the last part of the call, which raises errors?"""
+        """Count steps that all bodies completed; last: True in the last part of a call, which raises errors."""
         cdef Py_ssize_t body
         self.completed += steps
         if self.rotation is not None:
@@ -591,5 +591,5 @@ cdef class Core(Runner):
 
     @property
     def force_evaluations(self):
-        """Number of evaluations of the forces on all bodies so far (of the busiest body, where bodies iterate)."""
+        """Number of evaluations of all forces so far; the maximum over bodies for iterative integrators."""
         return self.evaluated

@@ -273,7 +273,7 @@ cdef class Runner:
         raise NotImplementedError
 
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all rows completed; last: is this the last part of the call, which raises errors?"""
+        """Count steps that all rows completed; last: True in the last part of a call, which raises errors."""
         raise NotImplementedError
 
     cdef int raise_failure(self, const Job* failed) except -1:

@@ -1,4 +1,4 @@
-"""Bound constraints, as the kernels call them."""
+"""Bound constraints: C functions and data for the kernels."""
 
 from libc.stdint cimport int64_t
 
@@ -18,12 +18,12 @@ ctypedef struct Common:
 
 cdef class BoundConstraint:
     cdef ConstraintCall constraint
-    cdef double cost        # of one step of all bodies, in nanoseconds
-    cdef bint shares        # does it have a workspace that threads cannot share?
-    cdef list kept          # arrays that its data points to
+    cdef double cost        # estimate of one step of all bodies, in ns
+    cdef bint shares        # True if its workspace cannot be shared by threads
+    cdef list kept          # memory that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
     cdef object tenants     # generations of the slots that it belongs to, or None
-    cdef object last        # the array that `allocate` made last
+    cdef object last        # the last array made by `allocate`
     cdef object order       # permutation of the writable fields, or None for their own order
     cdef Ends ends          # bodies or pairs that end when bodies are removed, or None
 
