@@ -124,7 +124,7 @@ class StepperBase(State):
     #: Arrays of the rotation; None where nothing rotates.
     _rotation: Rotation | None = None
 
-    #: The constructor's declarations, terms before constraints: as passed, and with rest lengths measured.
+    #: The constructor's declarations, forces before constraints: as passed, and with rest lengths measured.
     _handles: tuple[Declaration, ...]
     _firsts: tuple[Declaration, ...]
     #: Cache of the snapshot section of changes, with the entries and masses that it was written for.
@@ -211,7 +211,7 @@ class StepperBase(State):
 
     @property
     def forces(self) -> tuple[Term, ...]:
-        """The force terms, in the order in which they are summed."""
+        """The forces, in the order in which they are summed."""
         return self._plan.forces
 
     @property
@@ -329,13 +329,13 @@ class StepperBase(State):
 
     @property
     def alpha(self) -> float:
-        """How far the frame is between the last two states: 0 <= alpha < 1, for `interpolate`."""
+        """Interpolation factor between the last two states: 0 <= alpha < 1, for `interpolate`."""
         return 0.0 if self._clock is None else float(self._clock.alpha)
 
     def energy(self) -> tuple[float, float]:
         """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
 
-        Bodies of infinite mass and inactive bodies are left out. Raises ValueError if a term has no potential,
+        Bodies of infinite mass and inactive bodies are left out. Raises ValueError if a force has no potential,
         RuntimeError during a step.
 
         >>> import kickdrift as kd

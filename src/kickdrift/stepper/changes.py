@@ -1,4 +1,4 @@
-"""Changes between two ticks: coefficients, terms, constraints, masses and the arrays themselves.
+"""Changes between two ticks: coefficients, forces, constraints, masses and the arrays themselves.
 
 A stepper has one entry per declaration, in the order of evaluation. Entries are immutable. A change builds new entries,
 their plan and its binding separately, and `_commit` replaces all of them at once. A changed stepper is therefore equal
@@ -36,7 +36,7 @@ D = TypeVar("D", bound=Declaration)
 def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: Any = None, **coefficients: Any) -> None:
     """Change coefficients of a force or constraint, from the next step on.
 
-    declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
+    declaration: the object passed to the stepper, or its current version in `forces` or `constraints`.
     It stays the same object after a change. If the stepper has it twice, both change. Joints of `Contacts` are
     such objects too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in
     the same units and shapes. Positions are in the current coordinates, if the stepper was shifted. Lengths that were

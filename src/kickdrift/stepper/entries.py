@@ -1,4 +1,4 @@
-"""The terms and constraints of a stepper: as declared, and with their current values."""
+"""The forces and constraints of a stepper: as declared, and with their current values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Origin:
 
     @property
     def key(self) -> str:
-        """The token and the label: tells arrays of users apart, whose contents are state."""
+        """The token and the label, which distinguishes arrays of users: their contents are state."""
         return f"{self.token}+{self.label}" if self.label else self.token
 
 
@@ -88,7 +88,7 @@ def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
 
 
 def acting(entries: Iterable[Entry]) -> dict[str, Any]:
-    """Return enabled terms and constraints, and disabled ones, as arguments of `Plan`."""
+    """Return enabled forces and constraints, and disabled ones, as arguments of `Plan`."""
     today = [entry.today for entry in entries if entry.enabled]
     idle = [entry.today for entry in entries if not entry.enabled]
     terms = next((number for number, each in enumerate(today) if not isinstance(each, Term)), len(today))

@@ -103,10 +103,10 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 
 
 def slots(self: StepperBase, ids: ArrayLike, *, missing: int | None = None) -> np.ndarray:
-    """The rows of bodies, by their ids: int64, of the shape of ids.
+    """Return the rows of bodies, by their ids: int64, of the shape of ids.
 
-    ids: from `spawn` or `ids`. Ints below 2**32 are rows already, and are returned as they are. missing: the
-    result for a body that is dead. If left out, a dead body raises DeadBodyError, which is a KeyError. Raises
+    ids: from `spawn` or `ids`. Ints below 2**32 are rows already, and are returned unchanged. missing: the
+    result for an inactive body. If left out, an inactive body raises DeadBodyError, which is a KeyError. Raises
     TypeError for anything but ints.
 
     >>> import kickdrift as kd
@@ -126,7 +126,7 @@ def slots(self: StepperBase, ids: ArrayLike, *, missing: int | None = None) -> n
 
 
 def as_ids(name: str, given: Any) -> np.ndarray:
-    """Ids or slots as int64."""
+    """Return ids or slots as int64."""
     try:
         array = validation.plain(name, given)
     except ValueError:
@@ -155,7 +155,7 @@ def chosen(slots: Slots, which: Any) -> np.ndarray:
 
 
 def living(alive: Any, n: int) -> np.ndarray | None:
-    """`alive=` as a mask, or None where it was left out."""
+    """Return `alive=` as a mask, or None if it was left out."""
     if alive is None:
         return None
     if isinstance(alive, (int, np.integer)) and not isinstance(alive, bool):
