@@ -317,7 +317,7 @@ class FixedClock:
 
     @property
     def alpha(self) -> float:
-        """Interpolation factor between the last two states, in [0, 1)."""
+        """Interpolation factor between the last two states."""
         if not self._settings.policy.waits:
             return 1.0
         rest = self._left - (self._due + self._backlog) * self._step

@@ -282,7 +282,7 @@ class Plan:
         self.spin_damped = self._columns["spin"].acts[0]
         self._remembered = step_numbers.still_true(self, previous)
         self.velocity_dependent = self.drag or self._told_velocities
-        # Linked bodies: use the last step's velocity. The other one has half a step of gravity, on which drag would act.
+        # Linked bodies: use the last step's velocity. The other one has half a step of gravity, on which drag acts.
         if self.linked and isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward":
             self.velocity_dependent = False
 
