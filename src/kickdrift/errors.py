@@ -10,10 +10,10 @@ class KickdriftError(Exception):
 
 
 class NonFiniteError(KickdriftError, FloatingPointError):
-    """A state is infinite or not a number.
+    """A state has infinite or NaN components.
 
     `body` is the first such body (of an ODEStepper: trajectory). It was finite at `first_tick` and is not at
-    the next tick, `last_tick`, where the stepper remains.
+    the next tick, `last_tick`. The stepper stays at `last_tick`.
     """
 
     def __init__(self, body: int, first_tick: int, last_tick: int, kind: str = "body", history: bool = False):
@@ -33,7 +33,7 @@ class NonFiniteError(KickdriftError, FloatingPointError):
 
 
 class ConvergenceError(KickdriftError, ArithmeticError):
-    """An implicit step was not solved.
+    """An implicit step did not converge.
 
     `body` is the first body that failed (of an ODEStepper: trajectory), `tick` the tick at which the
     step began (the stepper remains there) and `residual` the largest component of
@@ -55,7 +55,7 @@ class ConvergenceError(KickdriftError, ArithmeticError):
 
 
 class DesyncError(KickdriftError, RuntimeError):
-    """Two runs that must be equal bit for bit differ. `tick` is the first tick that differs."""
+    """Two runs that must be bitwise equal differ. `tick` is the first tick that differs."""
 
     def __init__(self, tick: int, expected: int, got: int):
         super().__init__(
@@ -119,7 +119,7 @@ class SnapshotError(KickdriftError, ValueError):
 
 
 class OverloadError(KickdriftError, RuntimeError):
-    """More steps are due than `max_steps` allows; `steps` says how many."""
+    """More steps are due than `max_steps` allows; `steps` is their number."""
 
     def __init__(self, steps: int) -> None:
         super().__init__(steps)

@@ -35,7 +35,7 @@ def short(value: Any) -> str:
         else:
             text = f"<no text: {type(error).__name__}>"
     text = text if len(text) <= 60 else text[:57] + "..."
-    # Text that cannot be encoded cannot be printed or sent either.
+    # Surrogates cannot be encoded, therefore not printed or sent either.
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -32,7 +32,7 @@ EXAMPLES = """\
 """
 
 HZ = 200  #: steps per unit of time
-TIMES = range(0, 41, 5)  #: of the table
+TIMES = range(0, 41, 5)  #: times of the table rows
 MIXED = 40  #: time after which the distribution no longer depends on the start
 LYAPUNOV = 0.9056  #: Sprott 2003, Chaos and Time-Series Analysis, table A.5
 APART, SETTLE, WATCH = 1e-11, 8, 12  #: of pairs: initial distance; transient and measurement, in units of time

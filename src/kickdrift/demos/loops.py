@@ -1,9 +1,9 @@
 """The five game loops on the same uneven frames.
 
 The lecture "Game Physics Notes 02" (CSCI 321, Western Washington University, 2017) describes
-five ways to turn the time between two frames into steps. Here each of them moves a spring of 5 Hz for
-the same 21 s: first on a 60 Hz display with half a millisecond of noise, then one frame of a whole
-second, then on a 144 Hz display.
+five ways to convert the time between two frames to steps. Here each of them moves a spring of 5 Hz over
+one sequence of frames, 21 s long: first on a 60 Hz display with half a millisecond of noise, then one frame
+of a whole second, then on a 144 Hz display.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def step(
     """Step bodies that do not interact, in Dask arrays: return (position, velocity) after `steps` steps from time 0.
 
     position: a dask array of shape (n, dim) in m, dim 1 to 3, float32 or float64, in chunks of any number of bodies.
-    velocity: the same in m/s, or None for zeros. mass: kg, a number, an array or a dask array of shape (n,).
+    velocity: m/s, shape and dtype of position, or None for zeros. mass: kg, a number or (dask) array of shape (n,).
     dt, integrator, forces: as for `Stepper`; coefficients with one row per body may be arrays or dask arrays.
     constraints: `Box` and `Plane`.
 

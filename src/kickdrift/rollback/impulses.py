@@ -28,8 +28,8 @@ class Impulses:
 
     Double-buffered: a step reads one buffer and writes the other, then swaps them in `state`, which also has the
     number of active pairs in each. Pairs are in ascending order; walls, then shapes, are numbered after the bodies.
-    `push` has the normal impulse, the load that causes no compression, the friction impulse as a vector, and where
-    bodies rotate, that of rolling resistance; `pull` has the impulses of rods.
+    `push` has the normal impulse, the load that causes no compression, the friction impulse as a vector, and with
+    rotation the impulse of rolling resistance. `pull` has the impulses of rods.
     """
 
     #: Per wall and shape of the previous impulses its number here, or -1; None if unchanged.
@@ -194,7 +194,7 @@ class Level:
             if np.array_equal(ends[0], ends[1]):
                 continue
             far, near = (outside(position, *each, self.kind[number]) for each in ends)
-            if self.kind[number]:  # it has no inside, but went over those that are on its other side
+            if self.kind[number]:  # a segment has no interior: test bodies on its other side
                 sides = [(position - one) @ [one[1] - two[1], two[0] - one[0]] for one, two in ends]
                 near = np.where(sides[0] * sides[1] < 0, -near, near)
             held = (fields["weight"] > 0) & (fields["shape_through"][part[number]] == 0)
@@ -271,7 +271,7 @@ class ContactsPart(Part):
 
 
 def _writes(impulses: Impulses | None, data: bytes, slots: Slots | None) -> list[tuple[np.ndarray, None, np.ndarray]]:
-    """The arrays that must be written for a plan, and for the bodies in such slots, when a snapshot is restored."""
+    """Return the array writes that restore impulses, for a plan and the slots of its bodies."""
     if impulses is None:
         if data:
             raise SnapshotError("snapshot: expected no contacts, as there are none")
