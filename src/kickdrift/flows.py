@@ -267,7 +267,7 @@ class Expression:
 
         self.texts, self.parameters = parted("Expression", formulas, ("t",))
         if not self.texts:
-            raise ValueError("Expression: expected a formula for each component, got none")
+            raise ValueError("Expression: expected an expression for each component, got none")
         if "t" in self.texts:
             raise ValueError("Expression(t): expected another name for a component, this one is a variable")
         self.operations  # noqa: B018 - parse now: report mistakes in the constructor

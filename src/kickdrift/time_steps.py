@@ -102,7 +102,7 @@ def _fraction(name: str, value: Any) -> Fraction:
         exact = Fraction(int(value.numerator), int(value.denominator))
         if max(abs(exact.numerator), exact.denominator).bit_length() > 2 * _LARGEST_BITS:
             raise ValueError(
-                f"{name}: expected a positive number within the range of a float, got a Fraction of terms with more"
+                f"{name}: expected a positive number within the range of a float, got a Fraction of parts with more"
                 f" than {2 * _LARGEST_BITS} bits"
             )
     elif isinstance(value, int) and value.bit_length() > 2 * _LARGEST_BITS:
@@ -127,7 +127,7 @@ def _read(name: str, text: str) -> Fraction:
             return Fraction(text)
     except (ValueError, ZeroDivisionError):
         pass
-    raise ValueError(f'{name}: expected a number or text such as "60000/1001", got {_short(text)}')
+    raise ValueError(f'{name}: expected a number or string such as "60000/1001", got {_short(text)}')
 
 
 def _meant(number: float) -> Fraction:

@@ -127,7 +127,7 @@ def plain(name: str, value: Any) -> np.ndarray:
     """
     if isinstance(value, np.ndarray) and "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):
         raise TypeError(
-            f"{name}: expected an array without a mask, got a MaskedArray; hand in its .data, or what its .filled(...) "
+            f"{name}: expected an array without a mask, got a MaskedArray; pass its .data, or what its .filled(...) "
             f"returns"
         )
     return np.asarray(value)

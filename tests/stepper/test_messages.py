@@ -39,7 +39,7 @@ def test_positional_coefficients_suggest_keywords(stepper):
 
 @STEPPERS
 def test_capacity_errors_explain_how_to_get_more_slots(stepper):
-    with pytest.raises(kd.CapacityError, match="larger arrays, and say alive=n"):
+    with pytest.raises(kd.CapacityError, match="larger arrays, and pass alive=n"):
         stepper([[0.0]]).spawn([[1.0]])
 
 

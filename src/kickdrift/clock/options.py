@@ -276,7 +276,7 @@ def parse_option(argument: str, known: Mapping[str, type[_Kind]], given: Any) ->
         if name is None:
             instances = ", ".join(repr(cls()) for cls in known.values())
             raise TypeError(
-                f"{argument}: expected text or a pair (name, value) or one of {instances}, got {show(given)}"
+                f"{argument}: expected a string or a pair (name, value) or one of {instances}, got {show(given)}"
             )
         field = known[name].parameter()
         # Check it again: users can change frozen attributes.
@@ -369,8 +369,8 @@ class Settings(NamedTuple):
         longest_ns = (longest * scale >> 20) + 1 + self.max_step_ns
         if longest_ns * rate.numerator + (self.kept_steps + 2) * rate.denominator * NANO >= HALF_RANGE:
             raise ValueError(
-                "hz, scale, max_frame, max_steps, policy and overload: expected that together they leave room in 64"
-                f" bits, got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={longest / NANO:g},"
+                "hz, scale, max_frame, max_steps, policy and overload: expected values that together fit into"
+                f" 64 bits, got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={longest / NANO:g},"
                 f" max_steps={self.max_steps}, policy={self.policy.text!r}, overload={self.overload.text!r}"
             )
 
@@ -447,7 +447,7 @@ def parse_scale(value: Any) -> int:
 def parse_change(hz: Any) -> Fraction:
     """Check a new rate; it has no default."""
     if hz is None:
-        raise TypeError("hz: expected a number or text, got None")
+        raise TypeError("hz: expected a number or string, got None")
     return parse_rate(hz)
 
 

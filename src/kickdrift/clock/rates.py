@@ -44,7 +44,7 @@ def warn_of_milliseconds(seconds: float, longest_ns: int, level: int) -> None:
     """Warn of a clamped frame of more than a second. level: number of stack frames up to the user's code."""
     warnings.warn(
         f"seconds: expected the time of a frame in seconds, got {seconds:g}, of which {longest_ns / NANO:g} count:"
-        f" divide milliseconds by 1000, or set max_frame of the clock, where frames may be as long",
+        f" divide milliseconds by 1000, or set max_frame of the clock, if frames can be this long",
         RuntimeWarning,
         stacklevel=level + 1,
     )

@@ -84,7 +84,7 @@ class State(NamedTuple):
             and state.dropped_rest < step
         )
         if not sound:
-            raise ValueError("state: expected one that state() returned, got numbers that do not go together")
+            raise ValueError("state: expected one that state() returned, got inconsistent numbers")
         settings.check_range(Fraction(state.num, state.den), state.scale)
         if state.next_num:
             settings.check_range(Fraction(state.next_num, state.next_den), state.scale)

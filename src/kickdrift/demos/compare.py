@@ -172,7 +172,7 @@ def _problem(text: str) -> Problem:
     try:
         names = runpy.run_path(text, run_name="__kickdrift__")
     except SystemExit as error:
-        raise argparse.ArgumentTypeError(f"{text} ended itself with exit code {error.code}") from error
+        raise argparse.ArgumentTypeError(f"{text} exited with code {error.code}") from error
     except Exception as error:
         raise argparse.ArgumentTypeError(f"{text} raised {type(error).__name__}: {error}") from error
     finally:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..ode.base import Function
 
 WHAT_TO_DO = (
-    "here each chunk of bodies is stepped on its own; step bodies that see each other with one kd.Stepper(..., "
+    "here each chunk of bodies is stepped on its own; step bodies that interact with one kd.Stepper(..., "
     "threads=...), or run many such worlds with kickdrift.distributed.sweep"
 )
 
@@ -77,7 +77,7 @@ def step(
     steps = validation.integer("steps", steps, 0)
     scheme = resolve(integrator, INTEGRATORS)
     kinds: list[tuple[str, tuple[Any, ...]]] = [
-        ("forces", declared("forces", "terms", Term, forces, compute=False)),
+        ("forces", declared("forces", "forces", Term, forces, compute=False)),
         ("constraints", declared("constraints", "constraints", Constraint, constraints, compute=False)),
     ]
     rows: list[da.Array] = []
@@ -108,7 +108,7 @@ def step(
         for declaration in given:
             name = type(declaration).__name__
             if not declaration.alone:
-                raise ValueError(f"{argument}: {name} couples bodies, or knows them by number: {WHAT_TO_DO}")
+                raise ValueError(f"{argument}: {name} couples bodies, or refers to them by index: {WHAT_TO_DO}")
             if isinstance(declaration, PythonFunction):
                 if isinstance(scheme, ImplicitEuler):
                     raise ValueError(f"integrator: implicit_euler couples bodies under {name}: {WHAT_TO_DO}")

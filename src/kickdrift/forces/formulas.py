@@ -243,7 +243,7 @@ def coded(
         code = translate(program, places, limits, results, rows)
     except TooManyError as error:
         most = limits[str(error)]
-        raise ValueError(f"{title}: a formula too long, of more than {most} {error} at once") from None
+        raise ValueError(f"{title}: an expression too long, of more than {most} {error} at once") from None
     known = [fields[preset][0] if isinstance(preset, str) else preset for preset in code.presets]
     return code, known, [field for field in fields.values() if len(field) != 1]
 
@@ -283,7 +283,7 @@ class Expression(Formula):
     def __init__(self, **formulas: Any) -> None:
         texts, parameters = parted("Expression", formulas, STATE)
         if not any(axis in texts for axis in AXES):
-            raise ValueError("Expression: expected a formula for x, y or z, got none")
+            raise ValueError("Expression: expected an expression for x, y or z, got none")
         for name in texts:
             if name in STATE and name not in AXES:
                 raise ValueError(f"Expression({name}): expected another name for a definition, this one is a variable")
@@ -369,7 +369,7 @@ class Potential(Formula):
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         if not self.conservative:
-            raise ValueError("energy: Potential depends on time or noise, so that there is no energy that stays")
+            raise ValueError("energy: Potential depends on time or noise, therefore energy is not conserved")
         values: dict[str, Any] = dict(zip(AXES, position.T, strict=False))
         values |= {"m": plan.finite_mass, **self.parameters}
         energy = np.asarray(evaluate(self.energy, values)["x"] + np.zeros(plan.n))

@@ -94,7 +94,7 @@ def function(name: str, kind: Kind, given: Any, dtype: Any = None) -> Pointer:
     label = f"{name}(dtype): expected"
     if dtype is None:
         if pointer.dtype is None:
-            raise TypeError(f"{label} float32 or float64, since the function does not tell")
+            raise TypeError(f"{label} float32 or float64, because the function does not imply it")
         return pointer
     try:
         wanted = np.dtype(dtype)

@@ -122,7 +122,7 @@ class EnergyEuler(Integrator):
         for term in plan.forces:
             if not term.conservative or any(other is term for other in others):
                 raise ValueError(
-                    f"integrator: {self.name} takes terms of single bodies with a potential and no friction, "
+                    f"integrator: {self.name} takes forces on single bodies with a potential and no friction, "
                     f"got {type(term).__name__}"
                 )
 
@@ -130,6 +130,6 @@ class EnergyEuler(Integrator):
 def _check_turned(integrator: Integrator, plan: Plan) -> None:
     if plan.turned and plan.interactions:
         raise ValueError(
-            f"integrator: {integrator.name} takes Magnetic and RotatingFrame only where bodies do not see each other, "
+            f"integrator: {integrator.name} takes Magnetic and RotatingFrame only without interactions, "
             f"got {type(plan.interactions[0].term).__name__} beside them"
         )

@@ -296,10 +296,10 @@ def _writes(impulses: Impulses | None, data: bytes, slots: Slots | None) -> list
     plausible = np.isfinite(numbers).all() and not (np.signbit(numbers) & (numbers == 0)).any()
     pushes = (push[:, 0] > 0).all() and (push[:, 1] >= 0).all()
     if not (bodies.all() and (np.diff(key) > 0).all() and plausible and pushes):
-        raise SnapshotError("snapshot: expected contacts in order, with impulses that push")
+        raise SnapshotError("snapshot: expected contacts in order, with normal impulses above 0")
     last = impulses.lasting(slots, pair, push, pull)
     if len(last[0]) < count or not np.array_equal(last[2], pull):
-        raise SnapshotError("snapshot: expected contacts and joints of bodies that live")
+        raise SnapshotError("snapshot: expected contacts and joints of active bodies")
     if not count and not pull.any():
         raise SnapshotError("snapshot: expected contacts or no section of them")
     return impulses.writes(pair, push, pull)

@@ -118,7 +118,7 @@ class Rollback:
         if self._history is None:
             raise RuntimeError("events: expected a stepper that was made with events=kickdrift.Events()")
         if not self._history.owns:
-            raise RuntimeError("events: a Rollback that was made later, and lives, has the events of this stepper")
+            raise RuntimeError("events: a later Rollback owns the events of this stepper")
         return self._history.confirm(confirmed)
 
     def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:

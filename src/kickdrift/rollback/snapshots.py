@@ -169,7 +169,7 @@ def parse(stepper: State, snapshot: Any) -> Saved:
         raise SnapshotError(f"snapshot: damaged or cut off: expected {wanted}, got {len(data)}")
     whole = _array(dtype, data, header.length, count * n, dim)
     if digest(stepper, [whole], data[end:]) != header.checksum:
-        raise SnapshotError("snapshot: damaged or cut off: the checksum of its arrays is another")
+        raise SnapshotError("snapshot: damaged or cut off: the checksum of its arrays differs")
     clock_tick = header.clock_tick if header.clock_tick >= 0 else None
     simple = len(data) == end and parts.none(stepper)
     changes = None if simple else parts.together(parts.parsed(stepper, data, end))

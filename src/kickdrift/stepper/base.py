@@ -85,7 +85,7 @@ class StepperBase(State):
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
         scheme = resolve(integrator, INTEGRATORS)
-        terms = declared("forces", "terms", Term, forces)
+        terms = declared("forces", "forces", Term, forces)
         self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
         box = periodic_among(self._handles)
         self._firsts = tuple([declaration.placed(self._position, box) for declaration in self._handles])

@@ -190,7 +190,7 @@ def add(self: StepperBase, declaration: D) -> D:
     [[0.25], [1.25]]
     """
     if not isinstance(declaration, (Term, Constraint)):
-        raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
+        raise TypeError(f"declaration: expected a force or constraint, got {validation.show(declaration)}")
     self._exclusively(_add, self, declaration)
     self._warn_of(_standing(self, declaration))
     return declaration
@@ -390,9 +390,9 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
 def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Plan:
     """Extend a plan without per-body coefficients to n bodies. declared: whether it is the constructor's plan."""
     way = (
-        "a stepper that was made with one number for all bodies can grow, and be told numbers of each afterwards"
+        "a stepper that was made with one number for all bodies can grow, and be set per body afterwards"
         if declared
-        else "`set` or `set_mass` one number for all bodies, rebind, and tell those of each afterwards, with index="
+        else "`set` or `set_mass` one number for all bodies, rebind, and set those of each afterwards, with index="
     )
     if not plan.uniform_mass:
         raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}; {way}")
@@ -408,7 +408,7 @@ def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Pla
 def _places(self: StepperBase, declaration: Any) -> list[int]:
     """Return the indices of a declaration's entries."""
     if not isinstance(declaration, Declaration):
-        raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
+        raise TypeError(f"declaration: expected a force or constraint, got {validation.show(declaration)}")
     origins = self._by_handle.get(declaration, ())
     places = [
         place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration

@@ -166,7 +166,7 @@ class EventLog:
 
 def _asked(stepper: StepperBase) -> None:
     if stepper._events is None:
-        raise RuntimeError("events: this stepper was made without; hand in events=kickdrift.Events()")
+        raise RuntimeError("events: this stepper was made without; pass events=kickdrift.Events()")
 
 
 def touching(stepper: StepperBase) -> np.ndarray:
@@ -246,13 +246,13 @@ class Touching(Part):
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
         if len(data) % 8:
-            raise SnapshotError(f"snapshot: expected whole numbers of who touches, got {len(data)} bytes")
+            raise SnapshotError(f"snapshot: expected whole records of touching pairs, got {len(data)} bytes")
         numbers = np.frombuffer(data, "<i8").astype(np.int64)
         kept: list[tuple[int, np.ndarray]] = []
         while len(numbers):
             source, count = numbers[:2].tolist() if len(numbers) > 1 else (-1, 0)
             if source <= (kept[-1][0] if kept else -1) or not 0 < count <= len(numbers) - 2:
-                raise SnapshotError(f"snapshot: constraint {source} has no {count} that touch")
+                raise SnapshotError(f"snapshot: constraint {source} cannot have {count} touching pairs")
             kept.append((source, np.ascontiguousarray(numbers[2 : 2 + count])))
             numbers = numbers[2 + count :]
 
@@ -261,12 +261,12 @@ class Touching(Part):
             kinds = reporting(attributes.get("_plan", stepper._plan))
             for source, keys in kept:
                 if source not in kinds or len(keys) > kinds[source].capacity:
-                    raise SnapshotError(f"snapshot: constraint {source} has no {len(keys)} that touch")
+                    raise SnapshotError(f"snapshot: constraint {source} cannot have {len(keys)} touching pairs")
                 first, second = keys >> 32, (keys & (2**32 - 1)) - 2**31
                 right = (first >= 0) & (first < stepper.n) & (second >= -kinds[source].walls)
                 right &= (second < 0) | (kinds[source].pairs & (first < second) & (second < stepper.n))
                 if not right.all() or (keys[1:] <= keys[:-1]).any():
-                    raise SnapshotError("snapshot: those who touch are not as snapshot() writes them")
+                    raise SnapshotError("snapshot: the touching pairs are not as snapshot() writes them")
             return []
 
         return {"touching": kept, "later": [check]}

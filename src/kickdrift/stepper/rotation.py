@@ -102,7 +102,7 @@ class Rotation:
         if not np.isfinite(inverse).all():
             body = int(np.argmin(np.isfinite(inverse)))
             raise ValueError(
-                f"inertia: expected numbers whose reciprocal {plan.dtype} can hold, got less for body {body}"
+                f"inertia: expected numbers whose reciprocal is finite in {plan.dtype}, got less for body {body}"
             )
         return inverse
 
@@ -118,9 +118,7 @@ def radii(plan: Plan) -> np.ndarray:
                 own = np.broadcast_to(np.asarray(constraint.radius, np.float64), (plan.n,))
                 radius = np.where(radius > 0, radius, own)
     if plan.n and not radius.any():
-        raise ValueError(
-            "inertia: expected inertia=, or a constraint with a radius, of which that of a solid disc or sphere follows"
-        )
+        raise ValueError("inertia: expected inertia=, or a constraint with a radius (for a solid disc or sphere)")
     return radius
 
 
@@ -141,7 +139,7 @@ def rotation_of(
             return None
         for name, value in (("angle", angle), ("orientation", orientation), ("inertia", inertia)):
             if value is not None:
-                raise ValueError(f"{name}: expected angular_velocity too, of which 0.0 makes an array")
+                raise ValueError(f"{name}: expected angular_velocity too (0.0 makes an array)")
     if dim == 1:
         raise ValueError("angular_velocity: expected bodies in two or three dimensions, got dim 1")
     name, turned, other, unused = "angle", angle, "orientation", orientation
@@ -212,7 +210,7 @@ class RotationPart(Part):
         mine = self._arrays(stepper)
         for array, _, values in saved.changes["writes"]:
             if alive is not None and any(array is own for own in mine) and values[~alive].tobytes().strip(b"\0"):
-                raise SnapshotError("snapshot: the rows of the dead are not zeros")
+                raise SnapshotError("snapshot: the rows of inactive bodies are not zeros")
 
 
 # Properties and methods of steppers.
@@ -249,7 +247,7 @@ def inverse_inertia_of(self: StepperBase, plan: Plan) -> np.ndarray | None:
     if self._rotation is not None:
         return self._rotation.inverse_of(plan)
     if plan.torques:
-        raise ValueError("AppliedTorque: expected a stepper with angular_velocity, of which 0.0 makes an array")
+        raise ValueError("AppliedTorque: expected a stepper with angular_velocity (0.0 makes an array)")
     return None
 
 
@@ -263,7 +261,7 @@ def turning_of(
     if self._rotation is None:
         for name, value in (("angular_velocity", angular_velocity), ("angle", angle), ("orientation", orientation)):
             if value is not None:
-                raise ValueError(f"{name}: expected a stepper with angular_velocity, of which 0.0 makes an array")
+                raise ValueError(f"{name}: expected a stepper with angular_velocity (0.0 makes an array)")
         return None
     given = {"angular_velocity": angular_velocity, "angle": angle, "orientation": orientation}
     # These are copied, so they may be read-only and of any dtype.
@@ -327,7 +325,7 @@ def interpolate_angles(
 def _drawn(self: StepperBase, alpha: Any, out: Any, living: Any) -> Any:
     rotation = self._rotation
     if rotation is None:
-        raise ValueError("interpolate_angles: expected a stepper with angular_velocity, of which 0.0 makes an array")
+        raise ValueError("interpolate_angles: expected a stepper with angular_velocity (0.0 makes an array)")
     share = self.dtype.type(self.alpha if alpha is None else validation.real("alpha", alpha))
     alive = None if self._slots is None else self._slots.alive
     rows = np.flatnonzero(alive) if alive is not None and living else slice(None)

@@ -239,6 +239,6 @@ def _found(stepper: Any, of: Any, added: dict[str, list[Origin]], used: set[int]
         if id(origin) not in used:
             return origin
     raise SnapshotError(
-        "snapshot: it has a term or constraint that was added and is not known here: add it first, or restore it to "
+        "snapshot: it has a force or constraint that was added and is not known here: add it first, or restore it to "
         "the stepper that had it"
     )

@@ -164,7 +164,7 @@ def living(alive: Any, n: int) -> np.ndarray | None:
     if mask.dtype != np.bool_ or mask.shape != (n,):
         got = f"{mask.dtype} of shape {mask.shape}" if mask.ndim else validation.show(alive)
         raise (TypeError if mask.dtype != np.bool_ else ValueError)(
-            f"alive: expected how many of the first rows live, or a mask of shape ({n},), got {got}"
+            f"alive: expected the number of active rows, or a mask of shape ({n},), got {got}"
         )
     return mask.copy()
 
@@ -250,4 +250,4 @@ class SlotsPart(Part):
         for number, array in enumerate(saved.arrays):
             nothing = ~alive | young if number == 2 else ~alive
             if array[nothing].tobytes().strip(b"\0"):
-                raise SnapshotError("snapshot: the rows of the dead are not zeros")
+                raise SnapshotError("snapshot: the rows of inactive bodies are not zeros")

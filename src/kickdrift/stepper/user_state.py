@@ -30,7 +30,7 @@ def user_arrays(given: Any, taken: Mapping[str, np.ndarray]) -> dict[str, np.nda
     arrays: dict[str, np.ndarray] = {}
     for name, array in given.items():
         if not isinstance(name, str):
-            raise TypeError(f"state: expected names that are text, got {validation.show(name)}")
+            raise TypeError(f"state: expected names that are strings, got {validation.show(name)}")
         if not isinstance(array, np.ndarray):
             raise TypeError(f"state[{name!r}]: expected a NumPy array, got {validation.show(array)}")
         _check(f"state[{name!r}]", validation.plain(f"state[{name!r}]", array), {**taken, **arrays})

@@ -91,7 +91,7 @@ class _Text:
         self.parser, self.builder, self.level = parser, parser.builder, level
         self.label = f"{parser.title}({label})"
         if not isinstance(text, str):
-            raise TypeError(f"{self.label}: expected a formula as text, got {type(text).__name__}")
+            raise TypeError(f"{self.label}: expected an expression as a string, got {type(text).__name__}")
         self.text = str(text)
 
     def fail(self, what: str, column: int) -> ValueError:
@@ -115,12 +115,12 @@ class _Text:
                 raise self.fail(f"more than {DEEPEST} brackets inside each other", column)
         blank = len(text) - len(text.lstrip())
         if not text.strip():
-            raise self.fail("expected a formula, got nothing", 1)
+            raise self.fail("expected an expression, got nothing", 1)
         try:
             tree = ast.parse(text.strip(), mode="eval").body
         except SyntaxError as error:
             column = error.offset + blank if error.offset else len(text)
-            raise self.fail(f"no formula: {error.msg}", min(len(text), column)) from None
+            raise self.fail(f"invalid expression: {error.msg}", min(len(text), column)) from None
         except (MemoryError, RecursionError, ValueError, OverflowError):
             raise self.fail("nested too deeply, or a number too long", 1) from None
         self.blank = blank
@@ -164,7 +164,7 @@ class _Text:
             raise self.failed("a comparison is no number: expected where(comparison, number, number)", node)
         if isinstance(node, ast.IfExp):
             raise self.failed("expected where(test, a, b) in place of `a if test else b`", node)
-        raise self.failed(f"{type(node).__name__} is not allowed in formulas", node)
+        raise self.failed(f"{type(node).__name__} is not allowed in expressions", node)
 
     def constant(self, node: ast.Constant) -> int:
         given: Any = node.value
