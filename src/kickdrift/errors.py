@@ -61,8 +61,8 @@ class DesyncError(KickdriftError, RuntimeError):
         super().__init__(
             f"the state at tick {tick} is not what it was the first time "
             f"(checksum {got:#018x}, first {expected:#018x}): a force or an input depends on something "
-            f"that no snapshot contains: a Python variable instead of an array in state=, random numbers, or events that "
-            f"were not read by stepper.events.of(tick)"
+            f"that no snapshot contains: a Python variable instead of an array in state=, random numbers, or events "
+            f"that were not read by stepper.events.of(tick)"
         )
         self.tick = tick
         self.expected = expected
