@@ -253,7 +253,7 @@ def test_invalid_functions_are_refused(library):
     refused(ValueError, "null pointer", kd.NativeForce.prototype("float64")())
     refused(TypeError, r"expected a function of type int \(double, .*got c_long \(c_double\)",
             ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_double)(0x1000))  # fmt: skip
-    refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, since", library.drag_f64)
+    refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, because", library.drag_f64)
     refused(TypeError, r"^NativeForce\(dtype\): expected float64, which the function is for", good, dtype="float32")
     refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, got 'int8'", good, dtype="int8")
     refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, got 'what'", good, dtype="what")

@@ -159,7 +159,7 @@ def test_refused_changes_leave_the_world_unchanged(Stepper, change, error, messa
             "integrator: exact takes Gravity, LinearDrag and AnchorSpring, got PointGravity",
         ),
         ("exact", kd.Damping(1.0), "integrator: exact takes"),
-        ("energy_euler", kd.QuadraticDrag(1.0), "integrator: energy_euler takes terms of single bodies"),
+        ("energy_euler", kd.QuadraticDrag(1.0), "integrator: energy_euler takes forces on single bodies"),
     ],
 )
 def test_the_integrator_s_refusals_hold_for_later_changes(Stepper, integrator, term, message):
