@@ -358,7 +358,7 @@ class Expression:
 
     def code(
         self, n: int, dtype: np.dtype, rows: bool = False, derivatives: bool = False
-    ) -> tuple[Code, list[Any], list[np.ndarray]]:  # as Formula.code
+    ) -> tuple[Code, list[Any], list[np.ndarray]]:  # signature of Formula.code
         """Return the kernel code of the equations or of their Jacobian.
 
         rows: for an array of structures instead of a structure of arrays.

@@ -288,7 +288,7 @@ def _in_dtype(numbers: Any, dtype: np.dtype) -> Any:
     """Convert a list of real numbers to an array of this dtype; return other values unchanged, to be refused later."""
     try:
         array = np.asarray(numbers)
-        with np.errstate(over="ignore"):  # refused as not finite
+        with np.errstate(over="ignore"):  # overflow is rejected as not finite
             return array.astype(dtype) if array.dtype.kind in _REAL_KINDS and not holds_bool(numbers) else numbers
     except ValueError:
         return numbers
@@ -350,7 +350,7 @@ def array_of_bodies(
     if array.shape not in ((), shape[1:], shape):
         raise ValueError(f"{name}: expected a number or shape {shape}, got shape {array.shape}")
     if array.shape != shape or not (isinstance(value, np.ndarray) or _is_buffer(value)):
-        with np.errstate(over="ignore"):  # refused as not finite
+        with np.errstate(over="ignore"):  # overflow is rejected as not finite
             array = np.broadcast_to(array.astype(dtype), shape).copy()
     if array.dtype != dtype or not array.dtype.isnative:
         raise TypeError(f"{name}: expected the dtype of position, {dtype}, got {array.dtype}")

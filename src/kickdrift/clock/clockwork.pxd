@@ -31,7 +31,7 @@ cdef class Clockwork:
     cdef bint has_base
     cdef bint running                       # whether a step runs
     cdef bint planning                      # whether `plan` runs, without the GIL
-    cdef bint warned                        # of a frame that may be in milliseconds
+    cdef bint warned                        # whether the warning about milliseconds was given
     cdef int64_t began_ns                   # time of the first step of the frame; -1: none yet
     cdef public object _stepper             # a weak reference to the stepper that owns this clock
 

@@ -461,7 +461,7 @@ cdef class Clockwork:
     cdef int put(self, dict changes, object origin) except -1:
         """Replace numbers atomically. origin: of time, or None."""
         cdef Clock changed
-        if self.planning:  # its frames would be lost
+        if self.planning:  # the frames of plan() would be lost
             raise RuntimeError("the clock runs plan() in another thread: change it when that has returned")
         numbers: dict = self.now
         numbers.update(changes)

@@ -187,7 +187,7 @@ class Contacts(Filtered):
         if not set(names) <= softness | {"restitution", "friction"}:
             return None
         if self.shapes and "friction" in names:
-            return None  # the friction of shapes derives from it
+            return None  # the friction of shapes depends on this coefficient: compile again
         fields = {} if softness.isdisjoint(names) else {"stiffness": self._stiffness()}
         if "restitution" in names:
             fields["restitution"] = np.broadcast_to(self._scalars(plan, "restitution"), (plan.n,))
@@ -212,7 +212,7 @@ class Contacts(Filtered):
         passes = [np.zeros((0, plan.n), np.uint8)]
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
         for wall in self.walls:
-            order = np.argsort(wall.numbers(plan))  # in the order of event numbers
+            order = np.argsort(wall.numbers(plan))  # sort by event numbers
             normal, offset = (rows[order] for rows in wall.faces(plan))
             through = np.maximum(wall._through(plan), sensor)
             passes.append(np.broadcast_to(through, (len(offset), plan.n)))

@@ -52,7 +52,7 @@ EXAMPLES = """\
 World = Any  # a Stepper or an ODEStepper
 LOOKS = 200  #: number of times at which a run is compared
 FINER = 4  #: ratio of the smallest step of the figure to that of the reference
-SHARES = [Fraction(2) ** power for power in range(2, -4, -1)]  #: of dt, in the figure
+SHARES = [Fraction(2) ** power for power in range(2, -4, -1)]  #: step sizes in the figure, in units of dt
 FRICTION = (kd.LinearDrag, kd.QuadraticDrag)  # dissipative forces, without a potential
 
 
@@ -76,8 +76,8 @@ class Run:
     name: str
     dt: float
     steps: int
-    error: float  #: of the worst body; infinite if the run stopped
-    median: float  #: of all bodies
+    error: float  #: largest error of the worst body; infinite if the run stopped
+    median: float  #: median error over the bodies
     evaluations: int
     times: np.ndarray
     energy: np.ndarray | None  #: relative energy error

@@ -108,7 +108,7 @@ def _flow(drag: float, spring: float, step: float) -> list[Decimal]:
     with localcontext() as context:
         context.prec += doublings
         derivative, last, power = Decimal(1), Decimal(0), Decimal(1)
-        q, s, ds = Decimal(0), Decimal(0), Decimal(0)  # the integral of S, S and its derivative
+        q, s, ds = Decimal(0), Decimal(0), Decimal(0)  # the integral of S, S, and its derivative
         for order in range(24):  # derivative = S^(order + 1)(0), power = h^order / order!
             ds += derivative * power
             s += derivative * power * h / (order + 1)

@@ -19,7 +19,7 @@ class Applied(Term):
     """Base of forces and torques in a user's array, which is the only field."""
 
     affine = True
-    conservative: ClassVar[bool] = True  # within a step, as `energy_euler` requires
+    conservative: ClassVar[bool] = True  # conservative within a step, as `energy_euler` requires
     turns: ClassVar[bool] = False  #: whether it is a torque
     _field: ClassVar[str]
     _axes: ClassVar[dict[int, str]]  #: shapes by number of axes, for messages

@@ -11,7 +11,7 @@ def digest(array: np.ndarray, place: int) -> int:
 
     A hash mixes bits and index. A sum has no order: it does not depend on layout, lane width and thread count.
     """
-    numbers = array.ravel() + array.dtype.type(0)  # -0 + 0 is 0
+    numbers = array.ravel() + array.dtype.type(0)  # + 0 turns -0 into 0
     bits = numbers.view(np.uint32 if array.dtype == np.float32 else np.uint64).astype(np.uint64)
     bits[np.isnan(numbers)] = NAN
     keys = bits ^ (place + np.arange(len(bits), dtype=np.uint64)) * PLACE

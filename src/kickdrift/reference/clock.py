@@ -70,7 +70,7 @@ class FixedClock:
         )
         self._running = False  # whether a step runs; in steps() until the loop ends
         self._begin_again(self._settings.rate)
-        self._warned = False  # of a frame that may be in milliseconds
+        self._warned = False  # whether the warning about milliseconds was given
         self._stepper: Any = None  # a weak reference to the stepper that owns this clock
 
     def _begin_again(self, rate: Fraction, tick: int = 0, time: Fraction = Fraction(0)) -> None:

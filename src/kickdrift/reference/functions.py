@@ -21,7 +21,7 @@ from typing import Any
 INF, NAN = math.inf, math.nan
 ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, in the last bits of the sum
 SMALLEST = 2.0**-1022  # smallest normal float
-LN2_HI, LN2_LO, INVERSE_LN2 = 0.6931471806019545, -4.2009150726810846e-11, 1.4426950408889634  # the first has 32 bits
+LN2_HI, LN2_LO, INVERSE_LN2 = 0.6931471806019545, -4.2009150726810846e-11, 1.4426950408889634  # LN2_HI has 32 bits
 EXP = (
     0.5, 0.1666666666666667, 0.04166666666666667, 0.00833333333332612, 0.0013888888888883737, 0.00019841269874873975,
     2.480158732558584e-05, 2.755725533255441e-06, 2.7557273594799413e-07, 2.510524515390137e-08, 2.0914707069612355e-09,
@@ -53,12 +53,12 @@ CBRT = (
 )  # fmt: skip
 ROOTS = (1.0, 1.2599210498948732, 1.5874010519681996)  # cube roots of 1, 2 and 4
 THIRD = 0.3333333333333333
-TWO_THIRDS, TWO_THIRDS_LO = 0.6666666567325592, 9.934107462565104e-09  # the first has 26 bits
+TWO_THIRDS, TWO_THIRDS_LO = 0.6666666567325592, 9.934107462565104e-09  # TWO_THIRDS has 26 bits
 TWO_OVER_PI = 0.6366197723675814
-HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)  # the first two have 33 bits
+HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)  # the first two parts have 33 bits
 HALF_PI_HI, HALF_PI_LO = 1.5707963267948966, 6.123233995736766e-17
-FAR = 400000.0  # from here on the arguments of sin, cos and tan are reduced exactly,
-NEAR = 2.0**-14  # and also if the reduced argument is smaller than this
+FAR = 400000.0  # limit of the simple reduction of arguments of sin, cos and tan
+NEAR = 2.0**-14  # limit of the reduced argument: below it, reduce exactly
 #: The fractional bits of 2/pi, as many as the exponents of float64 need.
 TWO_OVER_PI_BITS = int(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73ee8"
@@ -68,7 +68,7 @@ TWO_OVER_PI_BITS = int(
 )
 BITS = 1280
 TAN_EIGHTH = 0.41421356237309503  # tan(pi / 8)
-QUARTER_PI, QUARTER_PI_LO = 0.7853981633974492, -8.575622497214414e-16  # the first has 49 bits
+QUARTER_PI, QUARTER_PI_LO = 0.7853981633974492, -8.575622497214414e-16  # QUARTER_PI has 49 bits
 
 
 # Bit operations.

@@ -74,8 +74,8 @@ class Stepper(Living, Exclusive, StepperBase):
         return [(source, np.array(keys, np.int64)) for source, keys in sorted(self._log.touching.items())]
 
     def _binding(self, plan, state=None):
-        self._inverse_inertia_of(plan)  # validates
-        return plan  # bodies read it anew in each call
+        self._inverse_inertia_of(plan)  # raises errors for missing inertia
+        return plan  # no compiled binding: each call reads the plan
 
     def _rebound(self, history) -> dict:
         return {"_history": history}

@@ -32,7 +32,7 @@ class AppliedForces(Part):
         return sum(term.array.nbytes for term in (*stepper._handles, *added) if isinstance(term, Applied))
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
-        return {"applied": data}  # the forces are in another section
+        return {"applied": data}  # the plan is in another section
 
     def check(self, stepper: Any, saved: Any) -> None:
         data, plan = saved.changes.pop("applied"), saved.changes["plan"]

@@ -66,7 +66,7 @@ class Impulses:
         if self.level.same(level):
             return self
         now = np.arange(len(self.level)) if shifted and len(level) == len(self.level) else self.level.numbers_in(level)
-        if np.array_equal(now, np.arange(len(level))):  # reuse the arrays
+        if np.array_equal(now, np.arange(len(level))):  # numbers unchanged: reuse the arrays
             other = copy.copy(self)
             other.level, other.moved = level, None
             return other
@@ -110,7 +110,7 @@ class Impulses:
         numbered = []
         for source, keys in touching:
             if source in sources:
-                side = 2**31 - 1 - (keys & (2**32 - 1))  # below 0 for bodies
+                side = 2**31 - 1 - (keys & (2**32 - 1))  # number of the wall or shape; negative for bodies
                 now = np.where(side < 0, side, self.moved[np.maximum(side, 0)] if len(self.moved) else -1)
                 keys = np.sort((keys + side - now)[(side < 0) | (now >= 0)])
             numbered.append((source, keys))
@@ -247,7 +247,7 @@ class ContactsPart(Part):
         if not len(pair) and not pull.any():
             return b""
         form = stepper.dtype.newbyteorder("<")
-        parts = [pair.astype("<i4"), (push + 0).astype(form), (pull + 0).astype(form)]  # -0 + 0 is 0
+        parts = [pair.astype("<i4"), (push + 0).astype(form), (pull + 0).astype(form)]  # + 0 turns -0 into 0
         return b"".join([_HEAD.pack(len(pair)), *(part.tobytes() for part in parts)])
 
     def absent(self, stepper: StepperBase) -> bool:  # type: ignore[override]
@@ -259,7 +259,7 @@ class ContactsPart(Part):
         return _HEAD.size + pairs * (8 + (5 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
 
     def parse(self, stepper: StepperBase, data: bytes) -> dict[str, Any]:  # type: ignore[override]
-        return {"contacts": data}  # the bodies are in another section
+        return {"contacts": data}  # parsed later: the bodies are in another section
 
     def check(self, stepper: StepperBase, saved: Any) -> None:  # type: ignore[override]
         data, slots = saved.changes.pop("contacts"), stepper._slots

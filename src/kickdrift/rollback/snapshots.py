@@ -150,7 +150,7 @@ def parse(stepper: State, snapshot: Any) -> Saved:
     """Parse a snapshot for a stepper. Raises SnapshotError, and changes nothing, if it does not fit."""
     n, dim, dtype = stepper.n, stepper.dim, stepper.dtype
     size = n * dim * dtype.itemsize
-    most = _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size  # without sections
+    most = _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size  # size limit without sections
     if type(snapshot) is bytes and len(snapshot) <= most:
         data = snapshot
     else:

@@ -46,7 +46,7 @@ class State:
         def dtype(self) -> np.dtype: ...
 
         _tape: Any  # the active recorder, or None
-        _plan: Any  # of bodies, see model.py
+        _plan: Any  # plan of the bodies, see model.py
         _started: bool  # whether the history is filled
         _last_h: float  # the step size of the history, in s
 

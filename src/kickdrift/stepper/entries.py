@@ -63,7 +63,7 @@ class Entry(NamedTuple):
     enabled: bool
     offset: np.ndarray | None  #: the current offset
     today: Declaration | None  #: `now` in the current coordinates
-    joints: tuple[tuple[Declaration, bool] | None, ...] | None = None  #: of `Contacts`, unless as declared: joints.py
+    joints: tuple[tuple[Declaration, bool] | None, ...] | None = None  #: joints of `Contacts`; None: as declared
 
     @property
     def added(self) -> bool:

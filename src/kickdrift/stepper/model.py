@@ -503,7 +503,7 @@ class Plan:
         return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)
 
     def _round(self, name: str, array: np.ndarray) -> np.ndarray:
-        if array.size <= 4 and self._ordinary(array.reshape(-1).tolist()):  # much faster
+        if array.size <= 4 and self._ordinary(array.reshape(-1).tolist()):  # much faster for few numbers
             array = array.astype(self.dtype, order="C")
             array.flags.writeable = False
             return array

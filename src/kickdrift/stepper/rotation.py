@@ -29,7 +29,7 @@ class Spin:
     """Memory that kernels share during a step: angular velocities in planes, and 1/I; of n bodies."""
 
     def __init__(self, n: int, dim: int, dtype: np.dtype) -> None:
-        rows = -(-max(n, 1) // ROW) * ROW + 64  # vector access may exceed n
+        rows = -(-max(n, 1) // ROW) * ROW + 64  # padding: vector access may exceed n
         self.planes = kernels.aligned_zeros((1 if dim == 2 else 3, rows), dtype)
         self.inverse_inertia = kernels.aligned_zeros((1, rows), dtype)[0]
 
@@ -56,7 +56,7 @@ class Rotation:
     def inertia_of(self, plan: Plan) -> np.ndarray:
         """Return the inertia of each body in kg m2, float64 of shape (n,)."""
         if self.declared is not None:
-            return np.broadcast_to(self.declared, (plan.n,))  # read-only
+            return np.broadcast_to(self.declared, (plan.n,))  # a read-only view
         radius = radii(plan)
         with np.errstate(over="ignore", under="ignore"):
             inertia = np.broadcast_to(SHARES[self.dim] * plan.mass * (radius * radius), (plan.n,))

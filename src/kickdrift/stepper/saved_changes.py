@@ -76,7 +76,7 @@ def _longest(origin: Origin, n: int, dim: int) -> int:
         most = max(n * dim, n, array.size if array.dtype != object else 0, 64)
         pairs = getattr(origin.first, "pairs", None)
         size += 128 + 16 * max(most, 0 if pairs is None else len(pairs))
-        if name == "shapes":  # their number may differ in the snapshot: at most a million
+        if name == "shapes":  # the number of shapes may differ in the snapshot: at most a million
             size += 10**6 * 64 * dim
     return size
 
@@ -147,7 +147,7 @@ def _array(told: Any) -> np.ndarray:
 def _value(told: Any) -> Any:
     """Decode a coefficient to a constructor argument."""
     if isinstance(told, dict):
-        from ..constraints.shapes import Boxes, Segments  # rarely needed
+        from ..constraints.shapes import Boxes, Segments  # imported late: rarely needed
 
         classes = {cls.__name__: cls for cls in (Boxes, Segments)}
         (shapes,) = (told[name] for name in ("shapes",) if len(told) == 1)
@@ -201,7 +201,7 @@ def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], u
     used.add(id(origin))
     for entry in stepper._entries:
         if entry.origin is origin and _of(entry) == told:
-            return entry  # with its compiled part
+            return entry  # the unchanged entry keeps its compiled part
     now, at = origin.first, origin.at
     if "set" in told:
         at = np.array([float.fromhex(number) for number in told["at"]])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .base import StepperBase
     from .common import State
 
-ROW = 384  # as in kernels/abi/plan.pxd
+ROW = 384  # equals ROW in kernels/abi/plan.pxd
 #: A slot that reaches this generation is not used again: ids stay positive.
 LAST_GENERATION = 2**31 - 1
 

@@ -218,7 +218,7 @@ class _Translation:
         products = [len(part) == 1 and part[0].name == "mul" for part in parts]
         if operation in ("add", "sub") and len(there) == 2 and any(products):
             return self._with_product(n, operation, parts, products)
-        there.sort(key=lambda i: -len(parts[i]))  # stable
+        there.sort(key=lambda i: -len(parts[i]))  # longest first; stable for equal lengths
         steps = parts[there[0]]
         for i in there[1:]:
             steps[-1].stored = True
@@ -261,7 +261,7 @@ class _Translation:
                 steps.append(_Step("store", [n], n, number=place))
             elif self.direct.get(n) != place:
                 steps.append(_Step("take", [n], n, number=place))
-        held = -1  # node
+        held = -1  # node whose value is in registers
         steps = self._with_loads(steps)
         for step in steps:
             if held in step.given and step.name in _ON_HELD:
@@ -369,7 +369,7 @@ class _Translation:
     def _number(self, before: int) -> None:
         """Number the operands. before: number of uniform operations."""
         found = {place: None for _, to, read, _ in self.list for place in (*read, to) if place}
-        self.code.operands = sorted(found, key=lambda place: place[0] not in _STILL)  # stable
+        self.code.operands = sorted(found, key=lambda place: place[0] not in _STILL)  # constant addresses first; stable
         self.code.still = sum(kind in _STILL for kind, _ in self.code.operands)
         self._check("operands", len(self.code.operands))
         numbers: dict[Place | None, int] = {place: number for number, place in enumerate(self.code.operands)}

@@ -15,9 +15,9 @@ from typing import Any
 
 from .program import Builder, TooLongError
 
-LONGEST = 4000  # characters
+LONGEST = 4000  # maximal length of an expression in characters
 DEEPEST = 60  # nested brackets, and levels of other nesting
-MOST_LEVELS = 120  # of nested definitions
+MOST_LEVELS = 120  # maximal depth of nested definitions
 LARGEST_POWER = 64  # largest exponent that is expanded to products
 MOST_NOISE = 2**31 - 1
 _STRANGE = re.compile(r"[^A-Za-z0-9_ .,+\-*/()<>=!]")
