@@ -108,7 +108,7 @@ def numbers(
     per_body: Literal["number", "vector"] | None = None,
     **field: Any,
 ) -> Any:
-    """A coefficient: a number, a vector or one of these per body, within bounds.
+    """Declare a coefficient: a number, a vector or one of these per body, within bounds.
 
     place: whether it is a coordinate, which `shifted` moves. per_body: the form of one body's value in `set` with
     `index=`; None if the coefficient cannot be given per body.

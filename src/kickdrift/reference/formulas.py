@@ -71,7 +71,7 @@ def formula(system: Any, interaction: Any, t: float, x: list[Vector], v: list[Ve
 
 
 def formula_energy(system: Any, interaction: Any, t: float, x: list[Vector]) -> list[Any]:
-    """The potential energy of each body."""
+    """Return the potential energy of each body."""
     return [energy[0] for energy in run(system, interaction, interaction.term.energy, t, {"": x})]
 
 

@@ -70,8 +70,8 @@ class Rollback:
             self._history.saved(kept.tick, next(iter(self._snapshots)))
 
     def checksum(self, tick: int) -> int:
-        """The `checksum()` of the state saved at `tick`, for peers to compare; ValueError if no state of that tick is
-        kept."""
+        """Return the `checksum()` of the state saved at `tick`, for comparison with peers. Raises ValueError if no such
+        state is saved."""
         return int(self.stepper._exclusively(snapshots.checksum, self.stepper, self._saved(tick)))
 
     def _saved(self, tick: int) -> snapshots.Kept:

@@ -227,7 +227,7 @@ class StepperBase(State):
         return EventLog(self)
 
     def touching(self) -> np.ndarray:
-        """The pairs that touch now: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
+        """Return the pairs in contact: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
 
         It is empty if no enabled constraint reports contacts: `Pin`, `Distance` and `Sensor` do not. Raises
         RuntimeError during a step, for a stepper made without `events=`, and if both BEGIN and END are disabled.

@@ -195,9 +195,9 @@ class State:
             sample[number] = array
 
     def checksum(self) -> int:
-        """A 64-bit digest of all that a snapshot contains: the state, the integrator's history, your own arrays.
+        """Return a 64-bit digest of all that a snapshot contains: the state, the integrator's history, your own arrays.
 
-        It is the same on every platform, for every instruction set, memory layout and number of threads. 0.0 and -0.0
+        It does not depend on platform, instruction set, memory layout and number of threads. 0.0 and -0.0
         count as equal. A float32 state and a float64 state always differ. Raises RuntimeError during a step.
         """
         return int(self._exclusively(self._checksum))
@@ -223,7 +223,7 @@ class State:
         return bytes(self._exclusively(snapshots.save, self))
 
     def restore(self, snapshot: bytes, *, clock: bool = False) -> None:
-        """Go to the state of a snapshot of this or an equal stepper, in the same arrays.
+        """Restore the state of a snapshot of this or an equal stepper, in the same arrays.
 
         dt comes from the snapshot too, and with it the rate of the clock, unless that follows the frames. Events of
         later ticks that were not taken are dropped: the steps will record them again.
