@@ -71,7 +71,7 @@ def test_masked_arrays_are_refused(Stepper, ODEStepper):
     ]
     for name, call in calls:
         with pytest.raises(
-            TypeError, match=rf"^{name}: expected an array without a mask, got a MaskedArray; hand in its"
+            TypeError, match=rf"^{name}: expected an array without a mask, got a MaskedArray; pass its"
         ):
             call()
     assert stepper.position.tolist() == [[1, 1]]
