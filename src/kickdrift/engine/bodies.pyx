@@ -129,6 +129,7 @@ cdef class Core(Runner):
             if self.coupled.tiles is not None:
                 self.coupled.coupling.own = self.plan
             self.coupled.take_over(None if before is None else before.coupled, None)
+            self.coupled.last = NULL
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
@@ -399,6 +400,7 @@ cdef class Core(Runner):
             self.slots.layout(None if self.coupled is None else self.coupled.links)
             if self.coupled is not None:
                 self.coupled.clear_dead()
+                self.coupled.last = NULL
         if self.plan.last_h != self.plan.h:
             # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
             steps = 1
@@ -496,8 +498,12 @@ cdef class Core(Runner):
         cdef Coupled coupled = self.coupled
         cdef Py_ssize_t done
         coupled.looked = perf_counter()
+        # Single calls would else evaluate twice in a step: at its end, and again as the next call begins.
+        coupled.coupling.recalled = coupled.repeatable and self.applied == NULL and coupled.recalls(self.plan)
+        coupled.last = NULL
         coupled.enter(self.plan)
         self.run(steps)
+        job.evaluations += coupled.coupling.recalled  # counts as before: what a call costs is not part of the result
         while coupled.only_few() and job.bad_body >= 0 and job.failed_step > 1:
             coupled.enter(self.plan)
             self.run(job.failed_step // 2)
@@ -505,6 +511,8 @@ cdef class Core(Runner):
         job.done = 0
         if done > 0:
             coupled.leave(self.plan, done)
+            if done == steps and job.code == 0 and job.bad_body < 0:
+                coupled.last = coupled.buffer(steps)
             self.complete(done, job.code == 0)
         else:
             self.evaluated += job.evaluations

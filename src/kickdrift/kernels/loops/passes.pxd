@@ -116,7 +116,7 @@ cdef inline int coupled_step(
         if number == START and not (step == 0 and job.start):
             continue
         # Constraints move bodies after the last evaluation, so that its accelerations cannot be reused.
-        if number == KEEP and not (fsal(scheme, drag) and (step == 0 or keeps_nothing)):
+        if number == KEEP and not (fsal(scheme, drag) and (step == 0 and not coupling.recalled or keeps_nothing)):
             continue
         if number == 0 and plan.turned:
             plan.between(TURNING, scheme, plan, workspace, state, NULL, NULL)
