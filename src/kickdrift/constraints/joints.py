@@ -80,8 +80,7 @@ class Distance(Constraint):
     time for cloth. Both orders converge to the same lengths, through different intermediate positions. Both are bitwise
     reproducible on every machine and for any number of threads. In the order given, a correction propagates from the
     first pair of a rope to its end in one iteration; coloured, it takes many. Removal of a body does not change the
-    colours of other pairs. `Contacts` uses this order for its `joints` too. In either order, a stepper with `threads`
-    splits runs of 512 or more pairs that share no body.
+    colours of other pairs. `Contacts` uses this order for its `joints` too.
 
     Several `Distance` constraints that share a movable body form one system. Its pairs are sorted by their bodies,
     lower index first, independent of declaration order; then "coloured" ones by colour. All use the largest of the

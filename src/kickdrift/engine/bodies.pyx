@@ -10,7 +10,6 @@ from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
-from ..kernels.abi.crew cimport Crew
 from .coupled cimport padded
 from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .rotation cimport BoundRotation
@@ -115,7 +114,7 @@ cdef class Core(Runner):
 
     cdef void adopt(self, Binding binding) noexcept:
         """Adopt another binding."""
-        cdef Binding before = self.binding  # keeps the memory that pointers still refer to
+        cdef Binding before = self.binding  # keep the old memory alive, which pointers still refer to
         cdef double last_h = 0 if before is None else self.plan.last_h
         if before is None or (before.coupled is None) != (binding.coupled is None) or before.state is not binding.state:
             self.saved = None   # the layout of the saved state may differ
@@ -133,7 +132,6 @@ cdef class Core(Runner):
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
-        self.team_size = 1 if self.coupled is None else self.coupled.team_size
         if self.slots is not None:
             self.plan.living, self.rows = &self.slots.data, self.slots.count
             self.slots.stale = True
@@ -405,7 +403,7 @@ cdef class Core(Runner):
             # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
             steps = 1
         if self.rotation is not None:
-            # Constraints turn bodies, so that each step has a step of rotation around it.
+            # Constraints change angular velocities: each step needs its own step of rotation.
             steps = 1
             self.rotation.begin(
                 self.kernels, self.plan.h, NULL if self.slots is None else self.slots.alive, self.binding.torques,
@@ -440,9 +438,6 @@ cdef class Core(Runner):
         self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
         return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
 
-    cdef void set_crew(self, Crew* crew) noexcept:
-        self.coupled.set_crew(crew)
-
     cdef void call(self, Job* job) noexcept nogil:
         if self.leaping:
             self.kernels.coupled.leap(self.coupling, job, NULL)
@@ -455,7 +450,7 @@ cdef class Core(Runner):
 
     @cython.final
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all bodies completed; last: is this the last part of the call, which raises errors?"""
+        """Count steps that all bodies completed; last: True in the last part of a call, which raises errors."""
         cdef Py_ssize_t body
         self.completed += steps
         if self.rotation is not None:
@@ -596,5 +591,5 @@ cdef class Core(Runner):
 
     @property
     def force_evaluations(self):
-        """Number of evaluations of the forces on all bodies so far (of the busiest body, where bodies iterate)."""
+        """Number of evaluations of all forces so far; the maximum over bodies for iterative integrators."""
         return self.evaluated

@@ -12,7 +12,6 @@ from libc.string cimport memcpy
 from .coefficients cimport field
 from .constraints cimport bind_constraint
 from ..kernels.abi.constraints cimport is_static
-from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, TILE, Array, Job, Plan
@@ -75,9 +74,7 @@ cdef class Coupled(Watch):
         whole = coupled.bind_interactions(model, plan, threads, previous, writes)
         coupled.bind_all_constraints(model, previous, writes)
         coupled.keep_idle(model, previous)
-        coupled.team_size = 1
         for bound in coupled.bound_constraints:
-            coupled.team_size = max(coupled.team_size, min(threads, bound.sharers))
             if bound.shares:
                 coupled.helpers = 1
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
@@ -393,11 +390,6 @@ cdef class Coupled(Watch):
                 to, source = tile_of(plan, first, n), tile_of(whole, first, n)
                 copy_state(&to, &source, self.item)
             first += TILE
-
-    cdef void set_crew(self, Crew* crew) noexcept:
-        cdef BoundConstraint bound
-        for bound in self.bound_constraints:
-            bound.set_crew(crew)
 
     cdef int raise_failure(self, const Job* failed) except -1:
         """Raise the error of the interaction or constraint that failed."""

@@ -326,7 +326,7 @@ cdef class SpringsInteraction(BoundInteraction):
 
 
 cdef object padded(object values, Py_ssize_t count):
-    """Return one number for each, padded with zeros to whole vectors."""
+    """Return one number per spring, padded with zeros to whole vectors."""
     array = kernels.aligned_zeros((1, (count + WIDEST - 1) // WIDEST * WIDEST), values.dtype)[0]
     array[:count] = values
     return array

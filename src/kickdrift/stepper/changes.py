@@ -208,10 +208,12 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
     if self._slots is not None:
         first = first.held(self._slots)
     origin = Origin(None, declaration, first, self._offset)
+    known = self._added.get(origin.token, ())
+    equal = [old for old in known if old.first.equals(first)]
+    origin.label = equal[0].label if equal else max((old.label + 1 for old in known), default=0)
     # Reuse the origin of an equal, removed declaration: repeating a change then gives an identical snapshot.
-    absent = [old for old in (*self._declared, *self._added.get(origin.token, ())) if id(old) not in present]
-    alike = (old for old in absent if old.first.equals(first) and old.token == origin.token)
-    origin = next(alike, origin)
+    declared = (old for old in self._declared if old.first.equals(first) and old.token == origin.token)
+    origin = next((old for old in (*declared, *equal) if id(old) not in present), origin)
     entry = Entry(
         origin, origin.first, origin.at, True, self._offset, at_offset(origin.first, self._offset - origin.at)
     )
@@ -248,10 +250,7 @@ def _remove(self: StepperBase, declaration: Declaration) -> None:
         return
     gone = _places(self, declaration)
     left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
-    changes = _remade(self, self._offset, left)
-    for place in gone:
-        self._entries[place].origin.removed = True
-    _take(self, changes)
+    _take(self, _remade(self, self._offset, left))
 
 
 def set_mass(self: StepperBase, value: ArrayLike, index: Any = None) -> None:

@@ -27,7 +27,9 @@ class Origin:
         self.handle = handle  #: the user's object; the latest of equal ones added in turn
         self.first = first  #: the declaration with lengths measured
         self.at = at  #: the stepper's offset then, whose coordinates positions are in
-        self.removed = False  #: whether it was ever removed
+        self.label = (
+            0  #: index among added declarations of equal token that are different objects, in the order of `add`
+        )
 
     @once
     def token(self) -> str:
@@ -45,6 +47,11 @@ class Origin:
                 value = value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes()
             digest.update(value if isinstance(value, bytes) else repr(value).encode())
         return digest.hexdigest()
+
+    @property
+    def key(self) -> str:
+        """The token and the label: tells arrays of users apart, whose contents are state."""
+        return f"{self.token}+{self.label}" if self.label else self.token
 
 
 class Entry(NamedTuple):
@@ -147,7 +154,7 @@ def given_so_far(self: StepperBase) -> tuple[Any, ...]:
     added = [origin for origins in self._added.values() for origin in origins]
     return (
         [origin.handle for origin in self._declared],
-        [(origin.handle, origin.first, origin.at, origin.removed) for origin in added],
+        [(origin.handle, origin.first, origin.at, origin.label) for origin in added],
     )
 
 
@@ -156,9 +163,9 @@ def take_given(self: StepperBase, given: tuple[Any, ...]) -> None:
     self._by_handle = WeakKeyDictionary()
     for origin, handle in zip(self._declared, handles, strict=True):
         give_name(self, origin, handle)
-    for handle, first, at, removed in added:
+    for handle, first, at, label in added:
         origin = Origin(None, handle, first, at)
-        origin.removed = removed
+        origin.label = label
         give_name(self, origin, handle)
         self._added[origin.token] = (*self._added.get(origin.token, ()), origin)
 

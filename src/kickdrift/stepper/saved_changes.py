@@ -4,9 +4,9 @@ The section is JSON, with what there is to say of
 
     mass    all masses (one number), or the rows whose mass is not as declared, and theirs
     terms   the terms and constraints that the stepper has, in their order; left out where all are as declared. Of each:
-            which one it is, by its number or, where it was added, by a digest of how it was given; whether it is
-            off; the coefficients that are not as declared, and the offset whose coordinates these are told in; and the
-            same of joints, if any are not as declared: null where one was removed
+            its number or, where it was added, a digest of how it was given, with a count for those that differ only
+            in an array of the user; whether it is off; the coefficients that are not as declared, and the offset of
+            their coordinates; and the same of joints, if any are not as declared: null where one was removed
 
 Arrays are (dtype, shape, bytes in hexadecimal, little-endian). Shapes are {"shapes": [(class, coefficients)]}.
 """
@@ -23,7 +23,7 @@ from ..errors import SnapshotError
 from ..rollback import parts
 from . import joints
 from .changes import told_once
-from .entries import MOST_ALIKE, Entry, Origin, at_offset, differences, entered
+from .entries import Entry, Origin, at_offset, differences, entered
 
 _KINDS = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "|b1"}
 
@@ -110,7 +110,7 @@ def _encoded(stepper: Any, entries: tuple[Entry, ...], mass: np.ndarray) -> byte
 
 def _of(entry: Entry) -> dict[str, Any]:
     origin = entry.origin
-    told: dict[str, Any] = {"of": origin.token if origin.number is None else origin.number}
+    told: dict[str, Any] = {"of": origin.key if origin.number is None else origin.number}
     if not entry.enabled:
         told["off"] = True
     if entry.now is not origin.first:
@@ -181,33 +181,19 @@ def _decoded(stepper: Any, data: bytes) -> tuple[tuple[Entry, ...], np.ndarray]:
         mass = told_once(stepper, mass)
     if "terms" not in told:
         return entered(stepper._declared), mass
-    added = _told_apart(stepper, [one["of"] for one in told["terms"]])
+    added = _known(stepper, [one["of"] for one in told["terms"]])
     used: set[int] = set()
     return tuple(_entry(stepper, one, added, used) for one in told["terms"]), mass
 
 
-def _told_apart(stepper: Any, told: list[Any]) -> dict[str, list[Origin]]:
-    """Match added declarations by token, in order; raises SnapshotError if the match is ambiguous.
-
-    As long as none was removed, they came in one order: a snapshot has the first of them. Otherwise it is known which
-    it has where it has all there are, or as many as the stepper. Of so many alike some may have been forgotten.
-    """
-    added = {}
-    for token in {of for of in told if type(of) is str}:
-        known, wanted = stepper._added.get(token, ()), told.count(token)
-        mine = [entry.origin for entry in stepper._entries if entry.origin in known]
-        others = any(not origin.first.equals(known[0].first) for origin in known)
-        full = len(known) >= MOST_ALIKE
-        sure = not (full or any(origin.removed for origin in known))
-        if others and not (sure or wanted == len(mine) or (wanted == len(known) and not full)):
-            name = type(known[0].first).__name__
-            raise SnapshotError(
-                f"snapshot: it has {wanted} of {len(known)} {name} that were added, and cannot tell which: give a "
-                f"stepper those that come and go when it is made, and `enable` them"
-            )
-        rather = [] if wanted == len(known) else mine
-        added[token] = [*rather, *(origin for origin in known if origin not in rather)]
-    return added
+def _known(stepper: Any, keys: list[Any]) -> dict[str, list[Origin]]:
+    """Return the added declarations by key; of equal ones, those that the stepper has come first."""
+    present = {id(entry.origin) for entry in stepper._entries}
+    known: dict[str, list[Origin]] = {}
+    for token in {key.partition("+")[0] for key in keys if type(key) is str}:
+        for origin in sorted(stepper._added.get(token, ()), key=lambda origin: id(origin) not in present):
+            known.setdefault(origin.key, []).append(origin)
+    return known
 
 
 def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], used: set[int]) -> Entry:

@@ -12,7 +12,7 @@ from ..space cimport turn_to_image
 
 
 cdef inline real* rod(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    """Its direction, its length, and the impulse that it had before lengths were corrected."""
+    """Data of a rod: direction, length, and its impulse without length correction."""
     return <real*> data.rod + (dim + 2) * k
 
 
@@ -41,7 +41,7 @@ cdef inline void begin_rods(int dim, const Contacts* data, const real* like) noe
 
 
 cdef inline void drop_corrections(int dim, const Contacts* data, const real* like) noexcept nogil:
-    """Go back to the impulses before lengths were corrected: what corrects them is not to add up."""
+    """Remove the length corrections from impulses, so that they do not accumulate."""
     cdef const real* weight = <const real*> data.grid.weight
     cdef real* pull = <real*> data.pull[1 - data.state[0]]
     cdef real impulse[MAX_DIM]
@@ -61,7 +61,7 @@ cdef inline void drop_corrections(int dim, const Contacts* data, const real* lik
 
 
 cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
-    """push: correct lengths, and let those with compliance be springs; else go back to impulses without corrections."""
+    """push: correct lengths, with compliant rods as springs; otherwise remove corrections and solve velocities."""
     cdef const real* pull = <const real*> data.pull[1 - data.state[0]]
     cdef int64_t k
     if not push:

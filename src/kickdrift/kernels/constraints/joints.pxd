@@ -3,11 +3,9 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport DIRECTION, HELD_ROW, SHARED, SOFT, Distance, Pin
+from ..abi.constraints cimport DIRECTION, HELD_ROW, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
-from ..abi.crew cimport PartFunction
 from ..abi.plan cimport MAX_DIM
-from ..crew cimport lead
 from ..forces.fields cimport root
 from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
 from ..simd.masks cimport greater, positive, select, select_or_zero
@@ -15,13 +13,10 @@ from ..simd.vec cimport f32vec, f64vec, filled, product, real, store_part, vec, 
 from ..space cimport is_periodic, toward, turn_to_images
 
 cdef enum:
-    BATCH = 128     # pairs whose roots and quotients are under way at once, whole vectors
-    RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
-    FEW = 2         # for up to so many pairs it is faster to take them one by one
-    # Parts of a stage are multiples of it: whole vectors. So only the last vector of a stage reaches beyond it, to rows
-    # that others may be writing: what is made of these is dropped.
-    WHOLE = 64
-    SHORT = 16      # vectors of fewer numbers would wait for these, which were just written one by one
+    BATCH = 128     # pairs per batch, whole vectors, whose root and quotient latencies overlap
+    RELAXATIONS = 500_000   # pair solves between two Ctrl-C checks: some milliseconds
+    FEW = 2         # up to this many pairs, scalar code is faster
+    SHORT = 16      # fewer numbers use scalar code: vector loads would stall on the preceding scalar stores
 
 
 cdef inline int pin(
@@ -42,9 +37,9 @@ cdef inline int distance(
     double step, int64_t n, int64_t dim, int64_t stride, const real* before, real* x, real* v, const Distance* data,
     void* owner,
 ) noexcept nogil:
-    """Move each pair to its length, and let velocities follow.
+    """Move each pair to its length, and update velocities.
 
-    Pairs that have no body in common may be taken in any order, or at once, without changing a bit: they are
+    Pairs without common bodies may be solved in any order, or at once, without changing a bit: they are
     sorted by stages, and those of one stage are computed in vectors.
     """
     cdef real* was = <real*> data.was
@@ -89,7 +84,7 @@ cdef inline int distance(
     return 0
 
 
-# Rows of the bodies that pairs hold. Vectors of pairs read and write them whole.
+# Rows of the constrained bodies, which vectors of pairs load and store whole.
 
 cdef inline void fetch(int dim, int64_t stride, const real* x, const Distance* data) noexcept nogil:
     cdef real* row
@@ -132,7 +127,7 @@ cdef inline void follow(
 
 
 cdef inline void aim(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
-    """From the first body of each pair to the second, of length 1, or 0 where they are at the same place."""
+    """Compute unit vectors from the first to the second body of each pair, or 0 if they coincide."""
     cdef real* way = <real*> data.way
     cdef const real* row = <const real*> data.row
     cdef real one = 1
@@ -179,7 +174,7 @@ cdef inline void directions(int dim, int64_t count, const Distance* data, const 
 
 
 cdef inline void shares(real h, int64_t count, const double* response, const Distance* data) noexcept nogil:
-    """By how much a pull moves the bodies of each pair, by what drag leaves of it; rigid ones go all the way."""
+    """Compute the inverse masses of pairs; those of compliant ones are reduced by drag."""
     cdef const real* move_first = <const real*> data.move_first
     cdef const real* move_second = <const real*> data.move_second
     cdef const real* drag_first = <const real*> data.drag_first
@@ -204,28 +199,13 @@ cdef inline real left_by_drag(real c, real h, real first, real second) noexcept 
     return least + (more if more > 0 else 0 * more)
 
 
-# What is done with the pairs of a stage.
+# Arguments for the pairs of a stage.
 ctypedef struct Sweep:
     bint velocities, compliant
     int dim, direction
     double h
     const Distance* data
     int64_t first, last
-
-
-cdef inline void part_f32(const void* work, int64_t part, int64_t parts) noexcept nogil:
-    part_of(<const Sweep*> work, part, parts, <const f32vec*> NULL)
-
-
-cdef inline void part_f64(const void* work, int64_t part, int64_t parts) noexcept nogil:
-    part_of(<const Sweep*> work, part, parts, <const f64vec*> NULL)
-
-
-cdef inline void part_of(const Sweep* work, int64_t part, int64_t parts, const vec* like) noexcept nogil:
-    """Pairs of one stage have no body in common, so no bit depends on who takes which."""
-    cdef int64_t pieces = (work.last - work.first + WHOLE - 1) // WHOLE
-    cdef int64_t p = work.first + pieces * part // parts * WHOLE
-    hold_pairs(work, p, min(work.last, work.first + pieces * (part + 1) // parts * WHOLE), like)
 
 
 cdef inline void hold_pairs(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
@@ -238,11 +218,10 @@ cdef inline void hold_pairs(const Sweep* work, int64_t p, int64_t last, const ve
 cdef inline bint sweep(
     bint velocities, int dim, real h, const Distance* data, void* owner,
 ) noexcept nogil:
-    """All iterations, over positions or velocities; False where somebody wants to stop."""
+    """Do all iterations, over positions or velocities; return False if interrupted."""
     cdef int64_t _iteration, stage, p, k
     cdef int64_t relaxed = 0
     cdef Sweep work
-    cdef PartFunction part = part_f32 if real is float else part_f64
     work.velocities, work.dim, work.h, work.data = velocities, dim, h, data
     for _iteration in range(data.iterations):
         for stage in range(data.stages):
@@ -262,8 +241,6 @@ cdef inline bint sweep(
                         slow_pair(work.compliant, dim, h, <real*> data.row, data, k)
                     else:
                         relax_pair(work.compliant, work.direction, dim, <real*> data.row, data, k)
-            elif data.crew != NULL and work.last - p >= SHARED:
-                lead(data.crew, part, &work)
             elif real is float:
                 hold_pairs(&work, p, work.last, <const f32vec*> NULL)
             else:
@@ -354,7 +331,7 @@ cdef inline void relax_pair(
 
 
 cdef inline void pull_again(int dim, real h, real* row, const Distance* data) noexcept nogil:
-    """As hard as a pair has pulled in the first half of the step it pulls in the second: what is off is then found."""
+    """Repeat the impulses of the position solve on velocities, as a first guess of the velocity solve."""
     cdef int64_t count = data.stage[data.stages]
     cdef const real* way = <const real*> data.way
     cdef real change, d
@@ -376,7 +353,7 @@ cdef inline void pull_again(int dim, real h, real* row, const Distance* data) no
 cdef inline void slow_pair(
     bint compliant, int dim, real h, real* row, const Distance* data, int64_t p,
 ) noexcept nogil:
-    """Take away what is left of the velocity along a pair."""
+    """Remove the relative velocity along a pair."""
     cdef int64_t count = data.stage[data.stages]
     cdef real* first = row + data.first[p]
     cdef real* second = row + data.second[p]
@@ -403,9 +380,9 @@ cdef inline void slow_pair(
 
 
 cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    """The same for pairs that have no body in common, along the line after the step.
+    """Solve positions of rigid pairs without common bodies, along the line after the step.
 
-    Shares come first: what moves the bodies would keep the roots of the next pairs waiting.
+    Corrections of a batch are computed first: interleaved stores would delay the roots of the next pairs.
     """
     cdef double room[BATCH]
     cdef vec d[HELD_ROW]
@@ -432,7 +409,7 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
 
 
 cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    """The same for whatever is to be done with pairs."""
+    """Solve pairs without common bodies, for any kind and line of action."""
     cdef const Distance* data = work.data
     cdef int dim = work.dim
     cdef const void* move_first = data.move_first
@@ -475,7 +452,7 @@ cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* lik
 cdef inline void correct(
     bint compliant, int direction, int dim, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
 ) noexcept nogil:
-    """The ways from body to body become what they are to lose; what lies behind the last pair is not kept."""
+    """Replace separations by position corrections; lanes past the last pair are not stored."""
     cdef int64_t pairs = data.stage[data.stages]
     cdef vec length = (<const vec*> numbers(data.length, p, d))[0]
     cdef vec* force = <vec*> numbers(data.force, p, d)
@@ -538,7 +515,7 @@ cdef inline void correct(
 cdef inline void slow(
     bint compliant, int dim, vec h, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
 ) noexcept nogil:
-    """The velocities from body to body become what they are to lose."""
+    """Replace relative velocities by velocity corrections."""
     cdef int64_t pairs = data.stage[data.stages]
     cdef vec* pull = <vec*> numbers(data.pull, p, d)
     cdef vec way[MAX_DIM]
@@ -562,5 +539,5 @@ cdef inline void slow(
 
 
 cdef inline const void* numbers(const void* start, int64_t p, const vec* like) noexcept nogil:
-    """An array from number p on."""
+    """Address of number p of an array."""
     return <const char*> start + p * (<int64_t> sizeof(vec) // width(like))
