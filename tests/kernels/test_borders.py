@@ -236,7 +236,7 @@ BORDERS = {
         spinning(kd.Plane((0.0, 1.0), 0.0, 0.5, 0.0625, 1.0)),
     ),
     "friction ends the slip of some in a vector": (
-        spinning(kd.Plane((0.0, 1.0), 0.0, 0.5, np.arange(12) % 5 / 8, 1.0), dim=3),
+        spinning(kd.Plane((0.0, 1.0, 0.0), 0.0, 0.5, np.arange(12) % 5 / 8, 1.0), dim=3),
         spinning(kd.Box((-9.0, 0.0, -9.0), 99.0, 0.5, np.arange(12) % 5 / 8, 1.0), dim=3),
     ),
     "rolling resistance of some": (
