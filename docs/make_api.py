@@ -59,7 +59,7 @@ PAGES = {
         "own-forces": (
             "AppliedForce, AppliedTorque, Force, Acceleration, NativeForce",
             "AppliedForce AppliedTorque Force Acceleration NativeForce get_include",
-            "forces own-code rolling",
+            "forces own-code rotation",
         ),
     },
     "Constraints": {
@@ -67,7 +67,7 @@ PAGES = {
         "distance": ("Distance", "Distance", "constraints which-constraint"),
         "walls": ("Box and Plane", "Box Plane", "constraints"),
         "collisions": ("ElasticCollisions", "ElasticCollisions", "constraints which-constraint"),
-        "contacts": ("Contacts", "Contacts", "constraints which-constraint"),
+        "contacts": ("Contacts", "Contacts", "constraints which-constraint rolling"),
         "shapes": ("Segments and Boxes", "Segments Boxes", "constraints"),
         "periodic": ("Periodic", "Periodic", "periodic"),
         "sensor": ("Sensor", "Sensor", "events"),
