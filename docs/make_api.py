@@ -23,7 +23,7 @@ STEPPER = {
     ),
     "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),
     "bodies": ("Bodies that come and go", "spawn kill alive ids slots count"),
-    "events": ("Events", "events touching"),
+    "events": ("Events, contacts and casts", "events touching grounded cast overlap"),
     "save": ("Save and go back", "snapshot restore checksum"),
 }
 
