@@ -30,7 +30,7 @@ Constraints
   Periodic                                       periodic boundary conditions
 
 Events
-  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE; Neighbours searches for near points
+  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE, BREAK; Neighbours searches for near points
 
 Time
   FixedClock                          how many steps are due in a frame
@@ -90,7 +90,7 @@ _NAMES = {
     "ode.stepper": "ODEStepper",
     "rollback.rollback": "Rollback sync_test",
     "rollback.tape": "Tape",
-    "stepper.events": "BEGIN END ENTER HIT LEAVE Events",
+    "stepper.events": "BEGIN BREAK END ENTER HIT LEAVE Events",
     "stepper.stepper": "Stepper",
     "stepper.trajectory": "ODETrajectory Trajectory",
 }

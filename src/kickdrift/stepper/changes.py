@@ -21,6 +21,7 @@ from ..declaration import Declaration
 from ..forces.base import Term
 from . import joints
 from .entries import Entry, Origin, acting, at_offset, differences, give_name, remember, same
+from .loads import by_declaration
 from .model import Plan
 from .rows import with_rows
 
@@ -217,6 +218,7 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
     )
     if isinstance(first, Term):
         first.probe(self._position, self._velocity)
+    vars(origin).pop("loads", None)  # whole again
     constraints = [entry for entry in self._entries if isinstance(entry.now, Constraint)]
     terms = self._entries[: len(self._entries) - len(constraints)]
     entries = (*self._entries, entry) if isinstance(first, Constraint) else (*terms, entry, *constraints)
@@ -365,7 +367,7 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
         attributes["_first_plan"] = _grown(self, self._first_plan, n, declared=True)
         plan = _grown(self, self._plan, n)
         plan.impulses = self._impulses_for(plan)
-        plan.rotating = None if rotation is None else rotation.spin
+        plan.rotating, plan.loads = None if rotation is None else rotation.spin, self._plan.loads
         attributes |= {"_plan": plan, "_impulses": plan.impulses}
         attributes["_identity"] = self._described(attributes["_first_plan"])
         attributes["_snapshot_text"] = None
@@ -454,7 +456,7 @@ def _remade(
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
-    model.rotating = old.rotating
+    model.rotating, model.loads = old.rotating, by_declaration(entries)
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
     return {"binding": self._binding(model), "attributes": attributes}
 

@@ -31,6 +31,8 @@ from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 from .tying import PAIRED, tied
 
 _F64 = np.dtype(np.float64)
+#: Record fields that follow from the others or from the declaration.
+DERIVED = ("pair", "member", "unit")
 #: Order of constraints by kind: pins first, then distances, collisions, walls and contacts, which decide the final
 #: positions; sensors record these, and periodic boundaries wrap them.
 TURNS = {"pin": 0, "distance": 1, "compliant_distance": 1, "collisions": 2, "sensor": 4, "periodic": 5}
@@ -56,6 +58,7 @@ class Plan:
     rows: np.ndarray | None = None
     told: bool = False  #: whether events are enabled
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
+    loads: dict[int, np.ndarray] = {}  # noqa: RUF012 #: arrays of `Distance` by id, owned by the stepper: loads.py
     rotating: Any = None  #: `Spin` of the stepper; None where nothing rotates
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
@@ -381,6 +384,11 @@ class Plan:
 
         return Neighbours(position, reach, alive, periodic=self.periodic).pairs()
 
+    def owners(self, record: ConstraintRecord) -> list[np.ndarray]:
+        """Return the arrays of loads of the `Distance` declarations that a record consists of, see loads.py."""
+        members = [member.constraint for member in record.members] or record.constraint.distances
+        return [self.loads[id(each)] for each in members]
+
     def source(self, record: ConstraintRecord) -> int:
         """Return the number of a record's constraint."""
         return self._numbers[id(record.constraint)]
@@ -469,7 +477,10 @@ class Plan:
             *self.interactions,
             *self.constraint_records,
         ]
-        records = [(record.kind, list(record.fields.values())) for record in described]
+        records = [
+            (record.kind, [field for name, field in record.fields.items() if name not in DERIVED])
+            for record in described
+        ]
         for name, arrays in [("affine", affine), *records]:
             digest.update(name.encode())
             for array in arrays:

@@ -13,7 +13,7 @@ from .contact_shapes import Level, lean
 from .filters import Filter
 from .friction import cone, cross, slip
 from .impacts import apply, bounce, goes_on, meet, turn
-from .joints import numbers
+from .joints import limits_of, numbers
 
 #: Colours of the graph colouring. Contacts for which none is free are solved last.
 COLOURS = 64
@@ -88,7 +88,8 @@ class Contact:
 
 def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
-    compliance, number, sweeps, stiffness, substeps, lag, through=None, rolling=None, **more,
+    compliance, number, sweeps, stiffness, substeps, lag, cells, through=None, rolling=None, lower=None, upper=None,
+    limit=None, pair=None, member=None, **more,
 ):  # fmt: skip
     """Step the bodies in contact through the substeps; other bodies keep the integrator's result."""
     shapes = {name.removeprefix("shape_"): field for name, field in more.items() if name.startswith("shape_")}
@@ -162,11 +163,16 @@ def contacts(
     # A pinned body may rotate: it is an axle.
     moved = [m > 0 or (w is not None and system.inverse_inertia[i] > 0) for i, m in enumerate(weight)]
     coloured = in_colours(found, moved)
-    group(found, list(zip(first, second, strict=True)), moved)
+    limits = limits_of(system, lower, upper, cells)
+    limit = [-1] * len(cells) if limit is None else limit
+    told = zip(first, second, number, length, compliance, limits, limit, cells, strict=True)
+    rods = [Rod(*rod) for rod in told if not rod[-1].broken]
+    group(found, [(rod.i, rod.j) for rod in rods], moved)
     leaning = [contact for contact in found if contact.shape is not None]
-    rods = list(zip(first, second, length, compliance, strict=True))
     # Indexed by declared rod; `rods` contains only those between active bodies.
     pull = [system.real(each) for each in system.remembered_rods]
+    for place, cell in zip(number, cells, strict=True):
+        pull[place] = zero if cell.broken else pull[place]
 
     soft, scale, rod_soft, rod_scale = stiffness_of(h, stiffness)
     one, half, parts, lag = system.real(1), system.real(0.5), system.real(count), system.real(lag[0])
@@ -176,12 +182,9 @@ def contacts(
         for i in range(n):
             if weight[i] > 0:
                 u[i] = u[i] + gain[i]
-        ways = []
-        for rod, (i, j, _length, _compliance) in enumerate(rods):
-            d = system.space.nearest(p[j] - p[i])
-            r = sqrt(dot(d, d))
-            ways.append((d / r if r > 0 else zero * d, r))
-            apply(u, i, j, weight[i], weight[j], pull[number[rod]] * ways[rod][0])
+        for rod in rods:
+            rod.aim(system, p)
+            apply(u, rod.i, rod.j, weight[rod.i], weight[rod.j], pull[rod.number] * rod.way)
         for contact in found:
             if substep > 0:
                 contact.total = contact.total + contact.push
@@ -195,21 +198,10 @@ def contacts(
                 if contact.spins:
                     apply(w, contact.i, contact.j, *contact.eases, contact.roll)
                     turn(w, contact, contact.rub)
-        stop_rods(rods, ways, number, pull, u, weight, sweeps[0])
+        stop_rods(rods, pull, u, weight, h, sweeps[0])
         kept = list(pull)
-        for rod in to_and_fro(len(rods), sweeps[0]):
-            i, j, wanted, alpha = rods[rod]
-            way, r = ways[rod]
-            total = weight[i] + weight[j]
-            speed = dot(u[j] - u[i], way)
-            if alpha > 0:
-                give = alpha / (h * h)
-                change = (speed + (r - wanted) / h + give * pull[number[rod]]) / (total + give)
-            else:
-                change = (speed + rod_soft * (r - wanted)) / total
-                change = pull[number[rod]] - rod_scale * (pull[number[rod]] - change)
-            pull[number[rod]] = pull[number[rod]] - change
-            apply(u, i, j, weight[i], weight[j], -change * way)
+        for rod in to_and_fro(rods, sweeps[0]):
+            rod.act(pull, u, weight, h, rod_soft, rod_scale)
         forces = given, parts, lead
         deep = set()  # groups with a deep contact
         for contact in coloured:
@@ -225,16 +217,21 @@ def contacts(
             p[i] = place
         # Remove the impulses that corrected lengths once the positions are updated. Warm starting with them would
         # accumulate the correction while a length is off, and destabilize nearly straight chains of rods.
-        for rod, (i, j, _length, alpha) in enumerate(rods):
-            if not alpha > 0:
-                apply(u, i, j, weight[i], weight[j], (kept[number[rod]] - pull[number[rod]]) * ways[rod][0])
-                pull[number[rod]] = kept[number[rod]]
-        stop_rods(rods, ways, number, pull, u, weight, sweeps[0])
+        for rod in rods:
+            if not rod.compliance > 0:
+                back = (kept[rod.number] - pull[rod.number]) * rod.way
+                apply(u, rod.i, rod.j, weight[rod.i], weight[rod.j], back)
+                pull[rod.number] = kept[rod.number]
+            if rod.slack:
+                rod.length = dot(system.space.nearest(p[rod.j] - p[rod.i]), rod.way)
+        stop_rods([rod for rod in rods if rod.used or not rod.slack], pull, u, weight, h, sweeps[0])
         for sweep in range(DEEP if deep else RELAXING):
             for contact in coloured:
                 if sweep < RELAXING or contact.group in deep:
                     times = system.real(PLAIN if contact.group in deep else RELAXED)
                     solve(contact, p, u, w, h, zero, one, times, left - h, radius, *forces)
+        for rod in rods:
+            rod.total = rod.total + pull[rod.number]
     for contact in coloured:
         bounce(contact, p, u, w, h, lead)
     if w is not None:
@@ -243,8 +240,10 @@ def contacts(
     for contact in found:
         if contact.most > 0:
             touched[contact.i] = touched[contact.j] = True
-    for i, j, _length, _compliance in rods:
-        touched[i] = touched[j] = True
+    for rod in rods:
+        if rod.used or not rod.slack:
+            touched[rod.i] = touched[rod.j] = True
+        system.load(rod.cell, rod.i, rod.j, zero - rod.total / system.h, rod.limit)
     for i in range(n):
         if touched[i] and weight[i] > 0:
             if s is not None:
@@ -283,21 +282,66 @@ def impulses(contact, load):
     return contact.push, load, *contact.rub, *(roll if contact.spins else ())
 
 
-def to_and_fro(count, sweeps):
-    """Iterate over 0 to count - 1, alternating in direction: a sweep propagates an impulse along a whole chain."""
+class Rod:
+    """A joint between bodies i and j in a step.
+
+    number: its index among the declared ones, at which `pull` has its impulse, negative in tension. limits: see
+    `limits_of`. limit: the load that breaks it. way, length: unit vector and distance at the start of the substep.
+    slack: whether it is free between limits; used: whether it had an impulse in the step. total: sum of the impulses
+    of the substeps.
+    """
+
+    def __init__(self, i, j, number, wanted, compliance, limits, limit, cell):
+        self.i, self.j, self.number, self.compliance, self.cell = i, j, number, compliance, cell
+        self.low, self.high = (wanted, wanted) if limits is None else limits
+        self.slack, self.limit, self.used, self.total = self.low < self.high, limit, False, 0 * wanted
+
+    def aim(self, system, p):
+        d = system.space.nearest(p[self.j] - p[self.i])
+        self.length = r = sqrt(dot(d, d))
+        self.way = d / r if r > 0 else 0 * r * d
+
+    def act(self, pull, u, weight, h, soft=None, scale=None):
+        """Apply an impulse that corrects the length; without soft one that stops the rod."""
+        i, j, now = self.i, self.j, pull[self.number]
+        given = now, weight[i] + weight[j], dot(u[j] - u[i], self.way), h, soft, scale
+        change = self.change(self.high, *given)
+        if self.slack and not now - change < 0:
+            change = self.change(self.low, *given)
+            if not now - change > 0:
+                change = now
+        pull[self.number] = now - change
+        self.used = self.used or pull[self.number] != 0
+        apply(u, i, j, weight[i], weight[j], -change * self.way)
+
+    def change(self, wanted, now, total, speed, h, soft, scale):
+        """Return the change of the impulse that moves the rod to a length, or stops it there.
+
+        A rod within its limits may move as far as the limit in the substep.
+        """
+        off = self.length - wanted
+        if self.compliance > 0:
+            give = self.compliance / (h * h)
+            return (speed + off / h + give * now) / (total + give)
+        if self.slack and (off < 0 if wanted == self.high else off > 0):
+            return (speed + off / h) / total
+        if soft is None:
+            return speed / total
+        change = (speed + soft * off) / total
+        return now - scale * (now - change)
+
+
+def to_and_fro(rods, sweeps):
+    """Iterate over the rods, alternating in direction: a sweep propagates an impulse along a whole chain."""
     for sweep in range(sweeps):
-        yield from range(count) if sweep % 2 == 0 else reversed(range(count))
+        yield from rods if sweep % 2 == 0 else reversed(rods)
 
 
-def stop_rods(rods, ways, number, pull, u, weight, sweeps):
+def stop_rods(rods, pull, u, weight, h, sweeps):
     """Remove velocities along rigid rods in alternating sweeps; compliant rods are skipped."""
-    for rod in to_and_fro(len(rods), sweeps):
-        i, j, _length, alpha = rods[rod]
-        if not alpha > 0:
-            way = ways[rod][0]
-            change = dot(u[j] - u[i], way) / (weight[i] + weight[j])
-            pull[number[rod]] = pull[number[rod]] - change
-            apply(u, i, j, weight[i], weight[j], -change * way)
+    for rod in to_and_fro(rods, sweeps):
+        if not rod.compliance > 0:
+            rod.act(pull, u, weight, h)
 
 
 def candidates(system, x, p, radius, weight, normal, offset, alive, seen, through, level):
