@@ -13,6 +13,7 @@ cdef enum:
     CONTACT = 17            # numbers of a contact beside its two vectors
     TRAITS = 8              # see `traits` of Contacts
     GAIN = 4                # of which the last ones begin here
+    ROD = 6                 # numbers of a rod of Contacts beside its direction
     MEETING = 4             # of what is told of one, beside two vectors
     SPIN = 8                # numbers of a rotating body in `spin` of Contacts
     TWIST = 12              # and of a contact of such bodies, beside CONTACT
@@ -21,7 +22,8 @@ cdef enum:
     SHARED = 512            # pairs of a stage from which on a crew takes less time than its leader alone
     HELD_ROW = 4            # numbers in the row of a body that pairs hold: its vector, and what nobody reads
     DIRECTION = 3           # the bits of `how` that say along which line a pair pulls,
-    SOFT = 4                # and whether it has compliance
+    SOFT = 4                # whether it has compliance,
+    LIMITED = 8             # and whether it has limits or may break
 
 cdef enum ConstraintKind:
     PIN
@@ -59,13 +61,22 @@ ctypedef struct Pin:
     int64_t count
     const int64_t* index
 
+# Where the load of a pair is kept: in an array of kickdrift/stepper/loads.py.
+ctypedef struct LoadCell:
+    const double* owner         # the number of the constraint
+    double* cell                # the load in N, and 1 if the pair is broken
+    double limit                # load in N that breaks it; below 0: none
+    double unit                 # load in N of a rigid pair that is corrected by 1 m/s2
+    int32_t first, second       # bodies
+    int64_t rank                # breaks of a step are reported in this order
+
 # Pairs in stages, of which each follows the one before; those of one stage have no body in common, and pull alike.
 # They find their bodies in rows of HELD_ROW numbers, which come and go with each step.
 ctypedef struct Distance:
     Torus torus
     int64_t stages
     const int64_t* stage        # where each begins, and the last ends
-    # Of each: 0: along the line after the step; 1: before it; 2: so, and velocities along it end too; and SOFT.
+    # Of each: 0: along the line after the step; 1: before it; 2: so, and velocities along it end too; SOFT and LIMITED.
     const uint8_t* how
     int64_t members             # bodies in rows
     const int32_t* member       # which they are,
@@ -80,12 +91,21 @@ ctypedef struct Distance:
     const void* drag_first
     const void* drag_second
     double response[4]
+    const void* lower           # limits; NULL where no pair has any
+    const void* upper
+    const LoadCell* cell
     # Workspace.
+    void* low                   # limits of this step: a broken pair has none
+    void* high
+    void* least                 # bounds of the sum of velocity corrections
+    void* most
+    void* load                  # of this step
     void* was                   # positions
     void* row                   # vectors of members
     void* way                   # component after component, of each pair
     void* force                 # how much each was pulled along itself
     void* pull                  # the same, of velocities; of pairs that are not compliant: > 0 where they are left
+    void* slowed                # of those that are not compliant: the same, of velocities
     void* share_first           # where any pair has compliance: a number for each
     void* share_second
     void* alpha
@@ -270,6 +290,10 @@ ctypedef struct Contacts:
     const void* length
     const void* compliance
     const int32_t* number       # of each rod that is not cut, among those declared
+    const void* lower           # limits; NULL where no rod has any
+    const void* upper
+    const LoadCell* cell
+    void* load                  # of this step
     int64_t declared
     int64_t sweeps              # over all rods
     const void* stiffness

@@ -10,6 +10,7 @@ cdef enum Kind:         # those of events.py
     END
     ENTER
     LEAVE
+    BREAK
 
 cdef enum:
     EVENT_NUMBERS = 10  # of 64 bits in an event, beside its two vectors

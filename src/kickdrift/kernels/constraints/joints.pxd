@@ -3,7 +3,8 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport DIRECTION, HELD_ROW, SHARED, SOFT, Distance, Pin
+from .loads cimport is_broken
+from ..abi.constraints cimport DIRECTION, HELD_ROW, LIMITED, SHARED, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
 from ..abi.crew cimport PartFunction
 from ..abi.plan cimport MAX_DIM
@@ -61,9 +62,11 @@ cdef inline int distance(
         for p in range(count):
             (<real*> data.alpha)[p] = (<const real*> data.compliance)[p] / (h * h)
         shares(h, count, data.response, data)
-    if data.compliance != NULL or data.direction > 0:
-        memset(data.force, 0, count * sizeof(real))
-        memset(data.pull, 0, count * sizeof(real))
+    memset(data.force, 0, count * sizeof(real))
+    memset(data.pull, 0, count * sizeof(real))
+    memset(data.slowed, 0, count * sizeof(real))
+    if data.upper != NULL:
+        set_limits(count, data, x)
     fetch(dim, stride, x, data)
     if not sweep(False, dim, h, data, owner):
         return INTERRUPTED
@@ -76,17 +79,92 @@ cdef inline int distance(
         follow(dim, n, stride, <const f32vec*> was, <const f32vec*> x, <f32vec*> v, step)
     else:
         follow(dim, n, stride, <const f64vec*> was, <const f64vec*> x, <f64vec*> v, step)
-    if data.direction < 2:
-        return 0
+    if data.direction == 2:
+        if not project(dim, h, count, stride, x, v, data, owner):
+            return INTERRUPTED
+    find_loads(h, data)
+    return 0
+
+
+cdef inline bint project(
+    int64_t dim, real h, int64_t count, int64_t stride, const real* x, real* v, const Distance* data, void* owner,
+) noexcept nogil:
+    """Velocities along pairs end (RATTLE); False where somebody wants to stop."""
     aim(dim, count, data, x)
+    if data.upper != NULL:
+        set_bounds(dim, count, data, x)
     if data.compliance != NULL:
         shares(h, count, data.response + 2, data)
     fetch(dim, stride, v, data)
     pull_again(dim, h, <real*> data.row, data)
     if not sweep(True, dim, h, data, owner):
-        return INTERRUPTED
+        return False
     give(dim, stride, v, data)
-    return 0
+    return True
+
+
+cdef inline real largest(real like) noexcept nogil:
+    """The largest finite number."""
+    if real is float:
+        return 3.4028234663852886e38
+    else:
+        return 1.7976931348623157e308
+
+
+cdef inline void set_limits(int64_t count, const Distance* data, const real* like) noexcept nogil:
+    """The limits of pairs in this step; those of broken ones are out of reach."""
+    cdef int64_t p
+    for p in range(count):
+        if is_broken(&data.cell[p]):
+            (<real*> data.low)[p], (<real*> data.high)[p] = 0, largest(like[0])
+        else:
+            (<real*> data.low)[p], (<real*> data.high)[p] = (
+                (<const real*> data.lower)[p], (<const real*> data.upper)[p]
+            )
+
+
+cdef inline void set_bounds(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
+    """A pair at its upper limit may pull, one at its lower limit may push."""
+    cdef const real* row = <const real*> data.row
+    cdef real zero = 0
+    cdef real near = 0.0009765625
+    cdef real d[3]
+    cdef real r, low, high, pulled
+    cdef int64_t stage, p
+    cdef bint equal
+    cdef int j
+    for stage in range(data.stages):
+        if not data.how[stage] & LIMITED:
+            continue
+        for p in range(data.stage[stage], data.stage[stage + 1]):
+            for j in range(dim):
+                d[j] = toward(row[data.second[p] + j] - row[data.first[p] + j], j, &data.torus)
+            r = d[0] * d[0]
+            for j in range(1, dim):
+                r = r + d[j] * d[j]
+            r = root(r)
+            low, high, pulled = (<real*> data.low)[p], (<real*> data.high)[p], (<real*> data.force)[p]
+            pulled = zero - pulled if data.how[stage] & SOFT else pulled
+            equal = not (low < high or high < low)
+            (<real*> data.most)[p] = largest(r) if equal or pulled > 0 or not r < high - near * high else zero
+            (<real*> data.least)[p] = (
+                zero - largest(r) if equal or pulled < 0 or not r > low + near * low else zero
+            )
+
+
+cdef inline void find_loads(real h, const Distance* data) noexcept nogil:
+    """The load of each pair in this step, in N."""
+    cdef const real* force = <const real*> data.force
+    cdef const real* pull = <const real*> data.pull
+    cdef const real* slowed = <const real*> data.slowed
+    cdef real* load = <real*> data.load
+    cdef int64_t stage, p
+    for stage in range(data.stages):
+        for p in range(data.stage[stage], data.stage[stage + 1]):
+            if data.how[stage] & SOFT:
+                load[p] = (pull[p] - force[p] / h) / h
+            else:
+                load[p] = (force[p] / h + slowed[p]) / h * <real> data.cell[p].unit
 
 
 # Rows of the bodies that pairs hold. Vectors of pairs read and write them whole.
@@ -206,7 +284,7 @@ cdef inline real left_by_drag(real c, real h, real first, real second) noexcept 
 
 # What is done with the pairs of a stage.
 ctypedef struct Sweep:
-    bint velocities, compliant
+    bint velocities, compliant, limited
     int dim, direction
     double h
     const Distance* data
@@ -229,7 +307,7 @@ cdef inline void part_of(const Sweep* work, int64_t part, int64_t parts, const v
 
 
 cdef inline void hold_pairs(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    if not work.velocities and not work.compliant and work.direction == 0 and not is_periodic(&work.data.torus):
+    if not (work.velocities or work.compliant or work.limited or work.direction or is_periodic(&work.data.torus)):
         straighten(work.dim, work.data, p, last, like)
     else:
         take(work, p, last, like)
@@ -247,6 +325,7 @@ cdef inline bint sweep(
     for _iteration in range(data.iterations):
         for stage in range(data.stages):
             work.compliant, work.direction = data.how[stage] & SOFT != 0, data.how[stage] & DIRECTION
+            work.limited = data.how[stage] & LIMITED != 0
             if velocities and work.direction < 2:
                 continue
             p = work.first = data.stage[stage]
@@ -259,9 +338,9 @@ cdef inline bint sweep(
             if work.last - p <= FEW:
                 for k in range(p, work.last):
                     if velocities:
-                        slow_pair(work.compliant, dim, h, <real*> data.row, data, k)
+                        slow_pair(&work, dim, h, <real*> data.row, data, k)
                     else:
-                        relax_pair(work.compliant, work.direction, dim, <real*> data.row, data, k)
+                        relax_pair(&work, work.direction, dim, <real*> data.row, data, k)
             elif data.crew != NULL and work.last - p >= SHARED:
                 lead(data.crew, part, &work)
             elif real is float:
@@ -279,9 +358,21 @@ cdef inline const real* moves(bint second, const Distance* data, const real* lik
     return <const real*> data.move_first
 
 
-cdef inline void relax_pair(
-    bint compliant, int direction, int dim, real* row, const Distance* data, int64_t p,
+cdef inline bint exceeds(
+    real r, real along, real back, const Distance* data, int64_t p, real* length,
 ) noexcept nogil:
+    """Is a pair beyond its limits, without its own correction? length: the limit."""
+    cdef real low = (<const real*> data.low)[p]
+    cdef real high = (<const real*> data.high)[p]
+    cdef real free = r * r + back * (along + along + back)
+    length[0] = high if free > high * high else low
+    return free > high * high or free < low * low
+
+
+cdef inline void relax_pair(
+    const Sweep* work, int direction, int dim, real* row, const Distance* data, int64_t p,
+) noexcept nogil:
+    cdef bint compliant = work.compliant
     cdef int64_t count = data.stage[data.stages]
     cdef real* first = row + data.first[p]
     cdef real* second = row + data.second[p]
@@ -308,7 +399,12 @@ cdef inline void relax_pair(
         for j in range(1, dim):
             along = along + d[j] * way[j * count + p]
         kept = along + along - r > 0
-    if compliant:
+    f = zero - force[p] if compliant else force[p]
+    if work.limited and not exceeds(r, along if kept else r, (move_first + move_second) * f, data, p, &length):
+        force[p] = 0
+        share = zero - f if kept else zero
+        f = (zero - f) / r if not kept and r > 0 else zero
+    elif compliant:
         alpha = (<const real*> data.alpha)[p]
         off = r - length + alpha * force[p]
         slope = 1
@@ -340,10 +436,9 @@ cdef inline void relax_pair(
                     share = zero
             else:
                 kept = False
-        if direction > 0:
-            force[p] = force[p] + (share + f * r)
-            if not kept:
-                (<real*> data.pull)[p] = 1
+        force[p] = force[p] + (share + f * r)
+        if direction > 0 and not kept:
+            (<real*> data.pull)[p] = 1
     for j in range(dim):
         if direction > 0 or compliant:
             d[j] = share * (way[j * count + p] if direction > 0 else zero) + f * d[j]
@@ -361,12 +456,13 @@ cdef inline void pull_again(int dim, real h, real* row, const Distance* data) no
     cdef int64_t stage, p
     cdef int j
     for stage in range(data.stages):
-        if data.how[stage] != 2:
+        if data.how[stage] & (DIRECTION | SOFT) != 2:
             continue
         for p in range(data.stage[stage], data.stage[stage + 1]):
             if (<const real*> data.pull)[p] > 0:
                 continue
             change = (<const real*> data.force)[p] / h
+            (<real*> data.slowed)[p] = change
             for j in range(dim):
                 d = change * way[j * count + p]
                 row[data.first[p] + j] = row[data.first[p] + j] + moves(False, data, row)[p] * d
@@ -374,7 +470,7 @@ cdef inline void pull_again(int dim, real h, real* row, const Distance* data) no
 
 
 cdef inline void slow_pair(
-    bint compliant, int dim, real h, real* row, const Distance* data, int64_t p,
+    const Sweep* work, int dim, real h, real* row, const Distance* data, int64_t p,
 ) noexcept nogil:
     """Take away what is left of the velocity along a pair."""
     cdef int64_t count = data.stage[data.stages]
@@ -384,18 +480,25 @@ cdef inline void slow_pair(
     cdef real move_second = moves(True, data, row)[p]
     cdef const real* way = <const real*> data.way
     cdef real* pull = <real*> data.pull
-    cdef real change, alpha, d
+    cdef real* total = <real*> (data.pull if work.compliant else data.slowed)
+    cdef real change, alpha, d, least, most
     cdef int j
     change = (second[0] - first[0]) * way[p]
     for j in range(1, dim):
         change = change + (second[j] - first[j]) * way[j * count + p]
-    if compliant:
+    if work.compliant:
         alpha = (<const real*> data.alpha)[p]
         change = change - alpha * (pull[p] + (<const real*> data.force)[p] / h)
         change = change / (move_first + move_second + alpha)
-        pull[p] = pull[p] + change
-    elif pull[p] > 0:
+    if work.limited:
+        least, most = (<const real*> data.least)[p], (<const real*> data.most)[p]
+        if total[p] + change < least:
+            change = least - total[p]
+        elif total[p] + change > most:
+            change = most - total[p]
+    if not work.compliant and pull[p] > 0:
         change = 0
+    total[p] = total[p] + change
     for j in range(dim):
         d = change * way[j * count + p]
         first[j] = first[j] + move_first * d
@@ -409,7 +512,8 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
     """
     cdef double room[BATCH]
     cdef vec d[HELD_ROW]
-    cdef vec r
+    cdef vec r, f
+    cdef vec* force
     cdef int64_t end, k
     while p < last:
         end = min(last, p + BATCH)
@@ -420,9 +524,11 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
             else:
                 ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
             r = vec_root(product(dim, d, d))
-            (<vec*> numbers(room, k - p, like))[0] = select_or_zero(
-                positive(r), (r - (<const vec*> numbers(data.length, k, like))[0]) / r,
-            )
+            f = select_or_zero(positive(r), (r - (<const vec*> numbers(data.length, k, like))[0]) / r)
+            (<vec*> numbers(room, k - p, like))[0] = f
+            force = <vec*> numbers(data.force, k, like)
+            f = force[0] + f * r
+            store_part(&f, <char*> force, end - k)
             k += width(like)
         shrink_ways(
             data.row, data.first + p, data.second + p, <const vec*> room, numbers(data.move_first, p, like),
@@ -455,11 +561,11 @@ cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* lik
                 ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
             total = (<const vec*> numbers(move_first, k, like))[0] + (<const vec*> numbers(move_second, k, like))[0]
             if work.velocities:
-                slow(work.compliant, dim, h, total, data, k, end - k, d)
+                slow(work, dim, h, total, data, k, end - k, d)
             else:
                 if is_periodic(&data.torus):
                     turn_to_images(dim, d, &data.torus)
-                correct(work.compliant, work.direction, dim, total, data, k, end - k, d)
+                correct(work, work.direction, dim, total, data, k, end - k, d)
             if vec is f32vec:
                 lay_f32(<float*> numbers(room, HELD_ROW * (k - p), like), d)
             else:
@@ -473,9 +579,10 @@ cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* lik
 
 
 cdef inline void correct(
-    bint compliant, int direction, int dim, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
+    const Sweep* work, int direction, int dim, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
 ) noexcept nogil:
     """The ways from body to body become what they are to lose; what lies behind the last pair is not kept."""
+    cdef bint compliant = work.compliant
     cdef int64_t pairs = data.stage[data.stages]
     cdef vec length = (<const vec*> numbers(data.length, p, d))[0]
     cdef vec* force = <vec*> numbers(data.force, p, d)
@@ -484,7 +591,8 @@ cdef inline void correct(
     cdef vec zero = filled(0, d)
     cdef vec one = filled(1, d)
     cdef vec half = filled(0.5, d)
-    cdef vec r, f, alpha, off, change, share, along, far, left, slope, twice, kept
+    cdef vec r, f, alpha, off, change, share, along, far, left, slope, twice, kept, aligned, pulled
+    cdef vec inside = zero
     cdef int c
     for c in range(MAX_DIM):
         way[c] = zero
@@ -497,6 +605,10 @@ cdef inline void correct(
             way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
         along = product(dim, d, way)
         kept = select_or_zero(positive(along + along - r), one)
+    aligned = kept
+    pulled = zero - force[0] if compliant else force[0]
+    if work.limited:
+        inside = find_inside(r, select(positive(kept), along, r), total * pulled, data, p, &length)
     if compliant:
         alpha = (<const vec*> numbers(data.alpha, p, d))[0]
         off = r - length + alpha * force[0]
@@ -510,7 +622,6 @@ cdef inline void correct(
         share = select_or_zero(positive(kept), change)
         f = select_or_zero(positive(r), select_or_zero(positive(half - kept), change / r))
         change = force[0] - change
-        store_part(&change, <char*> force, count)
     else:
         f = select_or_zero(positive(r), (r - length) / r)
         if direction > 0:
@@ -519,44 +630,68 @@ cdef inline void correct(
             kept = select_or_zero(positive(left + left + left + left - length * length), kept)
             share = select_or_zero(positive(kept), far / (along + vec_root(left)))
             slope = select_or_zero(positive(length * length - (share + share) * (share + share)), kept)
-            change = pull[0] + select_or_zero(positive(half - slope), one)
+            change = pull[0] + select_or_zero(positive(half - slope), select_or_zero(positive(half - inside), one))
             store_part(&change, <char*> pull, count)
             twice = force[0] + share + (force[0] + share)
             kept = select_or_zero(positive(length * length - twice * twice), kept)
             share = select_or_zero(positive(kept), share)
             f = select_or_zero(positive(half - kept), f)
-            change = force[0] + (share + f * r)
-            store_part(&change, <char*> force, count)
-        else:
-            for c in range(MAX_DIM):
-                d[c] = f * d[c]
-            return
+        change = force[0] + (share + f * r)
+    if work.limited:
+        share = select(positive(inside), select_or_zero(positive(aligned), zero - pulled), share)
+        off = select_or_zero(positive(half - aligned), select_or_zero(positive(r), (zero - pulled) / r))
+        f = select(positive(inside), off, f)
+        change = select_or_zero(positive(half - inside), change)
+    store_part(&change, <char*> force, count)
+    if direction == 0 and not compliant:
+        for c in range(MAX_DIM):
+            d[c] = f * d[c]
+        return
     for c in range(MAX_DIM):
         d[c] = share * way[c] + f * d[c]
 
 
+cdef inline vec find_inside(vec r, vec along, vec back, const Distance* data, int64_t p, vec* length) noexcept nogil:
+    """1 for pairs that are within their limits without their own correction, else 0. length: the nearer limit."""
+    cdef vec one = filled(1, length)
+    cdef vec low = (<const vec*> numbers(data.low, p, length))[0]
+    cdef vec high = (<const vec*> numbers(data.high, p, length))[0]
+    cdef vec free = r * r + back * (along + along + back)
+    cdef vec over = select_or_zero(greater(free, high * high), one)
+    length[0] = select(positive(over), high, low)
+    return one - over - select_or_zero(greater(low * low, free), one)
+
+
 cdef inline void slow(
-    bint compliant, int dim, vec h, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
+    const Sweep* work, int dim, vec h, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
 ) noexcept nogil:
     """The velocities from body to body become what they are to lose."""
     cdef int64_t pairs = data.stage[data.stages]
     cdef vec* pull = <vec*> numbers(data.pull, p, d)
+    cdef vec* so_far = <vec*> numbers(data.pull if work.compliant else data.slowed, p, d)
     cdef vec way[MAX_DIM]
-    cdef vec change, pulled, alpha
+    cdef vec change, now, alpha, least, most
     cdef int c
     for c in range(MAX_DIM):
         way[c] = filled(0, d)
     for c in range(dim):
         way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
     change = product(dim, d, way)
-    if compliant:
+    if work.compliant:
         alpha = (<const vec*> numbers(data.alpha, p, d))[0]
         change = change - alpha * (pull[0] + (<const vec*> numbers(data.force, p, d))[0] / h)
         change = change / (total + alpha)
-        pulled = pull[0] + change
-        store_part(&pulled, <char*> pull, count)
-    else:
+    if work.limited:
+        least = (<const vec*> numbers(data.least, p, d))[0]
+        most = (<const vec*> numbers(data.most, p, d))[0]
+        now = so_far[0] + change
+        change = select(
+            greater(least, now), least - so_far[0], select(greater(now, most), most - so_far[0], change),
+        )
+    if not work.compliant:
         change = select_or_zero(positive(filled(0.5, d) - pull[0]), change)
+    now = so_far[0] + change
+    store_part(&now, <char*> so_far, count)
     for c in range(MAX_DIM):
         d[c] = change * way[c]
 
