@@ -47,7 +47,7 @@ PAGES = {
     },
     "Forces": {
         "gravity": ("Gravity and PointGravity", "Gravity PointGravity", "forces"),
-        "drag": ("LinearDrag, QuadraticDrag, Damping", "LinearDrag QuadraticDrag Damping", "forces"),
+        "drag": ("LinearDrag, QuadraticDrag, Damping, FloorFriction", "LinearDrag QuadraticDrag Damping FloorFriction", "forces"),
         "springs": ("AnchorSpring and Springs", "AnchorSpring Springs", "forces which-constraint"),
         "fields": ("Vortex, Magnetic, RotatingFrame", "Vortex Magnetic RotatingFrame", "forces"),
         "nbody": ("NBody", "NBody", "forces"),
@@ -82,7 +82,7 @@ PAGES = {
         "neighbours": ("Neighbours", "Neighbours", "events"),
     },
     "Going back": {
-        "rollback": ("Rollback and sync_test", "Rollback sync_test", "rollback"),
+        "rollback": ("Rollback, Inputs and sync_test", "Rollback Inputs sync_test", "rollback"),
         "tape": ("Tape", "Tape", "rollback"),
     },
     "Others": {
@@ -101,7 +101,7 @@ MEMBERS = {
     "Expression": "program digest", "Potential": "program digest", "PairPotential": "program digest",
     "NativeForce": "prototype",
 }  # fmt: skip
-WHOLE = {"ODEStepper", "FixedClock", "Events", "Neighbours", "Rollback", "Tape"}  #: shown with all their members
+WHOLE = {"ODEStepper", "FixedClock", "Events", "Neighbours", "Rollback", "Inputs", "Tape"}  #: shown with all their members
 
 #: How time grows, where that is not with the number of bodies.
 COST = {

@@ -17,7 +17,7 @@ Worlds
 
 Forces
   Gravity, PointGravity, Vortex, RotatingFrame, Magnetic   fields
-  LinearDrag, QuadraticDrag, Damping                       air and friction
+  LinearDrag, QuadraticDrag, Damping, FloorFriction        air and friction
   AnchorSpring, Springs, NBody                             springs, and gravity between bodies
   AppliedForce, AppliedTorque                              your own: arrays
   Force, Acceleration, NativeForce                         your own: Python, machine code
@@ -37,7 +37,7 @@ Time
   ExactSteps, Match, Locked, Variable, Drop, Backlog, Resync, Raise, Budget   its rules
 
 Going back
-  Stepper.snapshot, restore, checksum; Rollback, Tape, sync_test
+  Stepper.snapshot, restore, checksum; Rollback, Inputs, Tape, sync_test
 
 Integrators
   INTEGRATORS lists them by name; "velocity_verlet" is the default. Classes have parameters, such as
@@ -73,7 +73,7 @@ _NAMES = {
     ),
     "forces.applied": "AppliedForce AppliedTorque",
     "forces.callbacks": "Acceleration Force NativeForce",
-    "forces.fields": "AnchorSpring Damping Gravity LinearDrag PointGravity QuadraticDrag Vortex",
+    "forces.fields": "AnchorSpring Damping FloorFriction Gravity LinearDrag PointGravity QuadraticDrag Vortex",
     "forces.formulas": "Expression Potential",
     "forces.interactions": "NBody Springs",
     "forces.langevin": "Langevin",
@@ -88,6 +88,7 @@ _NAMES = {
     "integrators.verlet": "GrootWarren VelocityVerlet Verlet",
     "neighbours": "Neighbours",
     "ode.stepper": "ODEStepper",
+    "rollback.inputs": "Inputs",
     "rollback.rollback": "Rollback sync_test",
     "rollback.tape": "Tape",
     "stepper.events": "BEGIN BREAK END ENTER HIT LEAVE Events",

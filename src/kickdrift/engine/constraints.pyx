@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
+    BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, FLOOR, HELD_ROW, MEETING,
     LIMITED, PAIRS_PER_BODY, PERIODIC, PIN, PLANE, ROD, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, SOFT, SPIN, TRAITS,
     TWIST, Collisions, Contacts, Distance, LoadCell, Pin, Shapes,
 )
@@ -21,7 +21,7 @@ import numpy as np
 from ..constraints.base import Constraint
 from ..constraints.broad_phase import Grid
 from ..declaration import require_entries
-from .walls import BoundCorners, BoundPeriodic, BoundSensor, BoundShapes, BoundWall
+from .walls import BoundCorners, BoundFloor, BoundPeriodic, BoundSensor, BoundShapes, BoundWall
 
 require_rounding(__name__)
 
@@ -102,6 +102,7 @@ cdef class BoundDistance(BoundConstraint):
             distance.lower = self.ordered(fields, "lower", plan.dtype)
             distance.upper = self.ordered(fields, "upper", plan.dtype)
         distance.cell = self.lay_loads(fields, order)
+        distance.from_positions = plan.integrator.history == "previous position"
         distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
         distance.move_second = self.keep(fields["move_second"][order], plan.dtype)
         if "compliance" in fields:
@@ -416,6 +417,7 @@ KINDS = {
     "sensor": (SENSOR, BoundSensor),
     "shapes": (SHAPES, BoundShapes),
     "periodic": (PERIODIC, BoundPeriodic),
+    "floor_friction": (FLOOR, BoundFloor),
 }
 require_entries(__name__, KINDS, Constraint)
 

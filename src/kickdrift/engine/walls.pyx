@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from ..kernels.abi.constraints cimport LoadCell, PAIRS_PER_BODY, Corners, Each, Periodic, Sensor, Shapes, Spin, Wall
+from ..kernels.abi.constraints cimport LoadCell, PAIRS_PER_BODY, Corners, Each, Floor, Periodic, Sensor, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Contact, Told
@@ -228,6 +228,16 @@ cdef class BoundPeriodic(BoundConstraint):
 
     cdef int find_links(self, Links links) except -1:
         self.periodic.weight = links.slots.weight
+        return 0
+
+
+cdef class BoundFloor(BoundConstraint):
+    cdef Floor floor
+
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
+        self.constraint.function, self.constraint.data = table.meet, &self.floor
+        self.each(&self.floor.deceleration, fields, "deceleration", plan.dtype)
+        self.cost = 10 * plan.n
         return 0
 
 

@@ -33,9 +33,9 @@ from .tying import PAIRED, tied
 _F64 = np.dtype(np.float64)
 #: Record fields that follow from the others or from the declaration.
 DERIVED = ("pair", "member", "unit")
-#: Order of constraints by kind: pins first, then distances, collisions, walls and contacts, which decide the final
+#: Order of constraints by kind: floor friction and pins first, then distances, collisions, walls and contacts, which decide the final
 #: positions; sensors record these, and periodic boundaries wrap them.
-TURNS = {"pin": 0, "distance": 1, "compliant_distance": 1, "collisions": 2, "sensor": 4, "periodic": 5}
+TURNS = {"floor_friction": 0, "pin": 0, "distance": 1, "compliant_distance": 1, "collisions": 2, "sensor": 4, "periodic": 5}
 SOLID = 3  #: turn of all other kinds: walls, shapes and contacts
 #: Magnitudes that are rounded to float32 without overflow or underflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
@@ -137,12 +137,14 @@ class Plan:
 
     def _hold(self, same: Plan | None, previous: Plan | None, changed: Changed) -> None:
         """Collect the parts of constraints. same: a plan whose constraint records can be reused."""
-        if same is not None:
+        #: Parts of forces that act like constraints.
+        self._late = [part for each in self.forces if (part := self._parts[id(each)]).constraint_records]
+        if same is not None and self._late == same._late:
             for name in ("constraint_records", "_corners", "_paired", "_ties", "linked", "links", "at_rest"):
                 setattr(self, name, getattr(same, name))
             self.constraint_records = same._undragged
             return
-        parts = [self._part_of(each, changed) for each in self.constraints]
+        parts = [*self._late, *(self._part_of(each, changed) for each in self.constraints)]
         self._corners = self._meeting(tuple([wall for part in parts for wall in part.walls]), previous)
         self.constraint_records = self._in_turn(self._with_corners(parts), previous)
         self.linked = any(part.linked for part in parts)
@@ -390,8 +392,8 @@ class Plan:
         return [self.loads[id(each)] for each in members]
 
     def source(self, record: ConstraintRecord) -> int:
-        """Return the number of a record's constraint."""
-        return self._numbers[id(record.constraint)]
+        """Return the number of a record's constraint; -1 for a force that acts like one."""
+        return self._numbers.get(id(record.constraint), -1)
 
     @once
     def _numbers(self) -> dict[int, int]:

@@ -36,11 +36,15 @@ cdef enum ConstraintKind:
     SENSOR
     SHAPES
     PERIODIC
+    FLOOR
 
 
 cdef inline bint is_static(ConstraintKind kind) noexcept nogil:
     """Does a constraint of this kind act on each body by itself, by what stands still?"""
-    return kind == BOX or kind == PLANE or kind == CORNERS or kind == SENSOR or kind == SHAPES or kind == PERIODIC
+    return (
+        kind == BOX or kind == PLANE or kind == CORNERS or kind == SENSOR or kind == SHAPES or kind == PERIODIC
+        or kind == FLOOR
+    )
 
 
 # Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
@@ -94,6 +98,7 @@ ctypedef struct Distance:
     const void* lower           # limits; NULL where no pair has any
     const void* upper
     const LoadCell* cell
+    bint from_positions         # do steps continue from positions, so that corrected velocities are no load?
     # Workspace.
     void* low                   # limits of this step: a broken pair has none
     void* high
@@ -118,6 +123,9 @@ ctypedef struct Distance:
 ctypedef struct Each:
     const void* number
     int64_t body
+
+ctypedef struct Floor:
+    Each deceleration           # m/s2
 
 # The rotation of bodies, for what turns them by friction. It outlives steps, and bodies have the same places in it
 # wherever their positions are: in a tile or in a workspace.

@@ -158,13 +158,14 @@ cdef inline void find_loads(real h, const Distance* data) noexcept nogil:
     cdef const real* pull = <const real*> data.pull
     cdef const real* slowed = <const real*> data.slowed
     cdef real* load = <real*> data.load
+    cdef real zero = 0
     cdef int64_t stage, p
     for stage in range(data.stages):
         for p in range(data.stage[stage], data.stage[stage + 1]):
             if data.how[stage] & SOFT:
                 load[p] = (pull[p] - force[p] / h) / h
             else:
-                load[p] = (force[p] / h + slowed[p]) / h * <real> data.cell[p].unit
+                load[p] = (force[p] / h + (zero if data.from_positions else slowed[p])) / h * <real> data.cell[p].unit
 
 
 # Rows of the bodies that pairs hold. Vectors of pairs read and write them whole.

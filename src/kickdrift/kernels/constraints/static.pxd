@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 
 from .events cimport slack
 from ..abi.constraints cimport (
-    BOX, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes, Torus,
+    BOX, CORNERS, FLOOR, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes, Torus,
     Wall,
 )
 from ..abi.coupled cimport Coupling
@@ -208,6 +208,8 @@ cdef inline bint reaches(
     """May a static constraint change a body of a tile, or report one?"""
     cdef Extent swept
     cdef int j
+    if constraint.kind == FLOOR:
+        return True
     if constraint.kind == PLANE:
         return reaches_face(
             (<const Wall*> constraint.data).normal, 0, (<const Wall*> constraint.data).offset,

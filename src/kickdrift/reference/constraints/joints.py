@@ -84,7 +84,9 @@ def distance(
         system.put(x, v, s)
     for pair, cell in enumerate(cells):
         if rigid[pair]:
-            load = (pairs.pulled[pair] / system.h + pairs.slowed[pair]) / system.h * system.real(unit[pair])
+            # Where steps continue from positions, corrected velocities are no load.
+            slowed = system.real(0) if system.continues_positions else pairs.slowed[pair]
+            load = (pairs.pulled[pair] / system.h + slowed) / system.h * system.real(unit[pair])
         else:
             load = (pairs.slowed[pair] - soft.force[pair] / system.h) / system.h
         system.load(cell, *pairs.ends[pair], load, -1 if limit is None else limit[pair])
