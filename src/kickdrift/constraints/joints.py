@@ -154,11 +154,11 @@ class Distance(Constraint):
         for low, high in (("min_length", "max_length"), ("min_length", "length"), ("length", "max_length")):
             least, most = getattr(self, low), getattr(self, high)
             if least is not None and most is not None and np.any(self._each(low) > self._each(high)):
-                text = f"expected at least {low}, {validation.show(least)}, got {validation.show(most)}"
-                raise ValueError(f"Distance({high}): {text}")
+                raise ValueError(f"Distance({high}): expected at least {low}, {least}, got {most}")
         if self.breaks_at is not None:
-            given = np.asarray(validation.plain("Distance(breaks_at)", self.breaks_at))
-            finite = validation.numbers("Distance(breaks_at)", np.where(given == np.inf, 1.0, given))
+            given = validation.plain("Distance(breaks_at)", self.breaks_at)
+            finite = np.where(given == np.inf, 1.0, given) if given.dtype.kind == "f" else given
+            finite = validation.numbers("Distance(breaks_at)", finite)
             if not (finite > 0).all():
                 raise ValueError(f"Distance(breaks_at): expected loads above 0, got {validation.show(self.breaks_at)}")
             array = np.array(given, np.float64)

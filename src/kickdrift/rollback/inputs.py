@@ -110,16 +110,16 @@ class Inputs:
             for player, known in enumerate(self._known)
         ]
 
-    def play(self, past: Rollback, keys: int, control: Callable[[Any, list[int]], None]) -> bool:
+    def play(self, past: Rollback, keys: int | None, control: Callable[[Any, list[int]], None]) -> bool:
         """Correct frames whose inputs were wrongly predicted, then play one frame; return whether one was played.
 
-        keys: the input of this player, which acts `delay` frames later. control(stepper, inputs) is called before each
+        keys: the input of this player, which acts `delay` frames later; None corrects, and plays no frame. control(stepper, inputs) is called before each
         step, with the input of each player. It depends on these and the stepper alone. No frame is played before all
         players were heard from, nor beyond what `past` can go back to: then keep your keys and call it again.
 
         Raises TypeError or ValueError for wrong keys, and DesyncError for a checksum of another player that differs.
         """
-        keys = validation.integer("keys", keys, 0, 2**32 - 1)
+        keys = None if keys is None else validation.integer("keys", keys, 0, 2**32 - 1)
         stepper = past.stepper
         substeps = 1 if stepper._clock is None else stepper._clock.substeps
         frame = stepper.tick // substeps
@@ -139,7 +139,7 @@ class Inputs:
         confirmed = self.confirmed
         self._used = {now: used for now, used in self._used.items() if now >= confirmed}
         self._compare(past, min(confirmed, frame), substeps)
-        if not self.ready or frame - confirmed >= past._ticks - 1:
+        if keys is None or not self.ready or frame - confirmed >= past._ticks - 1:
             return False
         self._known[self.me].append(keys)
         past.resimulate((frame + 1) * substeps, inputs)

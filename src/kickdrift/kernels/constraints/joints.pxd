@@ -92,7 +92,7 @@ cdef inline bint project(
     """Velocities along pairs end (RATTLE); False where somebody wants to stop."""
     aim(dim, count, data, x)
     if data.upper != NULL:
-        set_bounds(dim, count, data, x)
+        set_bounds(dim, h, data)
     if data.compliance != NULL:
         shares(h, count, data.response + 2, data)
     fetch(dim, stride, v, data)
@@ -123,13 +123,13 @@ cdef inline void set_limits(int64_t count, const Distance* data, const real* lik
             )
 
 
-cdef inline void set_bounds(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
-    """A pair at its upper limit may pull, one at its lower limit may push."""
+cdef inline void set_bounds(int dim, real h, const Distance* data) noexcept nogil:
+    """A pair at its upper limit may pull, one at its lower limit may push; others only take back what they pulled."""
     cdef const real* row = <const real*> data.row
     cdef real zero = 0
     cdef real near = 0.0009765625
     cdef real d[3]
-    cdef real r, low, high, pulled
+    cdef real r, low, high, pulled, back
     cdef int64_t stage, p
     cdef bint equal
     cdef int j
@@ -146,10 +146,13 @@ cdef inline void set_bounds(int dim, int64_t count, const Distance* data, const 
             low, high, pulled = (<real*> data.low)[p], (<real*> data.high)[p], (<real*> data.force)[p]
             pulled = zero - pulled if data.how[stage] & SOFT else pulled
             equal = not (low < high or high < low)
-            (<real*> data.most)[p] = largest(r) if equal or pulled > 0 or not r < high - near * high else zero
-            (<real*> data.least)[p] = (
-                zero - largest(r) if equal or pulled < 0 or not r > low + near * low else zero
-            )
+            back = zero - pulled / h
+            (<real*> data.most)[p] = back if back > 0 else zero
+            (<real*> data.least)[p] = back if back < 0 else zero
+            if equal or pulled > 0 or not r < high - near * high:
+                (<real*> data.most)[p] = largest(r)
+            if equal or pulled < 0 or not r > low + near * low:
+                (<real*> data.least)[p] = zero - largest(r)
 
 
 cdef inline void find_loads(real h, const Distance* data) noexcept nogil:
@@ -497,7 +500,7 @@ cdef inline void slow_pair(
             change = least - total[p]
         elif total[p] + change > most:
             change = most - total[p]
-    if not work.compliant and pull[p] > 0:
+    elif not work.compliant and pull[p] > 0:
         change = 0
     total[p] = total[p] + change
     for j in range(dim):
@@ -689,7 +692,7 @@ cdef inline void slow(
         change = select(
             greater(least, now), least - so_far[0], select(greater(now, most), most - so_far[0], change),
         )
-    if not work.compliant:
+    elif not work.compliant:
         change = select_or_zero(positive(filled(0.5, d) - pull[0]), change)
     now = so_far[0] + change
     store_part(&now, <char*> so_far, count)

@@ -171,8 +171,10 @@ def contacts(
     leaning = [contact for contact in found if contact.shape is not None]
     # Indexed by declared rod; `rods` contains only those between active bodies.
     pull = [system.real(each) for each in system.remembered_rods]
-    for place, cell in zip(number, cells, strict=True):
-        pull[place] = zero if cell.broken else pull[place]
+    for i, j, place, cell in zip(first, second, number, cells, strict=True):
+        if cell.broken:
+            pull[place] = zero
+            system.load(cell, i, j, zero, -1)
 
     soft, scale, rod_soft, rod_scale = stiffness_of(h, stiffness)
     one, half, parts, lag = system.real(1), system.real(0.5), system.real(count), system.real(lag[0])

@@ -75,7 +75,8 @@ def distance(
                 along = dot(v[j] - v[i], n)
                 if not rigid[pair]:
                     along = soft.slowed(pair, along, one_share[pair] + other_share[pair])
-                change = system.real(0) if rigid[pair] and pairs.loose[pair] else pairs.within(pair, along)
+                left = rigid[pair] and pairs.loose[pair] and pairs.limits[pair] is None
+                change = system.real(0) if left else pairs.within(pair, along)
                 pairs.slowed[pair] = pairs.slowed[pair] + change
                 if not rigid[pair]:
                     soft.pull[pair] = pairs.slowed[pair]
@@ -107,7 +108,8 @@ class Pairs:
     """State of the distance solver.
 
     pulled: accumulated correction of each pair in this step. slowed: accumulated velocity correction. loose: pairs that
-    turned or were corrected too far, which get no velocity projection. limits: (least, most) length; None: `length`.
+    turned or were corrected too far, whose velocity impulse is not that of the first half; without limits they get no
+    velocity projection. limits: (least, most) length; None: `length`.
     """
 
     def __init__(self, system, first, second, length, direction, limits):
@@ -179,7 +181,8 @@ class Pairs:
     def bound(self, x, pulled):
         """Set the range of each pair's velocity correction; None for no bounds.
 
-        A pair at its upper limit may pull, one at its lower limit may push. Others have no impulse.
+        A pair at its upper limit may pull, one at its lower limit may push. Others have no impulse. What the first half
+        of the step has pulled may be taken back: a rope that was too long does not pull its bodies into motion.
         """
         zero, most = self.system.real(0), np.finfo(self.system.real).max
         for pair, (i, j) in enumerate(self.ends):
@@ -190,7 +193,10 @@ class Pairs:
             r, near = sqrt(dot(d, d)), self.system.real(NEAR)
             pulls = low == high or pulled[pair] > 0 or not r < high - near * high
             pushes = low == high or pulled[pair] < 0 or not r > low + near * low
-            self.bounds[pair] = (zero - most if pushes else zero), (most if pulls else zero)
+            back = zero - pulled[pair] / self.system.h
+            self.bounds[pair] = (zero - most if pushes else back if back < 0 else zero), (
+                most if pulls else back if back > 0 else zero
+            )
 
     def within(self, pair, change):
         """Return a velocity correction, limited to what keeps the sum of a pair's corrections within its bounds."""
