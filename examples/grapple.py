@@ -1,6 +1,6 @@
 """A grapple over a bridge that breaks: hold the left button to swing from a hook, click right to drop a boulder.
 
-Keys: W and S shorten and let out the rope; R builds a new bridge; Escape ends. `--frames 600` plays by itself.
+Keys: W and S wind the rope in and out; R builds a new bridge; Escape ends. `--frames 600` plays by itself.
 The grapple is a `kd.Distance` with `max_length`: it only pulls, comes by `add`, is wound in by `set` and goes by
 `remove`. The ropes of the bridge have `breaks_at`; `world.load` colours them, and each break is an event.
 """
@@ -15,21 +15,24 @@ WIDTH, HEIGHT, SCALE = 960, 640, 64  # pixels; pixels in a metre
 PLANKS, BOULDERS, LEFT, RIGHT, DECK = 30, 12, 2.2, 12.8, 3.2  # m: where the bridge hangs
 HERO, HOOKS = PLANKS + 2, np.arange(PLANKS + 3, PLANKS + 9)  # rows: planks with both ends, hero, hooks, boulders
 FIRST = HOOKS[-1] + 1
-STRENGTH = 6000.0  # N, of a rope of the bridge
+STRENGTH = np.random.default_rng(4).uniform(3500, 6000, PLANKS + 1)  # N, of the ropes of the bridge
 
 
 class Game:
     def __init__(self):
         n = FIRST + BOULDERS
-        position, mass, radius = np.zeros((n, 2)), np.full(n, 200.0), np.full(n, 0.42)
+        position, mass, radius = np.zeros((n, 2)), np.full(n, 120.0), np.full(n, 0.42)
         self.ends = np.stack([np.arange(PLANKS + 1), np.arange(1, PLANKS + 2)], axis=1)
         across = np.linspace(0, 1, PLANKS + 2)
-        position[: PLANKS + 2] = np.stack([LEFT + (RIGHT - LEFT) * across, DECK - 2.4 * across * (1 - across)], axis=1)
+        position[: PLANKS + 2] = np.stack([LEFT + (RIGHT - LEFT) * across, DECK - 5.2 * across * (1 - across)], axis=1)
         position[HERO] = 1.2, 6.0
         position[HOOKS] = np.stack([np.linspace(1.5, 13.5, len(HOOKS)), np.full(len(HOOKS), 9.2)], axis=1)
-        mass[:HERO], mass[HERO], radius[:HERO], radius[HERO], radius[HOOKS] = 6.0, 70.0, 0.16, 0.3, 0.1
-        self.bridge = kd.Distance(self.ends, breaks_at=STRENGTH, iterations=8)
-        cliffs = kd.Boxes([(-9, -9), (RIGHT, -9)], [(LEFT, DECK), (24, DECK)])
+        mass[:HERO], mass[HERO], radius[:HERO], radius[HERO], radius[HOOKS] = 5.0, 70.0, 0.16, 0.3, 0.1
+        self.bridge = kd.Distance(self.ends, compliance=2e-5, iterations=8)
+        level = {
+            "shapes": [kd.Boxes([(-9, -9), (RIGHT, -9)], [(LEFT, DECK), (24, DECK)])],
+            "walls": [kd.Plane((1, 0), 0.0), kd.Plane((-1, 0), -WIDTH / SCALE)],
+        }
         self.world = kd.Stepper(
             position,
             mass=mass,  # kg
@@ -38,12 +41,13 @@ class Game:
             forces=[kd.Gravity((0, -9.81)), kd.Damping(0.05)],
             constraints=[
                 kd.Pin([0, PLANKS + 1, *HOOKS]),
-                kd.Contacts(radius, friction=0.6, joints=[self.bridge], shapes=[cliffs], substeps=8),
+                kd.Contacts(radius, friction=0.6, joints=[self.bridge], substeps=8, **level),
             ],
             events=kd.Events(),
         )
         self.world.step(120)
-        self.start, self.rope, self.hook, self.snapped, self.way = self.world.snapshot(), None, 0, 0, 1
+        self.world.set(self.bridge, breaks_at=STRENGTH)  # now that it hangs still
+        self.rope, self.hook, self.snapped, self.way = None, HOOKS[0], 0, 1
 
     def grab(self, hook):
         """Hang on a hook: by a rope as long as the way to it is now."""
@@ -66,23 +70,18 @@ class Game:
         if self.world.count < len(self.world.alive):
             self.world.spawn((x, 9.8))
 
-    def rebuild(self):
-        self.let_go()
-        self.world.restore(self.start)
-        self.snapped = 0
-
     def play(self, shown):
         """Without a player: from hook to hook, there and back, while boulders fall on the bridge."""
-        (x, y), (vx, vy) = self.world.position[HERO], self.world.velocity[HERO]
+        (x, y), vy = self.world.position[HERO], self.world.velocity[HERO, 1]
         if shown % 75 == 20:
             self.drop(4.5 + shown * 7 % 60 / 10)
-        if self.rope is None and (y < 6.2 or vy < -3):
-            self.way = 1 if x < 2.5 else -1 if x > 12.5 else self.way
-            ahead = HOOKS[np.argmin(np.abs(self.world.position[HOOKS, 0] - x - 1.6 * self.way))]
-            self.grab(ahead)
+        at = self.hook - HOOKS[0]
+        if self.rope is None and vy < 0.5:
+            self.way = 1 if at <= 0 else -1 if at >= len(HOOKS) - 1 else self.way
+            self.grab(HOOKS[np.clip(at + self.way, 0, len(HOOKS) - 1)])
         elif self.rope is not None:
-            self.wind(2.5 if y < 6.5 else 0.0)
-            if (x - self.world.position[self.hook, 0]) * self.way > 0.9 and vy > 0:
+            self.wind(4.0 if y < 6.0 else 0.0)
+            if (x - self.world.position[self.hook, 0]) * self.way > 0.5 and vy > 0:
                 self.let_go()
 
     def frame(self, seconds):
@@ -145,7 +144,7 @@ def main(frames=None):
             if event.type == pygame.MOUSEBUTTONUP and event.button == 1:
                 game.let_go()
             if key == pygame.K_r:
-                game.rebuild()
+                game = Game()
         keys = pygame.key.get_pressed()
         game.wind(3.0 * (keys[pygame.K_w] - keys[pygame.K_s]))
         if frames:

@@ -48,7 +48,7 @@ cdef inline int slow_down(
             for c in range(dim):
                 s[c * stride + i] = x[c * stride + i] - h * (left * motion[c])
             speed = root(dot(dim, read, read))
-            left = zero if speed <= fall else one - fall / speed
+            left = zero if not left > 0 or speed <= fall else one - fall / speed
         for c in range(dim):
             k = c * stride + i
             v[k] = left * v[k]

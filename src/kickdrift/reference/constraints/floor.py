@@ -27,7 +27,7 @@ def floor_friction(system, before, deceleration, **_weight):
             left = one - fall / speed
         if s is not None:
             s[i] = x[i] - system.h * (left * motion)
-            left = zero if read <= fall else one - fall / read
+            left = zero if left == 0 or read <= fall else one - fall / read
         v[i] = left * v[i]
         system.gain[i] = v[i] - first
     system.put(x, v, s)
