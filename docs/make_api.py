@@ -101,7 +101,15 @@ MEMBERS = {
     "Expression": "program digest", "Potential": "program digest", "PairPotential": "program digest",
     "NativeForce": "prototype",
 }  # fmt: skip
-WHOLE = {"ODEStepper", "FixedClock", "Events", "Neighbours", "Rollback", "Inputs", "Tape"}  #: shown with all their members
+WHOLE = {
+    "ODEStepper",
+    "FixedClock",
+    "Events",
+    "Neighbours",
+    "Rollback",
+    "Inputs",
+    "Tape",
+}  #: shown with all their members
 
 #: How time grows, where that is not with the number of bodies.
 COST = {

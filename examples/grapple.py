@@ -15,33 +15,31 @@ WIDTH, HEIGHT, SCALE = 960, 640, 64  # pixels; pixels in a metre
 PLANKS, BOULDERS, LEFT, RIGHT, DECK = 30, 12, 2.2, 12.8, 3.2  # m: where the bridge hangs
 HERO, HOOKS = PLANKS + 2, np.arange(PLANKS + 3, PLANKS + 9)  # rows: planks with both ends, hero, hooks, boulders
 FIRST = HOOKS[-1] + 1
-STRENGTH = np.random.default_rng(4).uniform(3500, 6000, PLANKS + 1)  # N, of the ropes of the bridge
+STRENGTH = np.random.default_rng(4).uniform(4500, 7500, PLANKS + 1)  # N, of the ropes of the bridge
 
 
 class Game:
     def __init__(self):
         n = FIRST + BOULDERS
-        position, mass, radius = np.zeros((n, 2)), np.full(n, 120.0), np.full(n, 0.42)
+        position, mass, self.radius = np.zeros((n, 2)), np.full(n, 120.0), np.full(n, 0.42)
         self.ends = np.stack([np.arange(PLANKS + 1), np.arange(1, PLANKS + 2)], axis=1)
         across = np.linspace(0, 1, PLANKS + 2)
-        position[: PLANKS + 2] = np.stack([LEFT + (RIGHT - LEFT) * across, DECK - 5.2 * across * (1 - across)], axis=1)
-        position[HERO] = 1.2, 6.0
-        position[HOOKS] = np.stack([np.linspace(1.5, 13.5, len(HOOKS)), np.full(len(HOOKS), 9.2)], axis=1)
-        mass[:HERO], mass[HERO], radius[:HERO], radius[HERO], radius[HOOKS] = 5.0, 70.0, 0.16, 0.3, 0.1
+        position[:HERO] = np.stack([LEFT + (RIGHT - LEFT) * across, DECK - 5.2 * across * (1 - across)], axis=1)
+        position[HERO], position[HOOKS, 0], position[HOOKS, 1] = (1.2, 6.0), np.linspace(1.5, 13.5, len(HOOKS)), 9.2
+        mass[:HERO], mass[HERO] = 5.0, 70.0
+        self.radius[:HERO], self.radius[HERO], self.radius[HOOKS] = 0.16, 0.3, 0.1
         self.bridge = kd.Distance(self.ends, compliance=2e-5, iterations=8)
-        level = {
-            "shapes": [kd.Boxes([(-9, -9), (RIGHT, -9)], [(LEFT, DECK), (24, DECK)])],
-            "walls": [kd.Plane((1, 0), 0.0), kd.Plane((-1, 0), -WIDTH / SCALE)],
-        }
+        cliffs = kd.Boxes([(-9, -9), (RIGHT, -9)], [(LEFT, DECK), (24, DECK)])
+        walls = [kd.Plane((1, 0), 0.0), kd.Plane((-1, 0), -WIDTH / SCALE)]
         self.world = kd.Stepper(
             position,
-            mass=mass,  # kg
+            mass=mass,
             alive=FIRST,
             clock=kd.FixedClock(60, policy="match"),
             forces=[kd.Gravity((0, -9.81)), kd.Damping(0.05)],
             constraints=[
                 kd.Pin([0, PLANKS + 1, *HOOKS]),
-                kd.Contacts(radius, friction=0.6, joints=[self.bridge], substeps=8, **level),
+                kd.Contacts(self.radius, friction=0.6, joints=[self.bridge], shapes=[cliffs], walls=walls, substeps=8),
             ],
             events=kd.Events(),
         )
@@ -58,24 +56,22 @@ class Game:
     def let_go(self):
         if self.rope is not None:
             self.world.remove(self.rope)
-            self.rope = None
+        self.rope = None
 
     def wind(self, speed):
         """Shorten the rope, at a speed in m/s."""
         if self.rope is not None:
-            length = float(self.world.current(self.rope).max_length) - speed / 60
-            self.world.set(self.rope, max_length=float(np.clip(length, 1.5, 9.0)))
+            length = self.world.current(self.rope).max_length - speed / 60
+            self.world.set(self.rope, max_length=np.clip(length, 1.5, 9.0))
 
     def drop(self, x):
-        if self.world.count < len(self.world.alive):
-            self.world.spawn((x, 9.8))
+        self.world.spawn([(x, 9.8)] if self.world.count < len(self.world.alive) else np.zeros((0, 2)))
 
     def play(self, shown):
         """Without a player: from hook to hook, there and back, while boulders fall on the bridge."""
-        (x, y), vy = self.world.position[HERO], self.world.velocity[HERO, 1]
+        (x, y), vy, at = self.world.position[HERO], self.world.velocity[HERO, 1], self.hook - HOOKS[0]
         if shown % 75 == 20:
             self.drop(4.5 + shown * 7 % 60 / 10)
-        at = self.hook - HOOKS[0]
         if self.rope is None and vy < 0.5:
             self.way = 1 if at <= 0 else -1 if at >= len(HOOKS) - 1 else self.way
             self.grab(HOOKS[np.clip(at + self.way, 0, len(HOOKS) - 1)])
@@ -91,9 +87,7 @@ class Game:
         fallen[:FIRST] = False
         self.world.kill(fallen)
         if self.world.position[HERO, 1] < -1:
-            self.let_go()
             self.world.teleport([HERO], [[1.2, 6.0]])
-            self.world.velocity[HERO] = 0
 
 
 def draw(screen, font, game):
@@ -102,22 +96,20 @@ def draw(screen, font, game):
     world = game.world
     places = (world.interpolate() * [SCALE, -SCALE] + [0, HEIGHT]).tolist()  # NaN where nobody lives
     screen.fill("#dfe7ee")
-    for x, width in ((0, LEFT), (RIGHT, 9)):
-        pygame.draw.rect(screen, "#6c757d", (x * SCALE, HEIGHT - DECK * SCALE, width * SCALE, HEIGHT))
+    for x in (0, RIGHT):
+        pygame.draw.rect(screen, "#6c757d", (x * SCALE, HEIGHT - DECK * SCALE, LEFT * SCALE, HEIGHT))
     load, whole = np.abs(world.load(game.bridge)) / STRENGTH, world.whole(game.bridge)
     for number, (one, other) in enumerate(game.ends.tolist()):
         if whole[number]:
-            red = int(60 + 190 * min(1.0, load[number]))
-            pygame.draw.line(screen, (red, 70, 60), places[one], places[other], 4)
+            colour = int(60 + 190 * min(1.0, load[number])), 70, 60
+            pygame.draw.line(screen, colour, places[one], places[other], 4)
+    pull = 0.0 if game.rope is None else world.load(game.rope)[0]
     if game.rope is not None:
-        taut = world.load(game.rope)[0] > 0
-        pygame.draw.line(screen, "#bc4749" if taut else "#adb5bd", places[HERO], places[game.hook], 2)
+        pygame.draw.line(screen, "#bc4749" if pull > 0 else "#adb5bd", places[HERO], places[game.hook], 2)
     for row in np.flatnonzero(world.alive).tolist():
         colour = "#386641" if row == HERO else "#343a40" if row in HOOKS else "#8a5a44" if row < HERO else "#495057"
-        size = 0.16 if row < HERO else 0.3 if row == HERO else 0.1 if row in HOOKS else 0.42
-        pygame.draw.aacircle(screen, colour, places[row], size * SCALE)
-    pull = 0.0 if game.rope is None else world.load(game.rope)[0]
-    text = f"swing [hold left]   boulder [right]   rope [W, S]   bridge [R]      {pull:5.0f} N   {game.snapped} snapped"
+        pygame.draw.aacircle(screen, colour, places[row], game.radius[row] * SCALE)
+    text = f"swing [left]   boulder [right]   rope [W, S]   bridge [R]      {pull:5.0f} N   {game.snapped} snapped"
     screen.blit(font.render(text, True, "#212529"), (12, 10))
     pygame.display.flip()
 
@@ -137,14 +129,11 @@ def main(frames=None):
                 return game, screen
             if event.type == pygame.MOUSEBUTTONDOWN:
                 mouse = np.array([event.pos[0], HEIGHT - event.pos[1]]) / SCALE
-                if event.button == 1:
-                    game.grab(HOOKS[np.argmin(np.linalg.norm(game.world.position[HOOKS] - mouse, axis=1))])
-                else:
-                    game.drop(mouse[0])
+                far = np.linalg.norm(game.world.position[HOOKS] - mouse, axis=1)
+                game.grab(HOOKS[np.argmin(far)]) if event.button == 1 else game.drop(mouse[0])
             if event.type == pygame.MOUSEBUTTONUP and event.button == 1:
                 game.let_go()
-            if key == pygame.K_r:
-                game = Game()
+            game = Game() if key == pygame.K_r else game
         keys = pygame.key.get_pressed()
         game.wind(3.0 * (keys[pygame.K_w] - keys[pygame.K_s]))
         if frames:

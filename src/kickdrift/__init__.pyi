@@ -68,7 +68,15 @@ from .ode.stepper import ODEStepper as ODEStepper
 from .rollback.inputs import Inputs as Inputs
 from .rollback.rollback import Rollback as Rollback, sync_test as sync_test
 from .rollback.tape import Tape as Tape
-from .stepper.events import BEGIN as BEGIN, BREAK as BREAK, END as END, ENTER as ENTER, HIT as HIT, LEAVE as LEAVE, Events as Events
+from .stepper.events import (
+    BEGIN as BEGIN,
+    BREAK as BREAK,
+    END as END,
+    ENTER as ENTER,
+    HIT as HIT,
+    LEAVE as LEAVE,
+    Events as Events,
+)
 from .stepper.stepper import Stepper as Stepper
 from .stepper.trajectory import ODETrajectory as ODETrajectory, Trajectory as Trajectory
 from .verbs import damp as damp, drift as drift, kick as kick

@@ -92,9 +92,10 @@ class Distance(Constraint):
 
     max_length, min_length: m, scalar or (k,), instead of a fixed length. A rope has a max_length: it only pulls, and
     hangs slack below it. A strut has a min_length: it only pushes. With both the distance is free in between. If length
-    is given too, it must be in this range, and has no other effect. The impulse of a pair never changes its sign in a
-    step (projected Gauss-Seidel). A rope that becomes taut stops its bodies without rebound. A pair within 1/1024 of its
-    limit counts as at the limit.
+    is given too, it must be in this range, and has no other effect. The impulse of a rope in a step is never negative,
+    that of a strut never positive (projected Gauss-Seidel). A rope that becomes taut stops its bodies without rebound. A
+    pair within 1/1024 of its limit counts as at it. Shorten a rope by small steps, as a winch does: integrators whose
+    velocity lags by half a step, such as `semi_implicit_euler` and `verlet`, take a correction for a velocity.
 
     breaks_at: N, above 0, scalar or (k,). A pair whose load passes it, in tension or compression, ends with that step:
     it has no effect from then on. `world.load` returns the loads, `world.whole` which pairs are not broken. With

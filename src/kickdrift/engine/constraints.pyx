@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, FLOOR, HELD_ROW, MEETING,
     LIMITED, PAIRS_PER_BODY, PERIODIC, PIN, PLANE, ROD, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, SOFT, SPIN, TRAITS,
-    TWIST, Collisions, Contacts, Distance, LoadCell, Pin, Shapes,
+    TWIST, Collisions, Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding

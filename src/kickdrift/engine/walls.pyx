@@ -2,7 +2,9 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from ..kernels.abi.constraints cimport LoadCell, PAIRS_PER_BODY, Corners, Each, Floor, Periodic, Sensor, Shapes, Spin, Wall
+from ..kernels.abi.constraints cimport (
+    PAIRS_PER_BODY, Corners, Each, Floor, LoadCell, Periodic, Sensor, Shapes, Spin, Wall,
+)
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Contact, Told

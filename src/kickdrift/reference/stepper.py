@@ -13,7 +13,6 @@ from ..integrators.compositions import Composition
 from ..integrators.exact import Exact
 from ..stepper.base import StepperBase
 from ..stepper.interpolation import Weights, canvas, weights
-from ..stepper.loads import numbered
 from .checksum import digest
 from .clock import FixedClock
 from .events import Log
@@ -115,7 +114,7 @@ class Stepper(Living, Exclusive, StepperBase):
             self._clock.set_hz(clock_rate)  # may raise, therefore first
         if clock_tick is not None:
             self._clock.set_tick(clock_tick)
-        for array, rows, values in [*writes, *([] if binding is None else numbered(binding))]:
+        for array, rows, values in [*writes, *([] if binding is None else binding.numbered())]:
             array[... if rows is None else rows] = values
         self.__dict__.update(numbers or {})
         if resume is not None:

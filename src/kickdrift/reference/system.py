@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from .constraints import CONSTRAINTS
 from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import ONE_BY_ONE, SCHEMES, STARTS, NotConverged, energy_together
+from .loads import Loads, cells
 from .noise import bath, normals
 from .slots import present_at_rest, present_fields
 from .space import space_of
-from .vector import Vector, dot, either, split, sqrt, stacked
+from .vector import Vector, either, split, stacked
 
 if TYPE_CHECKING:
     from .stepper import Stepper
@@ -207,17 +208,6 @@ def bodies(stepper: Stepper) -> list[Body]:
     return [Body(stepper, group, age) for group, age in groups if len(group)]
 
 
-class Cell(NamedTuple):
-    """Where load and break of a pair are kept: a row of an array of kickdrift/stepper/loads.py."""
-
-    owner: np.ndarray
-    row: int
-
-    @property
-    def broken(self) -> bool:
-        return bool(self.owner[self.row, 1])
-
-
 class System(Body):
     """All bodies as one system, if they interact or are constrained; each component is a column of n numbers.
 
@@ -397,12 +387,12 @@ class System(Body):
         before = split(self.completed[0])
         self.gain = split(self.v - self.completed[1])
         self.reports = Reports()
-        self.loads: list[tuple[Any, ...]] = []
+        self.loads = Loads()
         for record in self.plan.constraint_records:
             self.apply(record, CONSTRAINTS[record.kind], before)
         if self.reporting:
             self.stepper._log.tell(self, self.reports.contacts)
-        self.settle()
+        self.loads.settle(self)
         if self.decay is not None:
             self.damp(self.decay)
         self.count()
@@ -412,33 +402,9 @@ class System(Body):
         outer, self.source = self.source, self.plan.source(record)
         fields = present_fields(self, record)
         if "pair" in fields:
-            fields["cells"] = self.cells(record, fields)
+            fields["cells"] = cells(self.plan, record, fields)
         function(self, before, **fields, **chosen)
         self.source = outer
-
-    def cells(self, record, fields) -> list[Cell]:
-        """Return where loads and breaks of the pairs of a record are kept."""
-        owners = self.plan.owners(record)
-        members = fields.get("member", [0] * len(fields["pair"]))
-        return [Cell(owners[member], 1 + pair) for member, pair in zip(members, fields["pair"], strict=True)]
-
-    def load(self, cell, i, j, load, limit) -> None:
-        """Record the load of a pair, kept if the step is completed. limit: the load that breaks it, if not below 0."""
-        self.loads.append((cell, i, j, load, limit))
-
-    def settle(self) -> None:
-        """Keep the loads of the step, and break pairs."""
-        for cell, i, j, load, limit in self.loads:
-            cell.owner[cell.row, 0] = load
-            if not cell.broken and limit >= 0 and (load > limit or -load > limit):
-                cell.owner[cell.row, 1] = 1
-                if self.reporting:
-                    xs = split(self.x)
-                    d = self.space.nearest(xs[j] - xs[i])
-                    r = sqrt(dot(d, d))
-                    n = (1 / r if r > 0 else 0 * r) * d
-                    middle = xs[i] + self.real(0.5) * d
-                    self.stepper._log.broke(self, int(cell.owner[0, 0]), i, j, middle, n, load * self.h)
 
     @property
     def reporting(self) -> bool:

@@ -13,8 +13,8 @@ from ..errors import DesyncError
 from .rollback import Rollback
 
 # A packet: magic and version, player, players, runs; frame of the sender, first frame of its inputs, frame and value of
-# a checksum; of each player how many inputs the sender knows, and by how many frames it is ahead of that player; runs of
-# equal inputs; CRC-32. Numbers are little-endian.
+# a checksum; per player how many inputs the sender knows, and how many frames it is ahead of that player; runs of equal
+# inputs; CRC-32. Numbers are little-endian.
 _MAGIC = b"kdin\x01"
 _HEAD = struct.Struct("<5sBBHIIIQ")
 _PEER = struct.Struct("<Ii")
@@ -113,9 +113,10 @@ class Inputs:
     def play(self, past: Rollback, keys: int | None, control: Callable[[Any, list[int]], None]) -> bool:
         """Correct frames whose inputs were wrongly predicted, then play one frame; return whether one was played.
 
-        keys: the input of this player, which acts `delay` frames later; None corrects, and plays no frame. control(stepper, inputs) is called before each
-        step, with the input of each player. It depends on these and the stepper alone. No frame is played before all
-        players were heard from, nor beyond what `past` can go back to: then keep your keys and call it again.
+        keys: the input of this player, which acts `delay` frames later; None corrects, and plays no frame.
+        control(stepper, inputs) is called before each step, with the input of each player. It depends on these and the
+        stepper alone. No frame is played before all players were heard from, nor beyond what `past` can go back to:
+        then keep your keys and call it again.
 
         Raises TypeError or ValueError for wrong keys, and DesyncError for a checksum of another player that differs.
         """
@@ -181,8 +182,8 @@ class Inputs:
         parts = [
             _HEAD.pack(_MAGIC, self.me, self.players, len(runs), self._frame, first, agreed, self._sums.get(agreed, 0))
         ]
-        for player in range(self.players):
-            parts.append(_PEER.pack(self._count(player), self._frame - self._heard[player]))
+        peers = enumerate(self._heard)
+        parts += [_PEER.pack(self._count(player), self._frame - heard) for player, heard in peers]
         data = b"".join([*parts, *(_RUN.pack(*run) for run in runs)])
         return data + _CRC.pack(zlib.crc32(data))
 

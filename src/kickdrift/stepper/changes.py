@@ -20,7 +20,7 @@ from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
 from . import joints
-from .entries import Entry, Origin, acting, at_offset, differences, give_name, remember, same
+from .entries import Entry, Origin, acting, at_offset, differences, give_name, places_of, remember, same
 from .loads import by_declaration
 from .model import Plan
 from .rows import with_rows
@@ -83,7 +83,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
 
         _change(self, joints.changed(self, parts, other))
         return
-    entries, places = [*self._entries], _places(self, declaration)
+    entries, places = [*self._entries], places_of(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # a parameter of an expression, not body indices
         coefficients, index = {**coefficients, "index": index}, None
     given, changed = coefficients, {}
@@ -146,7 +146,7 @@ def _current(self: StepperBase, declaration: Declaration) -> Declaration | None:
         state = joints.states(self._entries[place])[number]
         assert state is not None
         return state[0]
-    return self._entries[_places(self, declaration)[0]].today
+    return self._entries[places_of(self, declaration)[0]].today
 
 
 def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) -> None:
@@ -171,7 +171,7 @@ def _enable(self: StepperBase, declaration: Declaration, enabled: bool) -> None:
         _change(self, joints.changed(self, parts, lambda state, _first: (state[0], enabled)))
         return
     entries = list(self._entries)
-    for place in _places(self, declaration):
+    for place in places_of(self, declaration):
         entries[place] = entries[place]._replace(enabled=enabled)
     _change(self, tuple(entries))
 
@@ -248,7 +248,7 @@ def _remove(self: StepperBase, declaration: Declaration) -> None:
     if parts := joints.found(self, declaration):
         _change(self, joints.changed(self, parts, lambda _state, _first: None))
         return
-    gone = _places(self, declaration)
+    gone = places_of(self, declaration)
     left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
     changes = _remade(self, self._offset, left)
     for place in gone:
@@ -408,31 +408,9 @@ def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Pla
 # Shared implementation.
 
 
-def _places(self: StepperBase, declaration: Any) -> list[int]:
-    """Return the indices of a declaration's entries."""
-    if not isinstance(declaration, Declaration):
-        raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
-    origins = self._by_handle.get(declaration, ())
-    places = [
-        place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration
-    ]
-    if not places:
-        name = type(declaration).__name__
-        if origins:
-            raise ValueError(f"declaration: expected one that this stepper has, got {name}, which was removed")
-        attribute = "forces" if isinstance(declaration, Term) else "constraints"
-        alike = [place for place, each in enumerate(getattr(self, attribute)) if type(each) is type(declaration)]
-        hint = f"; here {attribute}[{alike[0]}] is a {name}, by which it can be changed too" if alike else ""
-        raise ValueError(
-            f"declaration: expected one that this stepper was given, the object itself, got another {name} (a copy "
-            f"of a stepper has copies of them){hint}"
-        )
-    return places
-
-
 def _standing(self: StepperBase, declaration: Any) -> list[Any]:
     """Return the declaration's current values, once per enabled entry."""
-    entries = [self._entries[place] for place in _places(self, declaration)]
+    entries = [self._entries[place] for place in places_of(self, declaration)]
     return [entry.today for entry in entries if entry.enabled]
 
 

@@ -73,8 +73,8 @@ class Events:
     tick, the speed is 0, and there is no HIT. ENTER and LEAVE come only from `Sensor`; their normal is 0, and their
     speed is that of the body.
 
-    BREAK comes after the other events of its tick, one for each pair of a `Distance` that broke: a and b are its bodies,
-    time is that of the tick, point the middle between them, speed 0, and impulse the load times dt.
+    BREAK comes after the other events of its tick, one for each pair of a `Distance` that broke: a and b are its
+    bodies, time is that of the tick, point the middle between them, speed 0, and impulse the load times dt.
 
     Raises TypeError or ValueError for wrong numbers. A stepper without events does no work for them.
 

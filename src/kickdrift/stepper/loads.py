@@ -15,12 +15,11 @@ from .. import validation
 from ..constraints.base import weights_of
 from ..errors import SnapshotError
 from ..rollback.parts import Part
+from .entries import Entry, Origin, places_of
 from .joints import found, states
 
 if TYPE_CHECKING:
     from .base import StepperBase
-    from .entries import Entry, Origin
-    from .model import Plan
 
 
 def present(entry: Entry) -> list[tuple[Any, np.ndarray, bool]]:
@@ -28,7 +27,7 @@ def present(entry: Entry) -> list[tuple[Any, np.ndarray, bool]]:
     arrays, now = entry.origin.loads, (entry.today, entry.enabled)
     if not arrays:
         return []
-    held = states(entry) if entry.origin.first.distances[0] is not entry.origin.first else (now,)
+    held = (now,) if hasattr(entry.origin.first, "pairs") else states(entry)
     pairs = zip(held, arrays, strict=True)
     return [(each[0], array, each[1] and entry.enabled) for each, array in pairs if each is not None]
 
@@ -36,15 +35,6 @@ def present(entry: Entry) -> list[tuple[Any, np.ndarray, bool]]:
 def by_declaration(entries: Iterable[Entry]) -> dict[int, np.ndarray]:
     """Return the arrays by id of the current declarations."""
     return {id(each): array for entry in entries for each, array, _ in present(entry)}
-
-
-def numbered(plan: Plan) -> list[tuple[np.ndarray, None, np.ndarray]]:
-    """Return the writes that number the arrays as the plan numbers its constraints."""
-    return [
-        (plan.loads[id(each)][:1], None, np.array([[number, 0.0]]))
-        for number, constraint in enumerate(plan.constraints)
-        for each in constraint.distances
-    ]
 
 
 def load(self: StepperBase, declaration: Any) -> np.ndarray:
@@ -96,14 +86,12 @@ def whole(self: StepperBase, declaration: Any) -> np.ndarray:
 
 def _of(self: StepperBase, declaration: Any) -> tuple[Any, np.ndarray, bool]:
     """Return (current declaration, array, enabled) of a `Distance`."""
-    from .changes import _places
-
     for place, number in found(self, declaration):
         entry = self._entries[place]
         state = states(entry)[number]
         assert state is not None
         return state[0], entry.origin.loads[number], entry.enabled and state[1]
-    entry = self._entries[_places(self, declaration)[0]]
+    entry = self._entries[places_of(self, declaration)[0]]
     kept = present(entry)
     if not kept or kept[0][0] is not entry.today:
         raise TypeError(f"declaration: expected a Distance, got {validation.show(declaration)}")

@@ -33,9 +33,17 @@ from .tying import PAIRED, tied
 _F64 = np.dtype(np.float64)
 #: Record fields that follow from the others or from the declaration.
 DERIVED = ("pair", "member", "unit")
-#: Order of constraints by kind: floor friction and pins first, then distances, collisions, walls and contacts, which decide the final
-#: positions; sensors record these, and periodic boundaries wrap them.
-TURNS = {"floor_friction": 0, "pin": 0, "distance": 1, "compliant_distance": 1, "collisions": 2, "sensor": 4, "periodic": 5}
+#: Order of constraints by kind: floor friction and pins first, then distances, collisions, walls and contacts, which
+#: decide the final positions; sensors record these, and periodic boundaries wrap them.
+TURNS = {
+    "floor_friction": 0,
+    "pin": 0,
+    "distance": 1,
+    "compliant_distance": 1,
+    "collisions": 2,
+    "sensor": 4,
+    "periodic": 5,
+}
 SOLID = 3  #: turn of all other kinds: walls, shapes and contacts
 #: Magnitudes that are rounded to float32 without overflow or underflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
@@ -377,7 +385,7 @@ class Plan:
         factor = self._round("1/mass", self.inverse_mass if divided_by_mass else self.mobility)
         self._add("interactions", InteractionRecord(kind, term, factor, self._rounded(fields)))
 
-    def add_constraint(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
+    def add_constraint(self, kind: str, constraint: Constraint | Term, **fields: np.ndarray) -> None:
         self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields)))
 
     def near_pairs(self, position: np.ndarray, reach: float, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -390,6 +398,14 @@ class Plan:
         """Return the arrays of loads of the `Distance` declarations that a record consists of, see loads.py."""
         members = [member.constraint for member in record.members] or record.constraint.distances
         return [self.loads[id(each)] for each in members]
+
+    def numbered(self) -> list[tuple[np.ndarray, None, np.ndarray]]:
+        """Return the writes that number the arrays of loads as the constraints are numbered."""
+        return [
+            (self.loads[id(each)][:1], None, np.array([[number, 0.0]]))
+            for number, constraint in enumerate(self.constraints if self.loads else ())
+            for each in constraint.distances
+        ]
 
     def source(self, record: ConstraintRecord) -> int:
         """Return the number of a record's constraint; -1 for a force that acts like one."""

@@ -3,20 +3,19 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from .loads cimport is_broken
+from .joint_lanes cimport Sweep, straighten, take
+from .joint_limits cimport exceeds, find_loads, numbers, set_bounds, set_limits
 from ..abi.constraints cimport DIRECTION, HELD_ROW, LIMITED, SHARED, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
 from ..abi.crew cimport PartFunction
-from ..abi.plan cimport MAX_DIM
 from ..crew cimport lead
 from ..forces.fields cimport root
-from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
-from ..simd.masks cimport greater, positive, select, select_or_zero
+from ..simd.rows cimport ways_f32, ways_f64
+from ..simd.masks cimport greater, select
 from ..simd.vec cimport f32vec, f64vec, filled, product, real, store_part, vec, vec_root, width
 from ..space cimport is_periodic, toward, turn_to_images
 
 cdef enum:
-    BATCH = 128     # pairs whose roots and quotients are under way at once, whole vectors
     RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
     FEW = 2         # for up to so many pairs it is faster to take them one by one
     # Parts of a stage are multiples of it: whole vectors. So only the last vector of a stage reaches beyond it, to rows
@@ -101,74 +100,6 @@ cdef inline bint project(
         return False
     give(dim, stride, v, data)
     return True
-
-
-cdef inline real largest(real like) noexcept nogil:
-    """The largest finite number."""
-    if real is float:
-        return 3.4028234663852886e38
-    else:
-        return 1.7976931348623157e308
-
-
-cdef inline void set_limits(int64_t count, const Distance* data, const real* like) noexcept nogil:
-    """The limits of pairs in this step; those of broken ones are out of reach."""
-    cdef int64_t p
-    for p in range(count):
-        if is_broken(&data.cell[p]):
-            (<real*> data.low)[p], (<real*> data.high)[p] = 0, largest(like[0])
-        else:
-            (<real*> data.low)[p], (<real*> data.high)[p] = (
-                (<const real*> data.lower)[p], (<const real*> data.upper)[p]
-            )
-
-
-cdef inline void set_bounds(int dim, real h, const Distance* data) noexcept nogil:
-    """A pair at its upper limit may pull, one at its lower limit may push; others only take back what they pulled."""
-    cdef const real* row = <const real*> data.row
-    cdef real zero = 0
-    cdef real near = 0.0009765625
-    cdef real d[3]
-    cdef real r, low, high, pulled, back
-    cdef int64_t stage, p
-    cdef bint equal
-    cdef int j
-    for stage in range(data.stages):
-        if not data.how[stage] & LIMITED:
-            continue
-        for p in range(data.stage[stage], data.stage[stage + 1]):
-            for j in range(dim):
-                d[j] = toward(row[data.second[p] + j] - row[data.first[p] + j], j, &data.torus)
-            r = d[0] * d[0]
-            for j in range(1, dim):
-                r = r + d[j] * d[j]
-            r = root(r)
-            low, high, pulled = (<real*> data.low)[p], (<real*> data.high)[p], (<real*> data.force)[p]
-            pulled = zero - pulled if data.how[stage] & SOFT else pulled
-            equal = not (low < high or high < low)
-            back = zero - pulled / h
-            (<real*> data.most)[p] = back if back > 0 else zero
-            (<real*> data.least)[p] = back if back < 0 else zero
-            if equal or pulled > 0 or not r < high - near * high:
-                (<real*> data.most)[p] = largest(r)
-            if equal or pulled < 0 or not r > low + near * low:
-                (<real*> data.least)[p] = zero - largest(r)
-
-
-cdef inline void find_loads(real h, const Distance* data) noexcept nogil:
-    """The load of each pair in this step, in N."""
-    cdef const real* force = <const real*> data.force
-    cdef const real* pull = <const real*> data.pull
-    cdef const real* slowed = <const real*> data.slowed
-    cdef real* load = <real*> data.load
-    cdef real zero = 0
-    cdef int64_t stage, p
-    for stage in range(data.stages):
-        for p in range(data.stage[stage], data.stage[stage + 1]):
-            if data.how[stage] & SOFT:
-                load[p] = (pull[p] - force[p] / h) / h
-            else:
-                load[p] = (force[p] / h + (zero if data.from_positions else slowed[p])) / h * <real> data.cell[p].unit
 
 
 # Rows of the bodies that pairs hold. Vectors of pairs read and write them whole.
@@ -286,15 +217,6 @@ cdef inline real left_by_drag(real c, real h, real first, real second) noexcept 
     return least + (more if more > 0 else 0 * more)
 
 
-# What is done with the pairs of a stage.
-ctypedef struct Sweep:
-    bint velocities, compliant, limited
-    int dim, direction
-    double h
-    const Distance* data
-    int64_t first, last
-
-
 cdef inline void part_f32(const void* work, int64_t part, int64_t parts) noexcept nogil:
     part_of(<const Sweep*> work, part, parts, <const f32vec*> NULL)
 
@@ -360,17 +282,6 @@ cdef inline const real* moves(bint second, const Distance* data, const real* lik
     if second:
         return <const real*> data.move_second
     return <const real*> data.move_first
-
-
-cdef inline bint exceeds(
-    real r, real along, real back, const Distance* data, int64_t p, real* length,
-) noexcept nogil:
-    """Is a pair beyond its limits, without its own correction? length: the limit."""
-    cdef real low = (<const real*> data.low)[p]
-    cdef real high = (<const real*> data.high)[p]
-    cdef real free = r * r + back * (along + along + back)
-    length[0] = high if free > high * high else low
-    return free > high * high or free < low * low
 
 
 cdef inline void relax_pair(
@@ -507,199 +418,3 @@ cdef inline void slow_pair(
         d = change * way[j * count + p]
         first[j] = first[j] + move_first * d
         second[j] = second[j] - move_second * d
-
-
-cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    """The same for pairs that have no body in common, along the line after the step.
-
-    Shares come first: what moves the bodies would keep the roots of the next pairs waiting.
-    """
-    cdef double room[BATCH]
-    cdef vec d[HELD_ROW]
-    cdef vec r, f
-    cdef vec* force
-    cdef int64_t end, k
-    while p < last:
-        end = min(last, p + BATCH)
-        k = p
-        while k < end:
-            if vec is f32vec:
-                ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
-            else:
-                ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
-            r = vec_root(product(dim, d, d))
-            f = select_or_zero(positive(r), (r - (<const vec*> numbers(data.length, k, like))[0]) / r)
-            (<vec*> numbers(room, k - p, like))[0] = f
-            force = <vec*> numbers(data.force, k, like)
-            f = force[0] + f * r
-            store_part(&f, <char*> force, end - k)
-            k += width(like)
-        shrink_ways(
-            data.row, data.first + p, data.second + p, <const vec*> room, numbers(data.move_first, p, like),
-            numbers(data.move_second, p, like), end - p,
-        )
-        p = end
-
-
-cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    """The same for whatever is to be done with pairs."""
-    cdef const Distance* data = work.data
-    cdef int dim = work.dim
-    cdef const void* move_first = data.move_first
-    cdef const void* move_second = data.move_second
-    cdef double room[HELD_ROW * BATCH]
-    cdef vec h = filled(work.h, like)
-    cdef vec d[HELD_ROW]
-    cdef vec total
-    cdef int64_t end, k
-    if data.compliance != NULL:
-        move_first = data.share_first
-        move_second = data.share_second
-    while p < last:
-        end = min(last, p + BATCH)
-        k = p
-        while k < end:
-            if vec is f32vec:
-                ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
-            else:
-                ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
-            total = (<const vec*> numbers(move_first, k, like))[0] + (<const vec*> numbers(move_second, k, like))[0]
-            if work.velocities:
-                slow(work, dim, h, total, data, k, end - k, d)
-            else:
-                if is_periodic(&data.torus):
-                    turn_to_images(dim, d, &data.torus)
-                correct(work, work.direction, dim, total, data, k, end - k, d)
-            if vec is f32vec:
-                lay_f32(<float*> numbers(room, HELD_ROW * (k - p), like), d)
-            else:
-                lay_f64(<double*> numbers(room, HELD_ROW * (k - p), like), d)
-            k += width(like)
-        change_ways(
-            data.row, data.first + p, data.second + p, <const vec*> room, numbers(move_first, p, like),
-            numbers(move_second, p, like), end - p,
-        )
-        p = end
-
-
-cdef inline void correct(
-    const Sweep* work, int direction, int dim, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
-) noexcept nogil:
-    """The ways from body to body become what they are to lose; what lies behind the last pair is not kept."""
-    cdef bint compliant = work.compliant
-    cdef int64_t pairs = data.stage[data.stages]
-    cdef vec length = (<const vec*> numbers(data.length, p, d))[0]
-    cdef vec* force = <vec*> numbers(data.force, p, d)
-    cdef vec* pull = <vec*> numbers(data.pull, p, d)
-    cdef vec way[MAX_DIM]
-    cdef vec zero = filled(0, d)
-    cdef vec one = filled(1, d)
-    cdef vec half = filled(0.5, d)
-    cdef vec r, f, alpha, off, change, share, along, far, left, slope, twice, kept, aligned, pulled
-    cdef vec inside = zero
-    cdef int c
-    for c in range(MAX_DIM):
-        way[c] = zero
-    r = vec_root(product(dim, d, d))
-    kept = zero
-    share = zero
-    along = zero
-    if direction > 0:
-        for c in range(dim):
-            way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
-        along = product(dim, d, way)
-        kept = select_or_zero(positive(along + along - r), one)
-    aligned = kept
-    pulled = zero - force[0] if compliant else force[0]
-    if work.limited:
-        inside = find_inside(r, select(positive(kept), along, r), total * pulled, data, p, &length)
-    if compliant:
-        alpha = (<const vec*> numbers(data.alpha, p, d))[0]
-        off = r - length + alpha * force[0]
-        slope = one
-        if direction > 0:
-            twice = total * (force[0] - off / (total * (along / r) + alpha))
-            twice = twice + twice
-            kept = select_or_zero(positive(length * length - twice * twice), kept)
-            slope = select_or_zero(positive(half - kept), one) + select_or_zero(positive(kept), along / r)
-        change = select_or_zero(positive(r), off / (total * slope + alpha))
-        share = select_or_zero(positive(kept), change)
-        f = select_or_zero(positive(r), select_or_zero(positive(half - kept), change / r))
-        change = force[0] - change
-    else:
-        f = select_or_zero(positive(r), (r - length) / r)
-        if direction > 0:
-            far = (r - length) * (r + length)
-            left = along * along - far
-            kept = select_or_zero(positive(left + left + left + left - length * length), kept)
-            share = select_or_zero(positive(kept), far / (along + vec_root(left)))
-            slope = select_or_zero(positive(length * length - (share + share) * (share + share)), kept)
-            change = pull[0] + select_or_zero(positive(half - slope), select_or_zero(positive(half - inside), one))
-            store_part(&change, <char*> pull, count)
-            twice = force[0] + share + (force[0] + share)
-            kept = select_or_zero(positive(length * length - twice * twice), kept)
-            share = select_or_zero(positive(kept), share)
-            f = select_or_zero(positive(half - kept), f)
-        change = force[0] + (share + f * r)
-    if work.limited:
-        share = select(positive(inside), select_or_zero(positive(aligned), zero - pulled), share)
-        off = select_or_zero(positive(half - aligned), select_or_zero(positive(r), (zero - pulled) / r))
-        f = select(positive(inside), off, f)
-        change = select_or_zero(positive(half - inside), change)
-    store_part(&change, <char*> force, count)
-    if direction == 0 and not compliant:
-        for c in range(MAX_DIM):
-            d[c] = f * d[c]
-        return
-    for c in range(MAX_DIM):
-        d[c] = share * way[c] + f * d[c]
-
-
-cdef inline vec find_inside(vec r, vec along, vec back, const Distance* data, int64_t p, vec* length) noexcept nogil:
-    """1 for pairs that are within their limits without their own correction, else 0. length: the nearer limit."""
-    cdef vec one = filled(1, length)
-    cdef vec low = (<const vec*> numbers(data.low, p, length))[0]
-    cdef vec high = (<const vec*> numbers(data.high, p, length))[0]
-    cdef vec free = r * r + back * (along + along + back)
-    cdef vec over = select_or_zero(greater(free, high * high), one)
-    length[0] = select(positive(over), high, low)
-    return one - over - select_or_zero(greater(low * low, free), one)
-
-
-cdef inline void slow(
-    const Sweep* work, int dim, vec h, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
-) noexcept nogil:
-    """The velocities from body to body become what they are to lose."""
-    cdef int64_t pairs = data.stage[data.stages]
-    cdef vec* pull = <vec*> numbers(data.pull, p, d)
-    cdef vec* so_far = <vec*> numbers(data.pull if work.compliant else data.slowed, p, d)
-    cdef vec way[MAX_DIM]
-    cdef vec change, now, alpha, least, most
-    cdef int c
-    for c in range(MAX_DIM):
-        way[c] = filled(0, d)
-    for c in range(dim):
-        way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
-    change = product(dim, d, way)
-    if work.compliant:
-        alpha = (<const vec*> numbers(data.alpha, p, d))[0]
-        change = change - alpha * (pull[0] + (<const vec*> numbers(data.force, p, d))[0] / h)
-        change = change / (total + alpha)
-    if work.limited:
-        least = (<const vec*> numbers(data.least, p, d))[0]
-        most = (<const vec*> numbers(data.most, p, d))[0]
-        now = so_far[0] + change
-        change = select(
-            greater(least, now), least - so_far[0], select(greater(now, most), most - so_far[0], change),
-        )
-    elif not work.compliant:
-        change = select_or_zero(positive(filled(0.5, d) - pull[0]), change)
-    now = so_far[0] + change
-    store_part(&now, <char*> so_far, count)
-    for c in range(MAX_DIM):
-        d[c] = change * way[c]
-
-
-cdef inline const void* numbers(const void* start, int64_t p, const vec* like) noexcept nogil:
-    """An array from number p on."""
-    return <const char*> start + p * (<int64_t> sizeof(vec) // width(like))

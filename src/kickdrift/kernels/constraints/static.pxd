@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t
 
 from .events cimport slack
 from ..abi.constraints cimport (
-    BOX, CORNERS, FLOOR, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes, Torus,
-    Wall,
+    BOX, CORNERS, FLOOR, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes,
+    Torus, Wall,
 )
 from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, Plan

@@ -9,6 +9,7 @@ from libc.string cimport memcpy, memset
 from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..abi.constraints cimport CONTACTS, DISTANCE, ConstraintCall, Contacts, Distance, LoadCell, Torus, is_static
+from ..abi.events cimport Log
 from ..constraints.loads cimport settle
 from ..constraints.static cimport Extent, constrain_tile, find_gain, measure, reaches_any
 from ..simd.vec cimport f32vec, vec, width
@@ -336,6 +337,7 @@ cdef inline void keep_loads(
     cdef const Torus* torus = &(<const Distance*> call.data).torus
     cdef const LoadCell* cell = (<const Distance*> call.data).cell
     cdef const void* load = (<const Distance*> call.data).load
+    cdef Log* log = coupling.log
     cdef int64_t count
     if call.kind == CONTACTS:
         torus, cell = &(<const Contacts*> call.data).grid.torus, (<const Contacts*> call.data).cell
@@ -343,12 +345,9 @@ cdef inline void keep_loads(
     else:
         count = (<const Distance*> call.data).stage[(<const Distance*> call.data).stages]
     if vec is f32vec:
-        settle(
-            plan.dim, <float> plan.h, workspace.plane, <const float*> x, count, cell, <const float*> load, torus,
-            coupling.log,
-        )
+        settle[float](plan.dim, plan.h, workspace.plane, <float*> x, count, cell, <const float*> load, torus, log)
     else:
-        settle(plan.dim, plan.h, workspace.plane, <const double*> x, count, cell, <const double*> load, torus, coupling.log)
+        settle[double](plan.dim, plan.h, workspace.plane, <double*> x, count, cell, <const double*> load, torus, log)
 
 
 cdef inline void remember(const Contacts* contacts) noexcept nogil:

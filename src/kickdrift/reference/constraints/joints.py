@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..vector import Vector, dot, sqrt
@@ -48,10 +50,7 @@ def distance(
         for pair, (i, j) in enumerate(pairs.ends):
             d = system.space.nearest(x[j] - x[i])
             total = one_share[pair] + other_share[pair]
-            if rigid[pair]:
-                change = pairs.corrected(pair, d, total)
-            else:
-                change = soft.corrected(pairs, pair, d, total)
+            change = pairs.corrected(pair, d, total) if rigid[pair] else soft.corrected(pairs, pair, d, total)
             x[i] = x[i] + one_share[pair] * change
             x[j] = x[j] - other_share[pair] * change
     follow(system, x, v, s)
@@ -90,7 +89,7 @@ def distance(
             load = (pairs.pulled[pair] / system.h + slowed) / system.h * system.real(unit[pair])
         else:
             load = (pairs.slowed[pair] - soft.force[pair] / system.h) / system.h
-        system.load(cell, *pairs.ends[pair], load, -1 if limit is None else limit[pair])
+        system.loads.add(cell, *pairs.ends[pair], load, -1 if limit is None else limit[pair])
 
 
 def limits_of(system, lower, upper, cells):
@@ -119,7 +118,8 @@ class Pairs:
         self.direction = [int(each) for each in np.broadcast_to(direction, (self.count,))]
         zero = system.real(0)
         self.pulled, self.loose = [zero] * self.count, [False] * self.count
-        self.slowed, self.bounds = [zero] * self.count, [None] * self.count
+        self.slowed = [zero] * self.count
+        self.bounds: list[Any] = [None] * self.count
 
     def aim(self, x):
         """Compute the unit vector from first to second body of each pair; 0 for coincident bodies."""
@@ -194,8 +194,9 @@ class Pairs:
             pulls = low == high or pulled[pair] > 0 or not r < high - near * high
             pushes = low == high or pulled[pair] < 0 or not r > low + near * low
             back = zero - pulled[pair] / self.system.h
-            self.bounds[pair] = (zero - most if pushes else back if back < 0 else zero), (
-                most if pulls else back if back > 0 else zero
+            self.bounds[pair] = (
+                (zero - most if pushes else back if back < 0 else zero),
+                (most if pulls else back if back > 0 else zero),
             )
 
     def within(self, pair, change):
