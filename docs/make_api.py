@@ -17,7 +17,7 @@ STEPPER = {
     "read": (
         "Read",
         "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
-        "integrator threads force_evaluations",
+        "integrator threads force_evaluations load whole",
     ),
     "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),
     "bodies": ("Bodies that come and go", "spawn kill alive ids slots count"),
@@ -78,7 +78,7 @@ PAGES = {
         "integrators-teaching": ("For teaching", "ExplicitEuler Midpoint Heun EnergyEuler", "integrators"),
     },
     "Events": {
-        "events": ("Events and their kinds", "Events BEGIN END ENTER HIT LEAVE", "events"),
+        "events": ("Events and their kinds", "Events BEGIN BREAK END ENTER HIT LEAVE", "events"),
         "neighbours": ("Neighbours", "Neighbours", "events"),
     },
     "Going back": {

@@ -15,7 +15,7 @@ WIDTH, HEIGHT, SCALE = 960, 640, 64  # pixels; pixels in a metre
 PLANKS, BOULDERS, LEFT, RIGHT, DECK = 30, 12, 2.2, 12.8, 3.2  # m: where the bridge hangs
 HERO, HOOKS = PLANKS + 2, np.arange(PLANKS + 3, PLANKS + 9)  # rows: planks with both ends, hero, hooks, boulders
 FIRST = HOOKS[-1] + 1
-STRENGTH = np.random.default_rng(4).uniform(4500, 7500, PLANKS + 1)  # N, of the ropes of the bridge
+STRENGTH = np.random.default_rng(4).uniform(9000, 14000, PLANKS + 1)  # N, of the ropes of the bridge
 
 
 class Game:

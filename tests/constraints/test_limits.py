@@ -44,7 +44,7 @@ def chain(links, mass=10.0, Stepper=kd.Stepper, joined=False, light=1.0, iterati
 def test_a_hanging_load_reads_its_weight(integrator, hz, joined):
     for links in (1, 3):
         world, rope = chain(links, hz=hz, integrator=integrator, joined=joined)
-        world.step(8 * hz)
+        world.step(5 * hz)
         for _ in range(4):
             world.step()
             above = G * (10 + np.arange(links)[::-1])
@@ -383,7 +383,7 @@ def test_pairs_end_with_their_bodies(Stepper):
     assert world.whole(rope).all()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_random_nets_equal_the_reference(seed):
     """Ropes, struts, rods and springs of all kinds, breaking, changed and cut, to the bit."""
     rng = np.random.default_rng(seed)
