@@ -239,8 +239,8 @@ def test_a_grapple_swings_and_the_bridge_breaks():
     assert screen.get_size() == (960, 640)
     assert game.world.whole(game.bridge).all()
     assert 500 < game.world.load(game.bridge).max() < grapple.STRENGTH.min()
-    seen, pulls = set(), []
-    for shown in range(600):
+    game, seen, pulls = grapple.Game(), set(), []
+    for shown in range(700):
         game.play(shown)
         game.frame(1 / 60)
         seen.add(int(game.hook))
