@@ -1,6 +1,6 @@
 """Costs of spawn, despawn, changes at run time and loops over ticks: `python -m bench.living`.
 
-`--before DIR` measures making a stepper beside that of another tree too, which is built in place.
+`--before DIR` also measures the creation of a stepper in another tree, which must be built in place.
 """
 
 import argparse
@@ -168,7 +168,7 @@ def rollback(rounds: int) -> list[Row]:
 
 
 def games(rounds: int) -> list[Row]:
-    """What moves in the examples, frame by frame, beside the same in plain NumPy: births, deaths, wind, steps."""
+    """Measure the moving parts of the examples per frame against plain NumPy: spawns, despawns, wind, steps."""
     n, count, life, dt = 10_000, 33, 240, 1 / 60
     rng = np.random.default_rng(4)
     speeds = rng.normal(0, 300, (count, 2)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Writes the pages of docs/api from the package: one for each class or group. conf.py calls it before Sphinx reads."""
+"""Generate the pages of docs/api: one for each class or group. conf.py calls it before Sphinx reads."""
 
 import dataclasses
 import inspect
@@ -10,14 +10,16 @@ import kickdrift as kd
 
 FOLDER = Path(__file__).parent / "api"
 
-#: What `Stepper` has, by what one does.
+#: Members of `Stepper`, grouped by purpose.
 STEPPER = {
     "run": ("Run", "step advance ticks record restart"),
     "draw": ("Draw", "interpolate interpolate_angles alpha clock"),
     "read": (
         "Read",
-        "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
-        "integrator threads force_evaluations load whole",
+        (
+            "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
+            "integrator threads force_evaluations load whole"
+        ),
     ),
     "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),
     "bodies": ("Bodies that come and go", "spawn kill alive ids slots count"),
@@ -30,7 +32,7 @@ ERRORS = (
     "DeadBodyError OverloadError"
 )
 
-#: Page: title, names, pages that explain them. Pages stand in this order.
+#: Page: title, names, pages that explain them. Pages appear in this order.
 PAGES = {
     "Stepper": {
         "stepper": ("Stepper", "Stepper", "first-ten-minutes game-loop"),
@@ -47,7 +49,7 @@ PAGES = {
     },
     "Forces": {
         "gravity": ("Gravity and PointGravity", "Gravity PointGravity", "forces"),
-        "drag": ("LinearDrag, QuadraticDrag, Damping, FloorFriction", "LinearDrag QuadraticDrag Damping FloorFriction", "forces"),
+        "drag": ("Drag, damping and friction", "LinearDrag QuadraticDrag Damping FloorFriction", "forces"),
         "springs": ("AnchorSpring and Springs", "AnchorSpring Springs", "forces which-constraint"),
         "fields": ("Vortex, Magnetic, RotatingFrame", "Vortex Magnetic RotatingFrame", "forces"),
         "nbody": ("NBody", "NBody", "forces"),
@@ -95,7 +97,7 @@ MODULES = {
     "math": ("kickdrift.math", ""),
     "distributed": ("kickdrift.distributed", "step step_ode sweep CaseError WorkerError"),
 }
-#: Members that are shown beside the class itself.
+#: Members that are shown after the class itself.
 MEMBERS = {
     "AnchorSpring": "from_frequency", "Springs": "from_frequency", "Damping": "per_frame",
     "Expression": "program digest", "Potential": "program digest", "PairPotential": "program digest",
@@ -111,7 +113,7 @@ WHOLE = {
     "Tape",
 }  #: shown with all their members
 
-#: How time grows, where that is not with the number of bodies.
+#: Cost, where it does not grow with the number of bodies.
 COST = {
     "NBody": "grows with the square of the number of bodies",
     "Springs": "grows with the number of springs",
@@ -130,7 +132,7 @@ UNITS = re.compile(
 
 
 def public():
-    """All names that some page shows."""
+    """Return all names that are shown on some page."""
     return {name for group in PAGES.values() for _, names, _ in group.values() for name in names.split()}
 
 
@@ -184,7 +186,7 @@ def kind(name):
 
 
 def arguments(lines, names):
-    """A docstring's lines without the paragraphs of arguments, and {names: text} of these."""
+    """Split a docstring's lines: return those without parameter paragraphs, and {names: text} of these."""
     rest, found, key = [], {}, None
     pattern = re.compile(r"(?:^|(?<=[.)] ))(?:Or )?(\w+(?:, \w+)*): ")
     for line in lines:
@@ -209,7 +211,7 @@ def arguments(lines, names):
 
 
 def table(item, found):
-    """Parameters as a list-table: unit, default and range, where they are known."""
+    """Return the parameters as a list-table: unit, default and range, as far as known."""
     parameters = inspect.signature(item).parameters
     bounds = {}
     if dataclasses.is_dataclass(item):

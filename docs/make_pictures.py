@@ -1,4 +1,4 @@
-"""Draws the pictures of these pages into docs/pictures: python docs/make_pictures.py."""
+"""Draw the pictures of these pages into docs/pictures: python docs/make_pictures.py."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What `__init__.py` imports when it is first used, for type checkers."""
+"""Names that `__init__.py` imports lazily, for type checkers."""
 
 from . import flows as flows
 from . import math as math

@@ -25,9 +25,9 @@ class Neighbours:
     first call builds.
 
     position: m, shape (n, dim), dim 1 to 3, real numbers of any dtype, such as a stepper's `position`. It is copied,
-    so later changes have no effect: make a new object for a new tick. radius: m, > 0, a number. Points are near
-    each other if they are no farther apart than this. alive: a mask of shape (n,), such as a stepper's `alive`.
-    Points that are not alive, or not numbers, are near nothing.
+    so later changes have no effect: make a new object for a new tick. radius: m, > 0, a number: the largest distance
+    of near points. alive: a mask of shape (n,), such as a stepper's `alive`. Inactive points, and points with NaN, are
+    ignored.
 
     periodic: a `Periodic`, such as that of a stepper. Distances are then minimum images. Positions outside the box are
     wrapped. A cast continues across the sides for the whole of its motion, and tests all points. The radius may be half
@@ -86,12 +86,12 @@ class Neighbours:
 
     @property
     def n(self) -> int:
-        """Number of points, including those not alive."""
+        """Number of points, including inactive ones."""
         return self._n
 
     @property
     def radius(self) -> float:
-        """m: points no farther apart than this are near each other."""
+        """Largest distance of near points, in m."""
         return self._radius
 
     def pairs(self, out: tuple[Ints, Ints] | None = None) -> tuple[Ints, Ints]:

@@ -35,7 +35,7 @@ def short(value: Any) -> str:
         else:
             text = f"<no text: {type(error).__name__}>"
     text = text if len(text) <= 60 else text[:57] + "..."
-    # Text that cannot be encoded cannot be printed or sent either.
+    # Surrogates cannot be encoded, therefore not printed or sent either.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -127,7 +127,7 @@ def plain(name: str, value: Any) -> np.ndarray:
     """
     if isinstance(value, np.ndarray) and "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):
         raise TypeError(
-            f"{name}: expected an array without a mask, got a MaskedArray; hand in its .data, or what its .filled(...) "
+            f"{name}: expected an array without a mask, got a MaskedArray; pass its .data, or what its .filled(...) "
             f"returns"
         )
     return np.asarray(value)
@@ -288,7 +288,7 @@ def _in_dtype(numbers: Any, dtype: np.dtype) -> Any:
     """Convert a list of real numbers to an array of this dtype; return other values unchanged, to be refused later."""
     try:
         array = np.asarray(numbers)
-        with np.errstate(over="ignore"):  # refused as not finite
+        with np.errstate(over="ignore"):  # overflow is rejected as not finite
             return array.astype(dtype) if array.dtype.kind in _REAL_KINDS and not holds_bool(numbers) else numbers
     except ValueError:
         return numbers
@@ -350,7 +350,7 @@ def array_of_bodies(
     if array.shape not in ((), shape[1:], shape):
         raise ValueError(f"{name}: expected a number or shape {shape}, got shape {array.shape}")
     if array.shape != shape or not (isinstance(value, np.ndarray) or _is_buffer(value)):
-        with np.errstate(over="ignore"):  # refused as not finite
+        with np.errstate(over="ignore"):  # overflow is rejected as not finite
             array = np.broadcast_to(array.astype(dtype), shape).copy()
     if array.dtype != dtype or not array.dtype.isnative:
         raise TypeError(f"{name}: expected the dtype of position, {dtype}, got {array.dtype}")

@@ -1,4 +1,4 @@
-"""The scenes of examples/: each plays by itself without a screen, ends, and has moved what it shows."""
+"""Scenes in examples/: each runs without a screen, ends, and moves its objects."""
 
 import importlib.util
 import json
@@ -24,7 +24,7 @@ def load(name):
 
 @pytest.fixture
 def play(monkeypatch):
-    """Plays an example under pygame-ce without a screen; returns what it showed, and the last picture."""
+    """Run an example under pygame-ce without a screen; return its world, and check the last picture."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setenv("SDL_AUDIODRIVER", "dummy")
     pygame = pytest.importorskip("pygame")
@@ -33,27 +33,27 @@ def play(monkeypatch):
         shown, screen = load(name).main(frames)
         picture = np.array(pygame.surfarray.array3d(screen))
         pygame.quit()
-        # Something is drawn on more than a hundredth of a picture, in several colours.
+        # More than 1 % of the picture differs from the background.
         assert (picture != picture[0, -1]).any(axis=-1).mean() > 0.01
         return shown
 
     return run
 
 
-def test_balls_stay_in_the_window_and_keep_apart(play):
+def test_balls_stay_in_the_window(play):
     world = play("pygame_scene")
     assert world.tick >= 2 * FRAMES - 1
     assert (world.position > 0).all()
     assert (world.position < (12, 8)).all()
 
 
-def test_the_curtain_tears_where_it_is_cut(play):
+def test_the_cloth_tears_where_it_is_cut(play):
     curtain = play("torn_cloth", 60)
     torn = curtain.compliance > 0
     assert 5 < torn.sum() < len(torn) / 4
     np.testing.assert_array_equal(curtain.world.current(curtain.threads).compliance, curtain.compliance)
     one, other = curtain.world.position[curtain.pairs[~torn].T]
-    assert np.linalg.norm(other - one, axis=1).max() < 28  # twice a thread
+    assert np.linalg.norm(other - one, axis=1).max() < 28  # twice the length of a thread
 
 
 def test_the_bridge_carries_balls_until_its_rope_is_cut(play):
@@ -70,8 +70,8 @@ def test_the_bridge_carries_balls_until_its_rope_is_cut(play):
     assert len(world.constraints) == 4
 
 
-def test_the_bridge_hangs_still_from_the_first_frame_for_a_minute():
-    """Where weights hang on a rope at rest: from link to link the slope grows by the same."""
+def test_the_bridge_hangs_at_rest_for_a_minute():
+    """The slope of a bridge in equilibrium grows by equal amounts from link to link."""
     bridge = load("rope_bridge")
     world = bridge.Bridge().world
     start = world.position[: bridge.PLANKS].copy()
@@ -85,7 +85,7 @@ def test_the_bridge_hangs_still_from_the_first_frame_for_a_minute():
     assert abs(world.position[: bridge.PLANKS] - start).max() < 0.001  # m
 
 
-def test_planets_keep_their_energy(play):
+def test_planets_conserve_energy(play):
     world = play("solar_system")
     assert world.time > 50
     away = np.linalg.norm(world.position - world.position[0], axis=1)
@@ -94,13 +94,13 @@ def test_planets_keep_their_energy(play):
     assert sum(world.energy()) == pytest.approx(start, rel=1e-7)
 
 
-def test_the_bottle_holds_most_particles_and_their_speed(play):
+def test_the_magnetic_bottle_confines_most_particles_and_conserves_their_speed(play):
     world = play("magnetic_bottle")
     assert 200 < world.count <= 300
     np.testing.assert_allclose(np.linalg.norm(world.velocity[world.alive], axis=1), 2.5, rtol=1e-4)
 
 
-def test_rich_islands_swing_and_poor_ones_settle(play):
+def test_populations_oscillate_on_rich_islands_and_settle_on_poor_ones(play):
     world = play("predator_prey")
     world.step(8000)
     run = world.record(1000, every=10).y
@@ -109,7 +109,7 @@ def test_rich_islands_swing_and_poor_ones_settle(play):
     assert swing[-1] > 1
 
 
-def test_a_ball_pit_comes_to_rest_and_is_ploughed(play):
+def test_a_ball_pit_comes_to_rest(play):
     pit = play("ball_pit", 60)
     world = pit.world
     assert world.count == 1 + 3 * 20
@@ -124,7 +124,7 @@ def test_a_ball_pit_comes_to_rest_and_is_ploughed(play):
     assert world.count == 1
 
 
-def test_ragdolls_fall_down_the_stairs_in_one_piece(play):
+def test_ragdolls_keep_their_bone_lengths_on_the_stairs(play):
     fall = play("ragdoll_stairs", 80)
     stairs = load("ragdoll_stairs")
     world = fall.world
@@ -146,8 +146,8 @@ def test_ragdolls_fall_down_the_stairs_in_one_piece(play):
 
 
 @pytest.mark.parametrize("seed", [5, 13])
-def test_ragdolls_that_lie_still_read_still(seed):
-    """Bones, dolls and stairs share their loads, so that a heap reads what it does: it lies."""
+def test_resting_ragdolls_have_no_velocity(seed):
+    """Bones, ragdolls and stairs are solved together, so the velocities of a resting heap are close to 0."""
     stairs = load("ragdoll_stairs")
     fall = stairs.Fall()
     fall.rng = np.random.default_rng(seed)
@@ -159,7 +159,7 @@ def test_ragdolls_that_lie_still_read_still(seed):
     for _ in range(60):
         fall.world.step()
         speeds.append(np.linalg.norm(fall.world.velocity, axis=1).max())
-    assert max(speeds) < 9.81 / 240  # m/s: a quarter of what gravity gives in a step
+    assert max(speeds) < 9.81 / 240  # m/s: a quarter of gravity's velocity change per step
     assert abs(fall.world.position - before).max() < 0.001  # m
 
 
@@ -174,15 +174,15 @@ def test_a_cold_fluid_condenses_and_a_hot_one_does_not(play):
     assert hot.world.current(hot.bath).temperature == pytest.approx(0.3)
 
 
-# The other engines, each in a process of its own: what they load does not come off again.
+# Other engines, each in a process of its own, because they cannot be unloaded.
 
 
 ENGINES = ("pyglet", "arcade", "raylib", "panda3d")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_world_of_a_scene(engine):
-    """It needs no engine and no screen."""
+def test_the_world_of_a_scene_moves(engine):
+    """Needs no engine and no screen."""
     made = load(f"{engine}_scene").make_world()
     world = made[0] if isinstance(made, tuple) else made
     start = world.interpolate()
@@ -193,7 +193,7 @@ def test_the_world_of_a_scene(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_scene_in_another_engine(engine, tmp_path):
+def test_a_scene_runs_in_its_engine(engine, tmp_path):
     if importlib.util.find_spec(engine) is None:
         pytest.skip(f"{engine} is not installed")
     screen = ["xvfb-run", "-a"] if shutil.which("xvfb-run") else []

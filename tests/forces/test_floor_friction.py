@@ -29,7 +29,9 @@ def test_a_body_slides_as_far_as_theory_says(integrator, dtype, hz):
     expected = position + velocity * np.linalg.norm(velocity, axis=1)[:, None] / 4
     world.step(int(1.25 * hz))
     time = world.time
-    np.testing.assert_allclose(world.position[0], velocity[0] * (time - time**2 / 5), rtol=1e-3 if dtype is np.float32 else 1e-9)
+    np.testing.assert_allclose(
+        world.position[0], velocity[0] * (time - time**2 / 5), rtol=1e-3 if dtype is np.float32 else 1e-9
+    )
     world.step(2 * hz)
     np.testing.assert_allclose(world.position, expected, atol=1e-2 if dtype is np.float32 else 1e-12)
     assert not world.velocity.any()

@@ -1,7 +1,7 @@
-"""Conditions by which kernels choose a loop or leave work out: on both sides of each border, the reference's bits.
+"""Conditions by which kernels choose a loop or skip work: equal to the reference on both sides of each boundary.
 
-A condition that is too wide gives wrong bits on one side, one that is too narrow costs time alone. Random scenes seldom
-stand at a border. So here is one scene for each side: the condition holds in the first, and not in the second.
+A condition that is too wide gives wrong results on one side; one that is too narrow only costs time. Random scenes
+are seldom at a boundary. Here the condition holds in the first scene of each pair, and not in the second.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import kickdrift as kd
 
 
 def world(n=5, dim=2, dtype=np.float64, steps=3, layout="C", position=None, velocity=None, **arguments):
-    """A function of a class of steppers; bodies lie on a line of eighths, unless they are given."""
+    """Return a function of a stepper class; random coordinates are multiples of 1/8 unless given."""
 
     def play(cls):
         rng = np.random.default_rng(1)
@@ -41,7 +41,7 @@ def stars(n, **arguments):
 
 
 def chain(pairs, still=None, **arguments):
-    """still: where all bodies are, at rest."""
+    """still: positions of all bodies, which are then at rest."""
     index = np.stack([np.arange(pairs), np.arange(1, pairs + 1)], axis=1)
     links = [kd.Distance(index, 1.0, iterations=2, **arguments)]
     return world(pairs + 1, position=still, velocity=None if still is None else 0 * still, constraints=links)
@@ -64,7 +64,7 @@ def sliding(shapes, restitution):
 
 
 def two(distance, speed, **arguments):
-    """Of radius 1, on a line."""
+    """Create two bodies of radius 1 on a line."""
     balls = kd.ElasticCollisions(1.0, 0.5, **arguments)
     return world(position=[[0.0, 0.0], [distance, 0.0]], velocity=[[0.0, 0.0], [-speed, 0.0]], constraints=[balls])
 
@@ -78,7 +78,7 @@ AROUND = kd.Periodic(0.0, 8.0)
 MAGNET, SPRUNG = kd.Magnetic(1.0, 5.0), kd.AnchorSpring(2.0)
 JITTER, BATH = kd.Expression(x="noise(0)", y="noise(1)"), kd.Langevin(0.5, 2.0, seed=3)
 
-#: What is asked; where it is so; where it is not.
+#: Condition: (scene where it holds, scene where it does not).
 BORDERS = {
     "one number": (falling(1, dim=1), falling(2, dim=1)),
     **{f"{n} numbers, a vector or less": (falling(n, dim=1), falling(n + 1, dim=1)) for n in (2, 4, 8, 16)},
@@ -210,7 +210,7 @@ BORDERS = {
 
 @pytest.mark.parametrize("side", [True, False])
 @pytest.mark.parametrize("name", BORDERS)
-def test_both_sides_have_the_bits_of_the_reference(isa, name, side):
+def test_both_sides_of_a_boundary_equal_the_reference(isa, name, side):
     play = BORDERS[name][not side]
     ours, book = play(kd.Stepper), play(kd.reference.Stepper)
     assert_same_state(ours, book)
@@ -222,7 +222,7 @@ def test_both_sides_have_the_bits_of_the_reference(isa, name, side):
 
 @pytest.mark.parametrize("place", [(2.0, 1.0), (1.0, 2.0), (0.0, 1.0)])
 @pytest.mark.parametrize("region", [kd.Sensor((0.0, 0.0), (2.0, 2.0)), kd.Sensor((1.0, 1.0), 1.0)], ids=["box", "ball"])
-def test_the_border_of_a_region_is_in_it(Stepper, region, place):
+def test_the_boundary_of_a_region_belongs_to_it(Stepper, region, place):
     still = Stepper([place, (2.0625, 1.0)], constraints=[region], events=kd.Events())
     for _ in range(3):
         still.step()

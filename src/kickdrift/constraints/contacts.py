@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 class Contacts(Filtered):
     """Resting contacts: piles, columns, rope bridges (Soft Step: Catto 2024, Solver2D; Box2D 3).
 
-    radius: m, >= 0, scalar or (n,): spheres, circles in the plane, segments on a line. They do not rotate.
+    radius: m, >= 0, scalar or (n,): spheres, circles in the plane, segments on a line.
     restitution: 0 to 1, scalar or (n,), the ratio of separation speed to approach speed; two bodies use the larger
     one. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls; two bodies
-    use the geometric mean. walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
+    use the geometric mean. rolling: coefficient of rolling resistance >= 0, scalar or (n,), of bodies that rotate:
+    the torque is at most rolling * radius * normal force, and of two bodies the larger coefficient acts.
+    walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
     Of these, only coordinates, thickness, enabled, friction if above 0, category, mask and sensor are used.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
@@ -189,7 +191,7 @@ class Contacts(Filtered):
         if not set(names) <= softness | {"restitution", "friction"}:
             return None
         if self.shapes and "friction" in names:
-            return None  # the friction of shapes derives from it
+            return None  # the friction of shapes depends on this coefficient: compile again
         fields = {} if softness.isdisjoint(names) else {"stiffness": self._stiffness()}
         if "restitution" in names:
             fields["restitution"] = np.broadcast_to(self._scalars(plan, "restitution"), (plan.n,))
@@ -214,7 +216,7 @@ class Contacts(Filtered):
         passes = [np.zeros((0, plan.n), np.uint8)]
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
         for wall in self.walls:
-            order = np.argsort(wall.numbers(plan))  # in the order of event numbers
+            order = np.argsort(wall.numbers(plan))  # sort by event numbers
             normal, offset = (rows[order] for rows in wall.faces(plan))
             through = np.maximum(wall._through(plan), sensor)
             passes.append(np.broadcast_to(through, (len(offset), plan.n)))

@@ -80,8 +80,7 @@ class Distance(Constraint):
     time for cloth. Both orders converge to the same lengths, through different intermediate positions. Both are bitwise
     reproducible on every machine and for any number of threads. In the order given, a correction propagates from the
     first pair of a rope to its end in one iteration; coloured, it takes many. Removal of a body does not change the
-    colours of other pairs. `Contacts` uses this order for its `joints` too. In either order, a stepper with `threads`
-    splits runs of 512 or more pairs that share no body.
+    colours of other pairs. `Contacts` uses this order for its `joints` too.
 
     Several `Distance` constraints that share a movable body form one system. Its pairs are sorted by their bodies,
     lower index first, independent of declaration order; then "coloured" ones by colour. All use the largest of the
@@ -93,7 +92,7 @@ class Distance(Constraint):
     max_length, min_length: m, scalar or (k,), instead of a fixed length. A rope has a max_length: it only pulls, and
     hangs slack below it. A strut has a min_length: it only pushes. With both the distance is free in between. If length
     is given too, it must be in this range, and has no other effect. The impulse of a rope in a step is never negative,
-    that of a strut never positive (projected Gauss-Seidel). A rope that becomes taut stops its bodies without rebound. A
+    that of a strut never positive (projected Gauss-Seidel). A rope that becomes taut stops bodies without rebound. A
     pair within 1/1024 of its limit counts as at it. Shorten a rope by small steps, as a winch does: integrators whose
     velocity lags by half a step, such as `semi_implicit_euler` and `verlet`, take a correction for a velocity.
 

@@ -10,7 +10,6 @@ from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
-from ..kernels.abi.crew cimport Crew
 from .coupled cimport padded
 from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .rotation cimport BoundRotation
@@ -116,7 +115,7 @@ cdef class Core(Runner):
 
     cdef void adopt(self, Binding binding) noexcept:
         """Adopt another binding."""
-        cdef Binding before = self.binding  # keeps the memory that pointers still refer to
+        cdef Binding before = self.binding  # keep the old memory alive, which pointers still refer to
         cdef double last_h = 0 if before is None else self.plan.last_h
         if before is None or (before.coupled is None) != (binding.coupled is None) or before.state is not binding.state:
             self.saved = None   # the layout of the saved state may differ
@@ -131,10 +130,10 @@ cdef class Core(Runner):
             if self.coupled.tiles is not None:
                 self.coupled.coupling.own = self.plan
             self.coupled.take_over(None if before is None else before.coupled, None)
+            self.coupled.last = NULL
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
-        self.team_size = 1 if self.coupled is None else self.coupled.team_size
         if self.slots is not None:
             self.plan.living, self.rows = &self.slots.data, self.slots.count
             self.slots.stale = True
@@ -402,11 +401,12 @@ cdef class Core(Runner):
             self.slots.layout(None if self.coupled is None else self.coupled.links)
             if self.coupled is not None:
                 self.coupled.clear_dead()
+                self.coupled.last = NULL
         if self.plan.last_h != self.plan.h:
             # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
             steps = 1
         if self.rotation is not None:
-            # Constraints turn bodies, so that each step has a step of rotation around it.
+            # Constraints change angular velocities: each step needs its own step of rotation.
             steps = 1
             self.rotation.begin(
                 self.kernels, self.plan.h, NULL if self.slots is None else self.slots.alive, self.binding.torques,
@@ -441,9 +441,6 @@ cdef class Core(Runner):
         self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
         return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
 
-    cdef void set_crew(self, Crew* crew) noexcept:
-        self.coupled.set_crew(crew)
-
     cdef void call(self, Job* job) noexcept nogil:
         if self.leaping:
             self.kernels.coupled.leap(self.coupling, job, NULL)
@@ -456,7 +453,7 @@ cdef class Core(Runner):
 
     @cython.final
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all bodies completed; last: is this the last part of the call, which raises errors?"""
+        """Count steps that all bodies completed; last: True in the last part of a call, which raises errors."""
         cdef Py_ssize_t body
         self.completed += steps
         if self.rotation is not None:
@@ -502,8 +499,12 @@ cdef class Core(Runner):
         cdef Coupled coupled = self.coupled
         cdef Py_ssize_t done
         coupled.looked = perf_counter()
+        # Single calls would else evaluate twice in a step: at its end, and again as the next call begins.
+        coupled.coupling.recalled = coupled.repeatable and self.applied == NULL and coupled.recalls(self.plan)
+        coupled.last = NULL
         coupled.enter(self.plan)
         self.run(steps)
+        job.evaluations += coupled.coupling.recalled  # counts as before: what a call costs is not part of the result
         while coupled.only_few() and job.bad_body >= 0 and job.failed_step > 1:
             coupled.enter(self.plan)
             self.run(job.failed_step // 2)
@@ -511,6 +512,8 @@ cdef class Core(Runner):
         job.done = 0
         if done > 0:
             coupled.leave(self.plan, done)
+            if done == steps and job.code == 0 and job.bad_body < 0:
+                coupled.last = coupled.buffer(steps)
             self.complete(done, job.code == 0)
         else:
             self.evaluated += job.evaluations
@@ -597,5 +600,5 @@ cdef class Core(Runner):
 
     @property
     def force_evaluations(self):
-        """Number of evaluations of the forces on all bodies so far (of the busiest body, where bodies iterate)."""
+        """Number of evaluations of all forces so far; the maximum over bodies for iterative integrators."""
         return self.evaluated

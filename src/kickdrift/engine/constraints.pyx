@@ -4,13 +4,12 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, FLOOR, HELD_ROW, MEETING,
-    LIMITED, PAIRS_PER_BODY, PERIODIC, PIN, PLANE, ROD, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, SOFT, SPIN, TRAITS,
+    LIMITED, PAIRS_PER_BODY, PERIODIC, PIN, PLANE, ROD, SENSOR, SHAPES, SHAPES_PER_BODY, SOFT, SPIN, TRAITS,
     TWIST, Collisions, Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
-from ..kernels.abi.crew cimport MOST_IN_CREW, Crew
 from .coefficients cimport space
 from .runner cimport look
 from .slots cimport Ends, Links, address, write_sources
@@ -52,7 +51,7 @@ cdef enum:
 
 
 cdef object stages(object first, object second, int64_t n):
-    """Return the stage of each pair: the length of the longest chain of earlier pairs that share bodies with it."""
+    """Return the level of each pair: length of the longest chain of earlier pairs that share bodies with it."""
     ones, others = first.astype(np.int64), second.astype(np.int64)
     result, ready = np.zeros(len(ones), np.int64), np.zeros(n, np.int64)
     cdef const int64_t* one = <const int64_t*> address(ones)
@@ -79,7 +78,7 @@ cdef class BoundDistance(BoundConstraint):
         self.constraint.function, self.constraint.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
         stage = stages(self.first, self.second, plan.n)
-        # A stage is split into parts of equal direction and kind (rigid or soft).
+        # A level is split into parts of equal direction and kind (rigid or soft).
         # Sorting by body keeps the pairs of a vector close in memory.
         direction = np.broadcast_to(fields["direction"], (count,))
         how = direction + (SOFT * (fields["compliance"] >= 0) if "compliance" in fields else 0)
@@ -139,10 +138,8 @@ cdef class BoundDistance(BoundConstraint):
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
-        # Give each thread at least half as many pairs of the largest stage as are worth sharing.
-        self.sharers = min(MOST_IN_CREW, 2 * sizes.max(initial=0) // SHARED)
-        # Nanoseconds per pair: pairs of long stages cost less, because they fill vectors.
-        pair = 5 if sizes.max(initial=0) >= SHARED else 20
+        # Nanoseconds per pair: pairs of long levels cost less, because they fill vectors.
+        pair = 5 if sizes.max(initial=0) >= 512 else 20
         self.cost = pair * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
 
@@ -151,9 +148,6 @@ cdef class BoundDistance(BoundConstraint):
         cdef void* place = self.field(fields, name, dtype)
         self.last[: len(self.order)] = fields[name][self.order]
         return place
-
-    cdef void set_crew(self, Crew* crew) noexcept:
-        self.distance.crew = crew
 
     cdef int find_links(self, Links links) except -1:
         cdef Ends ends
@@ -323,7 +317,7 @@ cdef class BoundContacts(BoundGrid):
         if plan.rotating is not None:
             data.axes = len(plan.rotating.planes)
             spins = np.zeros((n + data.faces + 2, SPIN), real)
-            spins[n:, 7] = np.inf  # walls roll as a body does that is far larger
+            spins[n:, 7] = np.inf  # a wall has an infinite rolling radius
             data.spin = self.keep(spins, real)
             data.twist = self.allocate(TWIST * places, real)
             if "rolling" in fields:
@@ -338,7 +332,7 @@ cdef class BoundContacts(BoundGrid):
         return 0
 
     cdef int lay_level(self, Contacts* data, dict fields, object plan) except -1:
-        """Bind the shapes, part by part."""
+        """Bind the shapes, one Shapes struct per declaration."""
         cdef Shapes* shapes
         cdef int64_t part, first, last
         data.parts = len(fields["shape_segments"])

@@ -48,7 +48,7 @@ cdef class Index:
 
     cdef Cells cells
     cdef list kept          # arrays that the cells point to
-    cdef object rows        # public indices of the points, or None: their numbers
+    cdef object rows        # public index of each point; None: its number
 
     def __init__(self, object points, object rows, double radius, double per_cell, int64_t buckets, list step,
                  object torus):

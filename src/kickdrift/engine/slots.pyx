@@ -1,4 +1,4 @@
-"""Slots: spawn and kill in compiled code, and the springs and constraints of a binding that end with their bodies."""
+"""Slots: spawn and kill in compiled code; they also remove springs and constraints of removed bodies."""
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -421,7 +421,7 @@ cdef class Links:
         contacts.state[1 + place] = kept
 
     cdef bint ended(self, int32_t body) noexcept nogil:
-        """Was the body removed or replaced since the last step? Larger numbers are walls, which stay."""
+        """Return whether a body was removed or replaced since the last step. Larger numbers are walls, which stay."""
         return body < self.slots.n and (not self.slots.alive[body] or self.slots.young[body])
 
     cdef void weigh_bodies(self) noexcept nogil:

@@ -6,7 +6,6 @@ from ..kernels.abi.constraints cimport (
     PAIRS_PER_BODY, Corners, Each, Floor, LoadCell, Periodic, Sensor, Shapes, Spin, Wall,
 )
 from ..kernels.abi.coupled cimport CoupledTable
-from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
@@ -123,10 +122,6 @@ cdef class BoundConstraint:
 
     cdef void join(self, const Common* common) noexcept:
         """Set the pointers to data shared by all constraints, which another binding may have changed."""
-        pass
-
-    cdef void set_crew(self, Crew* crew) noexcept:
-        """Set the thread team for the duration of a job; NULL: no team."""
         pass
 
     cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1:

@@ -1,13 +1,13 @@
 """Forces on single bodies, one small declaration each.
 
-A declaration has checked coefficients and adds them to a `Plan`. The affine forces (gravity,
+A declaration validates coefficients and adds them to a `Plan`. The affine forces (gravity,
 linear drag, anchored springs) are merged there into one acceleration
 
     a = g - c (v - w) - k (x - p)        per component,
 
-Every other force becomes a `Record` that the reference and the kernels evaluate after it, in the
-order given. Forces that are evaluated for many bodies at once are in `callbacks.py` and `interactions.py`. Forces are
-divided by the mass of each body, gravities and accelerations are not.
+Every other force becomes a `Record` that the reference and the kernels evaluate after it, in declared
+order. Forces that are evaluated for many bodies at once are in `callbacks.py` and `interactions.py`. Forces are
+divided by the mass of each body; gravity and accelerations are not.
 
 Units are SI: metres, seconds, kilograms, newtons.
 """
@@ -188,7 +188,7 @@ class PointGravity(FieldTerm):
 
 @declaration()
 class Vortex(FieldTerm):
-    """A swirl about an axis: a = s t / (|t|² + e²), t = axis x (x - center), for dim 2 and 3.
+    """A vortex about an axis: a = s t / (|t|² + e²), t = axis x (x - center), for dim 2 and 3.
 
     The acceleration is s / r along the circle about the axis (the field of a line vortex), softened
     near it. strength: s in m²/s² (positive: counter-clockwise), scalar or (n,). center: m, 0, (dim,)
@@ -238,7 +238,7 @@ class Damping(Term):
     """Exact decay of velocities, v *= exp(-rate h) after a step and its constraints; no force (Lol Engine blog, 2015).
 
     rate: >= 0 in 1/s, scalar or (n,). It has the same effect at every dt, unlike `v -= v * loss` in each frame.
-    angular: >= 0 in 1/s, scalar or (n,), the same for angular velocities, where bodies rotate. Infinitely heavy bodies
+    angular: >= 0 in 1/s, scalar or (n,), for angular velocities. Bodies of infinite mass
     keep both velocities.
 
     >>> import kickdrift as kd
@@ -266,7 +266,7 @@ class Damping(Term):
         share = validation.numbers("Damping(loss)", loss, minimum=0.0)
         if share.size and share.max() >= 1:
             raise ValueError(f"Damping(loss): expected numbers below 1, got {share.max():g}")
-        with np.errstate(over="ignore"):  # overflow is refused as not finite
+        with np.errstate(over="ignore"):  # overflow is rejected as not finite
             rate = exact_math.decay_rates(share) * validation.real("Damping(fps)", fps, above=0)
         return cls(rate)
 
@@ -277,7 +277,7 @@ class Damping(Term):
             plan.add_spin_damping(angular)
 
     def told(self) -> dict[str, Any]:
-        """Leave out `angular` where it is 0: snapshots of worlds without rotation stay the same."""
+        """Leave out `angular` if it is 0: snapshots of worlds without rotation do not contain it."""
         told = super().told()
         return told if np.any(self.angular) else {"rate": told["rate"]}
 

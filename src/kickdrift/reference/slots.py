@@ -78,7 +78,7 @@ RODS = ("first", "second", "length", "compliance", "number", "pair", "member", "
 
 
 def present_fields(system: Any, record: Any) -> dict[str, Any]:
-    """Return the coefficients of a constraint for active members; inactive bodies get inverse mass 0."""
+    """Return the coefficients of a constraint, in which inactive bodies have inverse mass 0."""
     fields = {name: field for name, field in record.fields.items() if name != "tenants"}
     if system.slots is None:
         return fields

@@ -85,7 +85,7 @@ class StepperBase(State):
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
         scheme = resolve(integrator, INTEGRATORS)
-        terms = declared("forces", "terms", Term, forces)
+        terms = declared("forces", "forces", Term, forces)
         self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
         box = periodic_among(self._handles)
         self._firsts = tuple([declaration.placed(self._position, box) for declaration in self._handles])
@@ -126,7 +126,7 @@ class StepperBase(State):
     #: Arrays of the rotation; None where nothing rotates.
     _rotation: Rotation | None = None
 
-    #: The constructor's declarations, terms before constraints: as passed, and with rest lengths measured.
+    #: The constructor's declarations, forces before constraints: as passed, and with rest lengths measured.
     _handles: tuple[Declaration, ...]
     _firsts: tuple[Declaration, ...]
     #: Cache of the snapshot section of changes, with the entries and masses that it was written for.
@@ -213,7 +213,7 @@ class StepperBase(State):
 
     @property
     def forces(self) -> tuple[Term, ...]:
-        """The force terms, in the order in which they are summed."""
+        """The forces, in the order in which they are summed."""
         return self._plan.forces
 
     @property
@@ -229,7 +229,7 @@ class StepperBase(State):
         return EventLog(self)
 
     def touching(self) -> np.ndarray:
-        """The pairs that touch now: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
+        """Return the pairs in contact: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
 
         It is empty if no enabled constraint reports contacts: `Pin`, `Distance` and `Sensor` do not. Raises
         RuntimeError during a step, for a stepper made without `events=`, and if both BEGIN and END are disabled.
@@ -331,13 +331,13 @@ class StepperBase(State):
 
     @property
     def alpha(self) -> float:
-        """How far the frame is between the last two states: 0 <= alpha < 1, for `interpolate`."""
+        """Interpolation factor between the last two states: 0 <= alpha < 1, for `interpolate`."""
         return 0.0 if self._clock is None else float(self._clock.alpha)
 
     def energy(self) -> tuple[float, float]:
         """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
 
-        Bodies of infinite mass and inactive bodies are left out. Raises ValueError if a term has no potential,
+        Bodies of infinite mass and inactive bodies are left out. Raises ValueError if a force has no potential,
         RuntimeError during a step.
 
         >>> import kickdrift as kd

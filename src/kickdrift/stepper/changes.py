@@ -1,4 +1,4 @@
-"""Changes between two ticks: coefficients, terms, constraints, masses and the arrays themselves.
+"""Changes between two ticks: coefficients, forces, constraints, masses and the arrays themselves.
 
 A stepper has one entry per declaration, in the order of evaluation. Entries are immutable. A change builds new entries,
 their plan and its binding separately, and `_commit` replaces all of them at once. A changed stepper is therefore equal
@@ -37,7 +37,7 @@ D = TypeVar("D", bound=Declaration)
 def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: Any = None, **coefficients: Any) -> None:
     """Change coefficients of a force or constraint, from the next step on.
 
-    declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
+    declaration: the object passed to the stepper, or its current version in `forces` or `constraints`.
     It stays the same object after a change. If the stepper has it twice, both change. Joints of `Contacts` are
     such objects too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in
     the same units and shapes. Positions are in the current coordinates, if the stepper was shifted. Lengths that were
@@ -191,7 +191,7 @@ def add(self: StepperBase, declaration: D) -> D:
     [[0.25], [1.25]]
     """
     if not isinstance(declaration, (Term, Constraint)):
-        raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
+        raise TypeError(f"declaration: expected a force or constraint, got {validation.show(declaration)}")
     self._exclusively(_add, self, declaration)
     self._warn_of(_standing(self, declaration))
     return declaration
@@ -209,10 +209,12 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
     if self._slots is not None:
         first = first.held(self._slots)
     origin = Origin(None, declaration, first, self._offset)
+    known = self._added.get(origin.token, ())
+    equal = [old for old in known if old.first.equals(first)]
+    origin.label = equal[0].label if equal else max((old.label + 1 for old in known), default=0)
     # Reuse the origin of an equal, removed declaration: repeating a change then gives an identical snapshot.
-    absent = [old for old in (*self._declared, *self._added.get(origin.token, ())) if id(old) not in present]
-    alike = (old for old in absent if old.first.equals(first) and old.token == origin.token)
-    origin = next(alike, origin)
+    declared = (old for old in self._declared if old.first.equals(first) and old.token == origin.token)
+    origin = next((old for old in (*declared, *equal) if id(old) not in present), origin)
     entry = Entry(
         origin, origin.first, origin.at, True, self._offset, at_offset(origin.first, self._offset - origin.at)
     )
@@ -250,10 +252,7 @@ def _remove(self: StepperBase, declaration: Declaration) -> None:
         return
     gone = places_of(self, declaration)
     left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
-    changes = _remade(self, self._offset, left)
-    for place in gone:
-        self._entries[place].origin.removed = True
-    _take(self, changes)
+    _take(self, _remade(self, self._offset, left))
 
 
 def set_mass(self: StepperBase, value: ArrayLike, index: Any = None) -> None:
@@ -393,9 +392,9 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
 def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Plan:
     """Extend a plan without per-body coefficients to n bodies. declared: whether it is the constructor's plan."""
     way = (
-        "a stepper that was made with one number for all bodies can grow, and be told numbers of each afterwards"
+        "a stepper that was made with one number for all bodies can grow, and be set per body afterwards"
         if declared
-        else "`set` or `set_mass` one number for all bodies, rebind, and tell those of each afterwards, with index="
+        else "`set` or `set_mass` one number for all bodies, rebind, and set those of each afterwards, with index="
     )
     if not plan.uniform_mass:
         raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}; {way}")

@@ -1,4 +1,4 @@
-"""The terms and constraints of a stepper: as declared, and with their current values."""
+"""The forces and constraints of a stepper: as declared, and with their current values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ class Origin:
         self.handle = handle  #: the user's object; the latest of equal ones added in turn
         self.first = first  #: the declaration with lengths measured
         self.at = at  #: the stepper's offset then, whose coordinates positions are in
-        self.removed = False  #: whether it was ever removed
+        self.label = (
+            0  #: index among added declarations of equal token that are different objects, in the order of `add`
+        )
 
     @once
     def loads(self) -> tuple[np.ndarray, ...]:
@@ -52,6 +54,11 @@ class Origin:
             digest.update(value if isinstance(value, bytes) else repr(value).encode())
         return digest.hexdigest()
 
+    @property
+    def key(self) -> str:
+        """The token and the label, which distinguishes arrays of users: their contents are state."""
+        return f"{self.token}+{self.label}" if self.label else self.token
+
 
 class Entry(NamedTuple):
     """A declaration of a stepper with its current values."""
@@ -62,7 +69,7 @@ class Entry(NamedTuple):
     enabled: bool
     offset: np.ndarray | None  #: the current offset
     today: Declaration | None  #: `now` in the current coordinates
-    joints: tuple[tuple[Declaration, bool] | None, ...] | None = None  #: of `Contacts`, unless as declared: joints.py
+    joints: tuple[tuple[Declaration, bool] | None, ...] | None = None  #: joints of `Contacts`; None: as declared
 
     @property
     def added(self) -> bool:
@@ -87,7 +94,7 @@ def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
 
 
 def acting(entries: Iterable[Entry]) -> dict[str, Any]:
-    """Return enabled terms and constraints, and disabled ones, as arguments of `Plan`."""
+    """Return enabled forces and constraints, and disabled ones, as arguments of `Plan`."""
     today = [entry.today for entry in entries if entry.enabled]
     idle = [entry.today for entry in entries if not entry.enabled]
     terms = next((number for number, each in enumerate(today) if not isinstance(each, Term)), len(today))
@@ -116,7 +123,7 @@ def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
 def places_of(self: StepperBase, declaration: Any) -> list[int]:
     """Return the indices of a declaration's entries."""
     if not isinstance(declaration, Declaration):
-        raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
+        raise TypeError(f"declaration: expected a force or constraint, got {validation.show(declaration)}")
     origins = self._by_handle.get(declaration, ())
     places = [
         place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration
@@ -175,7 +182,7 @@ def given_so_far(self: StepperBase) -> tuple[Any, ...]:
     added = [origin for origins in self._added.values() for origin in origins]
     return (
         [origin.handle for origin in self._declared],
-        [(origin.handle, origin.first, origin.at, origin.removed) for origin in added],
+        [(origin.handle, origin.first, origin.at, origin.label) for origin in added],
     )
 
 
@@ -184,9 +191,9 @@ def take_given(self: StepperBase, given: tuple[Any, ...]) -> None:
     self._by_handle = WeakKeyDictionary()
     for origin, handle in zip(self._declared, handles, strict=True):
         give_name(self, origin, handle)
-    for handle, first, at, removed in added:
+    for handle, first, at, label in added:
         origin = Origin(None, handle, first, at)
-        origin.removed = removed
+        origin.label = label
         give_name(self, origin, handle)
         self._added[origin.token] = (*self._added.get(origin.token, ()), origin)
 

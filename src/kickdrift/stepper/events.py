@@ -61,9 +61,9 @@ class Events:
     The walls of a `Box` have the numbers 0 for lower x, 1 for upper x, 2 for lower y, and so on. A `Plane` has number
     0.
 
-    After an impact, two bodies stay in contact while the gap left by each tick is at most 1/1024 of the
-    sum of their radii, or rounding. A pair that collides and separates in one tick is a BEGIN and an END. END has speed
-    and impulse 0. Its time is that of the separation where that is known: if the contact began in the same tick, and
+    After an impact, two bodies stay in contact while the gap after each tick is at most 1/1024 of the
+    sum of their radii, or the rounding error. A pair that collides and separates in one tick is a BEGIN and an END. END
+    has speed and impulse 0. Its time is that of the separation if the contact began in the same tick, or
     if one of the two is a sensor; else it is the beginning of the tick. If a pair collides several times in a tick,
     time, point, normal and speed are those of the fastest impact. An approach speed of no more than the velocity change
     by the forces of one step is resting contact, and no HIT.
@@ -100,7 +100,7 @@ class Events:
 
 
 class EventLog:
-    """The events of a stepper, `stepper.events`. Each event can be taken once."""
+    """The events of a stepper, `stepper.events`. `take()` returns each event once."""
 
     __slots__ = ("_stepper",)
 
@@ -108,10 +108,10 @@ class EventLog:
         self._stepper = stepper
 
     def take(self) -> np.ndarray:
-        """All events since the last time, a structured array that is the caller's own; see `Events`.
+        """Return all events since the last call: a structured array, owned by the caller; see `Events`.
 
-        After `restore`, the events of later ticks that nobody took are gone. Raises RuntimeError during a step, for a
-        stepper that was made without `events=`, and while a `Rollback` of the stepper lives, which keeps them: see
+        `restore` drops the events of later ticks that were not taken. Raises RuntimeError during a step, for a
+        stepper that was made without `events=`, and while a `Rollback` of the stepper exists, which keeps them: see
         `of`, and `Rollback.events`.
         """
         _asked(self._stepper)
@@ -123,14 +123,14 @@ class EventLog:
         return self._stepper._exclusively(self._stepper._take_events)
 
     def of(self, tick: int, ticks: int = 1) -> np.ndarray:
-        """The events of a tick, as often as you ask, in a world with a `Rollback`: for game logic in its `inputs`.
+        """Return the events of a tick, as often as needed, in a world with a `Rollback`: for game logic in `inputs`.
 
-        tick: that of the stepper after the step, as in the field `tick`. So `of(tick)` in inputs(stepper, tick) has
-        the events of the step before, the same ones in each replay. ticks: the events of so many ticks up to that
-        one, such as `clock.substeps` where the clock has some. Returns a structured array as `take` does.
+        tick: that of the stepper after the step, as in the field `tick`. Therefore `of(tick)` in inputs(stepper, tick)
+        returns the events of the previous step, equal in each replay. ticks: number of ticks up to that one, such as
+        `clock.substeps`. Returns a structured array as `take` does.
 
-        Raises ValueError for ticks that the Rollback does not go back to, TypeError if these are not ints,
-        RuntimeError during a step, for a stepper that was made without `events=`, and where no `Rollback` of it lives:
+        Raises ValueError for ticks outside of the Rollback's history, TypeError if these are not ints,
+        RuntimeError during a step, for a stepper that was made without `events=`, and without a `Rollback`:
         `take` returns the events then.
 
         >>> import numpy as np, kickdrift as kd
@@ -159,10 +159,10 @@ class EventLog:
 
     @property
     def dropped(self) -> int:
-        """How many events had no room, since the stepper was made.
+        """Number of events lost to a full buffer, since the stepper was made.
 
-        It only grows: what had no room in a tick that was undone stays counted, and is counted again if the tick is
-        made again without room. So compare it with 0, or with what it was, and take a larger `Events(capacity)`.
+        It never decreases: events lost in a tick that was undone stay counted, and count again if they are lost in
+        its replay. Compare it with 0, or with an earlier value, and use a larger `Events(capacity)`.
         """
         _asked(self._stepper)
         return int(self._stepper._events_dropped) + self._stepper._events_forgotten
@@ -170,11 +170,11 @@ class EventLog:
 
 def _asked(stepper: StepperBase) -> None:
     if stepper._events is None:
-        raise RuntimeError("events: this stepper was made without; hand in events=kickdrift.Events()")
+        raise RuntimeError("events: this stepper was made without; pass events=kickdrift.Events()")
 
 
 def touching(stepper: StepperBase) -> np.ndarray:
-    """The pairs that touch now; see `Stepper.touching`."""
+    """Return the pairs that touch now; see `Stepper.touching`."""
     _asked(stepper)
     if not (stepper._events.begin or stepper._events.end):
         raise RuntimeError("touching: this stepper was made with begin=False and end=False, and keeps no count")
@@ -192,7 +192,7 @@ def touching(stepper: StepperBase) -> np.ndarray:
 
 
 def fields(dim: int) -> np.dtype:
-    """The dtype of events in so many dimensions."""
+    """Return the dtype of events in `dim` dimensions."""
     numbers = [(name, np.int64) for name in ("kind", "source", "a", "b", "slot_a", "slot_b")]
     vectors = [(name, np.float64, (dim,)) for name in ("point", "normal")]
     return np.dtype(
@@ -250,13 +250,13 @@ class Touching(Part):
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
         if len(data) % 8:
-            raise SnapshotError(f"snapshot: expected whole numbers of who touches, got {len(data)} bytes")
+            raise SnapshotError(f"snapshot: expected whole records of touching pairs, got {len(data)} bytes")
         numbers = np.frombuffer(data, "<i8").astype(np.int64)
         kept: list[tuple[int, np.ndarray]] = []
         while len(numbers):
             source, count = numbers[:2].tolist() if len(numbers) > 1 else (-1, 0)
             if source <= (kept[-1][0] if kept else -1) or not 0 < count <= len(numbers) - 2:
-                raise SnapshotError(f"snapshot: constraint {source} has no {count} that touch")
+                raise SnapshotError(f"snapshot: constraint {source} cannot have {count} touching pairs")
             kept.append((source, np.ascontiguousarray(numbers[2 : 2 + count])))
             numbers = numbers[2 + count :]
 
@@ -265,12 +265,12 @@ class Touching(Part):
             kinds = reporting(attributes.get("_plan", stepper._plan))
             for source, keys in kept:
                 if source not in kinds or len(keys) > kinds[source].capacity:
-                    raise SnapshotError(f"snapshot: constraint {source} has no {len(keys)} that touch")
+                    raise SnapshotError(f"snapshot: constraint {source} cannot have {len(keys)} touching pairs")
                 first, second = keys >> 32, (keys & (2**32 - 1)) - 2**31
                 right = (first >= 0) & (first < stepper.n) & (second >= -kinds[source].walls)
                 right &= (second < 0) | (kinds[source].pairs & (first < second) & (second < stepper.n))
                 if not right.all() or (keys[1:] <= keys[:-1]).any():
-                    raise SnapshotError("snapshot: those who touch are not as snapshot() writes them")
+                    raise SnapshotError("snapshot: the touching pairs are not as snapshot() writes them")
             return []
 
         return {"touching": kept, "later": [check]}

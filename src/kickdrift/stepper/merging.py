@@ -1,5 +1,5 @@
-"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rates of damping, of turning, and
-of damping angular velocities (spin).
+"""Merge the affine terms of a plan: a = g - c (v - w) - k (x - p), the rates of damping, the rotation of velocities,
+and the damping of angular velocities (spin).
 
 Each symbol has its own column, which is recomputed only if its contributions have changed. Everything is computed in
 float64, in declared order.
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: The contribution of one term: the symbol, the value, (1|n,) or (1|n, dim), and of c and k what it is the weight of.
+#: The contribution of one force: the symbol, the value, (1|n,) or (1|n, dim), and for c and k the weighted vector.
 Share = tuple[str, np.ndarray, Any]
-#: The columns, and what the means of two of them are called.
+#: Symbols of the columns; for c and k the symbol of the weighted mean.
 _MEANS = {"g": None, "c": "w", "k": "p", "rate": None, "omega": None, "spin": None}
 
 
@@ -23,11 +23,11 @@ class Column(NamedTuple):
 
     shares: list[Share]
     total: np.ndarray  #: in float64
-    rounded: tuple[np.ndarray, np.ndarray]  #: the sum and the mean of what it is the weight of, as kernels read them
-    acts: tuple[bool, bool]  #: is anything in either other than 0?
+    rounded: tuple[np.ndarray, np.ndarray]  #: the sum and the weighted mean, rounded for kernels
+    acts: tuple[bool, bool]  #: whether the sum, and the mean, differ from 0
 
 
-#: Few worlds damp angular velocities.
+#: Column of worlds without damping of angular velocities.
 _NO_SPIN = Column([], np.zeros(1), (np.zeros(1), np.zeros((1, 1))), (False, False))
 
 

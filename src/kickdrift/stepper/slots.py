@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .base import StepperBase
     from .common import State
 
-ROW = 384  # as in kernels/abi/plan.pxd
+ROW = 384  # equals ROW in kernels/abi/plan.pxd
 #: A slot that reaches this generation is not used again: ids stay positive.
 LAST_GENERATION = 2**31 - 1
 
@@ -103,10 +103,10 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 
 
 def slots(self: StepperBase, ids: ArrayLike, *, missing: int | None = None) -> np.ndarray:
-    """The rows of bodies, by their ids: int64, of the shape of ids.
+    """Return the rows of bodies, by their ids: int64, of the shape of ids.
 
-    ids: from `spawn` or `ids`. Ints below 2**32 are rows already, and are returned as they are. missing: the
-    result for a body that is dead. If left out, a dead body raises DeadBodyError, which is a KeyError. Raises
+    ids: from `spawn` or `ids`. Ints below 2**32 are rows already, and are returned unchanged. missing: the
+    result for an inactive body. If left out, an inactive body raises DeadBodyError, which is a KeyError. Raises
     TypeError for anything but ints.
 
     >>> import kickdrift as kd
@@ -126,7 +126,7 @@ def slots(self: StepperBase, ids: ArrayLike, *, missing: int | None = None) -> n
 
 
 def as_ids(name: str, given: Any) -> np.ndarray:
-    """Ids or slots as int64."""
+    """Return ids or slots as int64."""
     try:
         array = validation.plain(name, given)
     except ValueError:
@@ -155,7 +155,7 @@ def chosen(slots: Slots, which: Any) -> np.ndarray:
 
 
 def living(alive: Any, n: int) -> np.ndarray | None:
-    """`alive=` as a mask, or None where it was left out."""
+    """Return `alive=` as a mask, or None if it was left out."""
     if alive is None:
         return None
     if isinstance(alive, (int, np.integer)) and not isinstance(alive, bool):
@@ -164,7 +164,7 @@ def living(alive: Any, n: int) -> np.ndarray | None:
     if mask.dtype != np.bool_ or mask.shape != (n,):
         got = f"{mask.dtype} of shape {mask.shape}" if mask.ndim else validation.show(alive)
         raise (TypeError if mask.dtype != np.bool_ else ValueError)(
-            f"alive: expected how many of the first rows live, or a mask of shape ({n},), got {got}"
+            f"alive: expected the number of active rows, or a mask of shape ({n},), got {got}"
         )
     return mask.copy()
 
@@ -250,4 +250,4 @@ class SlotsPart(Part):
         for number, array in enumerate(saved.arrays):
             nothing = ~alive | young if number == 2 else ~alive
             if array[nothing].tobytes().strip(b"\0"):
-                raise SnapshotError("snapshot: the rows of the dead are not zeros")
+                raise SnapshotError("snapshot: the rows of inactive bodies are not zeros")

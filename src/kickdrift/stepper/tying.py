@@ -65,7 +65,7 @@ def _joined(system: Sequence[ConstraintRecord], lineages: dict[tuple[int, ...], 
     Pairs are sorted by their bodies, independent of the declarations and of the order in which they were added. Pairs
     with graph colouring follow, colour by colour. The number of iterations is the largest of all records.
     """
-    from ..constraints.joints import colours  # there already, and not loaded where nothing is tied
+    from ..constraints.joints import colours  # loaded late: only needed for joined constraints
 
     pairs = _pairs(system)
     coloured = np.concatenate([np.full(len(each.fields["first"]), _is_coloured(each)) for each in system])
@@ -78,7 +78,7 @@ def _joined(system: Sequence[ConstraintRecord], lineages: dict[tuple[int, ...], 
         given = [each.fields[name] for each in system if name in each.fields]
         if name == "iterations":
             fields[name] = np.max(given, axis=0)
-        elif name == "response":  # of the integrator
+        elif name == "response":  # a property of the integrator
             fields[name] = given[0]
         else:
             shape = given[0].shape[1:]

@@ -22,22 +22,22 @@ cdef enum:              # numbers of a rod after its direction
 
 
 cdef inline real* rod(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    """Its direction, and ROD more."""
+    """Data of a rod: its direction, and ROD more."""
     return <real*> data.rod + (dim + <int> ROD) * k
 
 
 cdef inline bint is_cut(const Contacts* data, int64_t k) noexcept nogil:
-    """Is a rod broken?"""
+    """True if a rod is broken."""
     return is_broken(&data.cell[k])
 
 
 cdef inline bint is_slack(int dim, const real* own) noexcept nogil:
-    """Is a rod free between its limits?"""
+    """True if a rod is free between two limits."""
     return own[dim + LOW] < own[dim + HIGH]
 
 
 cdef inline void start_rods(int dim, const Contacts* data, const real* like) noexcept nogil:
-    """The limits of a step, in which no rod has had an impulse yet."""
+    """Set the limits of a step, and clear its sums."""
     cdef real* own
     cdef int64_t k
     for k in range(data.rods):
@@ -77,7 +77,7 @@ cdef inline void begin_rods(int dim, const Contacts* data, const real* like) noe
 
 
 cdef inline void drop_corrections(int dim, const Contacts* data, const real* like) noexcept nogil:
-    """Go back to the impulses before lengths were corrected: what corrects them is not to add up."""
+    """Remove the length corrections from impulses, so that they do not accumulate."""
     cdef const real* weight = <const real*> data.grid.weight
     cdef real* pull = <real*> data.pull[1 - data.state[0]]
     cdef real impulse[MAX_DIM]
@@ -106,7 +106,7 @@ cdef inline void drop_corrections(int dim, const Contacts* data, const real* lik
 
 
 cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
-    """push: correct lengths, and let those with compliance be springs; else go back to impulses without corrections."""
+    """push: correct lengths, with compliant rods as springs; otherwise remove corrections and solve velocities."""
     cdef const real* pull = <const real*> data.pull[1 - data.state[0]]
     cdef int64_t k
     if not push:

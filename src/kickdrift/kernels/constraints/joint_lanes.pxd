@@ -11,9 +11,9 @@ from ..simd.vec cimport f32vec, filled, product, store_part, vec, vec_root, widt
 from ..space cimport is_periodic, turn_to_images
 
 cdef enum:
-    BATCH = 128     # pairs whose roots and quotients are under way at once, whole vectors
+    BATCH = 128     # pairs per batch, whole vectors, whose root and quotient latencies overlap
 
-# What is done with the pairs of a stage.
+# Arguments for the pairs of a stage.
 ctypedef struct Sweep:
     bint velocities, compliant, limited
     int dim, direction
@@ -23,9 +23,9 @@ ctypedef struct Sweep:
 
 
 cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    """The same for pairs that have no body in common, along the line after the step.
+    """Solve positions of rigid pairs without common bodies, along the line after the step.
 
-    Shares come first: what moves the bodies would keep the roots of the next pairs waiting.
+    Corrections of a batch are computed first: interleaved stores would delay the roots of the next pairs.
     """
     cdef double room[BATCH]
     cdef vec d[HELD_ROW]
@@ -55,7 +55,7 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
 
 
 cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    """The same for whatever is to be done with pairs."""
+    """Solve pairs without common bodies, for any kind and line of action."""
     cdef const Distance* data = work.data
     cdef int dim = work.dim
     cdef const void* move_first = data.move_first
@@ -98,7 +98,7 @@ cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* lik
 cdef inline void correct(
     const Sweep* work, int direction, int dim, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
 ) noexcept nogil:
-    """The ways from body to body become what they are to lose; what lies behind the last pair is not kept."""
+    """Replace separations by position corrections; lanes past the last pair are not stored."""
     cdef bint compliant = work.compliant
     cdef int64_t pairs = data.stage[data.stages]
     cdef vec length = (<const vec*> numbers(data.length, p, d))[0]
@@ -171,7 +171,7 @@ cdef inline void correct(
 cdef inline void slow(
     const Sweep* work, int dim, vec h, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
 ) noexcept nogil:
-    """The velocities from body to body become what they are to lose."""
+    """Replace relative velocities by velocity corrections."""
     cdef int64_t pairs = data.stage[data.stages]
     cdef vec* pull = <vec*> numbers(data.pull, p, d)
     cdef vec* so_far = <vec*> numbers(data.pull if work.compliant else data.slowed, p, d)

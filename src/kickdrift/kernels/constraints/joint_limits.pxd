@@ -19,7 +19,7 @@ cdef inline real largest(real like) noexcept nogil:
 
 
 cdef inline void set_limits(int64_t count, const Distance* data, const real* like) noexcept nogil:
-    """The limits of pairs in this step; those of broken ones are out of reach."""
+    """Set the limits of pairs in this step; those of broken pairs are out of reach."""
     cdef int64_t p
     for p in range(count):
         if is_broken(&data.cell[p]):
@@ -31,7 +31,7 @@ cdef inline void set_limits(int64_t count, const Distance* data, const real* lik
 
 
 cdef inline void set_bounds(int dim, real h, const Distance* data) noexcept nogil:
-    """A pair at its upper limit may pull, one at its lower limit may push; others only take back what they pulled."""
+    """Set the bounds of velocity impulses: a pair at its upper limit may pull, one at its lower limit may push."""
     cdef const real* row = <const real*> data.row
     cdef real zero = 0
     cdef real near = 0.0009765625
@@ -63,7 +63,7 @@ cdef inline void set_bounds(int dim, real h, const Distance* data) noexcept nogi
 
 
 cdef inline void find_loads(real h, const Distance* data) noexcept nogil:
-    """The load of each pair in this step, in N."""
+    """Compute the load of each pair in this step, in N."""
     cdef const real* force = <const real*> data.force
     cdef const real* pull = <const real*> data.pull
     cdef const real* slowed = <const real*> data.slowed
@@ -81,7 +81,7 @@ cdef inline void find_loads(real h, const Distance* data) noexcept nogil:
 cdef inline bint exceeds(
     real r, real along, real back, const Distance* data, int64_t p, real* length,
 ) noexcept nogil:
-    """Is a pair beyond its limits, without its own correction? length: the limit."""
+    """Return whether a pair exceeds its limits without its own correction. length: set to that limit."""
     cdef real low = (<const real*> data.low)[p]
     cdef real high = (<const real*> data.high)[p]
     cdef real free = r * r + back * (along + along + back)
@@ -90,7 +90,7 @@ cdef inline bint exceeds(
 
 
 cdef inline vec find_inside(vec r, vec along, vec back, const Distance* data, int64_t p, vec* length) noexcept nogil:
-    """1 for pairs that are within their limits without their own correction, else 0. length: the nearer limit."""
+    """Return 1 for pairs within their limits without their own correction, else 0. length: set to the limit."""
     cdef vec one = filled(1, length)
     cdef vec low = (<const vec*> numbers(data.low, p, length))[0]
     cdef vec high = (<const vec*> numbers(data.high, p, length))[0]
@@ -101,5 +101,5 @@ cdef inline vec find_inside(vec r, vec along, vec back, const Distance* data, in
 
 
 cdef inline const void* numbers(const void* start, int64_t p, const vec* like) noexcept nogil:
-    """An array from number p on."""
+    """Address of number p of an array."""
     return <const char*> start + p * (<int64_t> sizeof(vec) // width(like))

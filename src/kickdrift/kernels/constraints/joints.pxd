@@ -5,10 +5,8 @@ from libc.string cimport memcpy, memset
 
 from .joint_lanes cimport Sweep, straighten, take
 from .joint_limits cimport exceeds, find_loads, numbers, set_bounds, set_limits
-from ..abi.constraints cimport DIRECTION, HELD_ROW, LIMITED, SHARED, SOFT, Distance, Pin
+from ..abi.constraints cimport DIRECTION, HELD_ROW, LIMITED, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
-from ..abi.crew cimport PartFunction
-from ..crew cimport lead
 from ..forces.fields cimport root
 from ..simd.rows cimport ways_f32, ways_f64
 from ..simd.masks cimport greater, select
@@ -16,12 +14,9 @@ from ..simd.vec cimport f32vec, f64vec, filled, product, real, store_part, vec, 
 from ..space cimport is_periodic, toward, turn_to_images
 
 cdef enum:
-    RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
-    FEW = 2         # for up to so many pairs it is faster to take them one by one
-    # Parts of a stage are multiples of it: whole vectors. So only the last vector of a stage reaches beyond it, to rows
-    # that others may be writing: what is made of these is dropped.
-    WHOLE = 64
-    SHORT = 16      # vectors of fewer numbers would wait for these, which were just written one by one
+    RELAXATIONS = 500_000   # pair solves between two Ctrl-C checks: some milliseconds
+    FEW = 2         # up to this many pairs, scalar code is faster
+    SHORT = 16      # fewer numbers use scalar code: vector loads would stall on the preceding scalar stores
 
 
 cdef inline int pin(
@@ -42,9 +37,9 @@ cdef inline int distance(
     double step, int64_t n, int64_t dim, int64_t stride, const real* before, real* x, real* v, const Distance* data,
     void* owner,
 ) noexcept nogil:
-    """Move each pair to its length, and let velocities follow.
+    """Move each pair to its length, and update velocities.
 
-    Pairs that have no body in common may be taken in any order, or at once, without changing a bit: they are
+    Pairs without common bodies may be solved in any order, or at once, without changing a bit: they are
     sorted by stages, and those of one stage are computed in vectors.
     """
     cdef real* was = <real*> data.was
@@ -102,7 +97,7 @@ cdef inline bint project(
     return True
 
 
-# Rows of the bodies that pairs hold. Vectors of pairs read and write them whole.
+# Rows of the constrained bodies, which vectors of pairs load and store whole.
 
 cdef inline void fetch(int dim, int64_t stride, const real* x, const Distance* data) noexcept nogil:
     cdef real* row
@@ -145,7 +140,7 @@ cdef inline void follow(
 
 
 cdef inline void aim(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
-    """From the first body of each pair to the second, of length 1, or 0 where they are at the same place."""
+    """Compute unit vectors from the first to the second body of each pair, or 0 if they coincide."""
     cdef real* way = <real*> data.way
     cdef const real* row = <const real*> data.row
     cdef real one = 1
@@ -192,7 +187,7 @@ cdef inline void directions(int dim, int64_t count, const Distance* data, const 
 
 
 cdef inline void shares(real h, int64_t count, const double* response, const Distance* data) noexcept nogil:
-    """By how much a pull moves the bodies of each pair, by what drag leaves of it; rigid ones go all the way."""
+    """Compute the inverse masses of pairs; those of compliant ones are reduced by drag."""
     cdef const real* move_first = <const real*> data.move_first
     cdef const real* move_second = <const real*> data.move_second
     cdef const real* drag_first = <const real*> data.drag_first
@@ -217,21 +212,6 @@ cdef inline real left_by_drag(real c, real h, real first, real second) noexcept 
     return least + (more if more > 0 else 0 * more)
 
 
-cdef inline void part_f32(const void* work, int64_t part, int64_t parts) noexcept nogil:
-    part_of(<const Sweep*> work, part, parts, <const f32vec*> NULL)
-
-
-cdef inline void part_f64(const void* work, int64_t part, int64_t parts) noexcept nogil:
-    part_of(<const Sweep*> work, part, parts, <const f64vec*> NULL)
-
-
-cdef inline void part_of(const Sweep* work, int64_t part, int64_t parts, const vec* like) noexcept nogil:
-    """Pairs of one stage have no body in common, so no bit depends on who takes which."""
-    cdef int64_t pieces = (work.last - work.first + WHOLE - 1) // WHOLE
-    cdef int64_t p = work.first + pieces * part // parts * WHOLE
-    hold_pairs(work, p, min(work.last, work.first + pieces * (part + 1) // parts * WHOLE), like)
-
-
 cdef inline void hold_pairs(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
     if not (work.velocities or work.compliant or work.limited or work.direction or is_periodic(&work.data.torus)):
         straighten(work.dim, work.data, p, last, like)
@@ -242,11 +222,10 @@ cdef inline void hold_pairs(const Sweep* work, int64_t p, int64_t last, const ve
 cdef inline bint sweep(
     bint velocities, int dim, real h, const Distance* data, void* owner,
 ) noexcept nogil:
-    """All iterations, over positions or velocities; False where somebody wants to stop."""
+    """Do all iterations, over positions or velocities; return False if interrupted."""
     cdef int64_t _iteration, stage, p, k
     cdef int64_t relaxed = 0
     cdef Sweep work
-    cdef PartFunction part = part_f32 if real is float else part_f64
     work.velocities, work.dim, work.h, work.data = velocities, dim, h, data
     for _iteration in range(data.iterations):
         for stage in range(data.stages):
@@ -267,8 +246,6 @@ cdef inline bint sweep(
                         slow_pair(&work, dim, h, <real*> data.row, data, k)
                     else:
                         relax_pair(&work, work.direction, dim, <real*> data.row, data, k)
-            elif data.crew != NULL and work.last - p >= SHARED:
-                lead(data.crew, part, &work)
             elif real is float:
                 hold_pairs(&work, p, work.last, <const f32vec*> NULL)
             else:
@@ -364,7 +341,7 @@ cdef inline void relax_pair(
 
 
 cdef inline void pull_again(int dim, real h, real* row, const Distance* data) noexcept nogil:
-    """As hard as a pair has pulled in the first half of the step it pulls in the second: what is off is then found."""
+    """Repeat the impulses of the position solve on velocities, as a first guess of the velocity solve."""
     cdef int64_t count = data.stage[data.stages]
     cdef const real* way = <const real*> data.way
     cdef real change, d
@@ -387,7 +364,7 @@ cdef inline void pull_again(int dim, real h, real* row, const Distance* data) no
 cdef inline void slow_pair(
     const Sweep* work, int dim, real h, real* row, const Distance* data, int64_t p,
 ) noexcept nogil:
-    """Take away what is left of the velocity along a pair."""
+    """Remove the relative velocity along a pair."""
     cdef int64_t count = data.stage[data.stages]
     cdef real* first = row + data.first[p]
     cdef real* second = row + data.second[p]

@@ -1,4 +1,4 @@
-# The kernels of contacts: with walls, and between bodies.
+# Scalar kernels of constraints: periodic boxes, corners, contacts, sensors, shapes, collisions.
 
 from libc.stdint cimport int64_t
 

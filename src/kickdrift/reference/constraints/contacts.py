@@ -12,7 +12,7 @@ from .collisions import near_pairs, notice
 from .contact_rods import Rod, stop_rods, to_and_fro
 from .contact_shapes import Level, lean
 from .filters import Filter
-from .friction import cone, cross, slip
+from .friction import cone, slip
 from .impacts import apply, bounce, goes_on, meet, turn
 from .joints import limits_of, numbers
 
@@ -199,7 +199,7 @@ def contacts(
                 contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
                 apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
                 if contact.spins:
-                    apply(w, contact.i, contact.j, *contact.eases, contact.roll)
+                    apply(w, contact.i, contact.j, contact.eases[0], contact.eases[1], contact.roll)
                     turn(w, contact, contact.rub)
         stop_rods(rods, pull, u, weight, h, sweeps[0])
         kept = list(pull)
@@ -463,7 +463,7 @@ def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, l
     impulse = change * n
     if contact.spins and contact.rolling > 0:
         roll = cone(contact.roll - contact.inertia * (w[j] - w[i]), contact.rolling * push)
-        apply(w, i, j, *contact.eases, roll - contact.roll)
+        apply(w, i, j, contact.eases[0], contact.eases[1], roll - contact.roll)
         contact.roll = roll
     if contact.friction > 0:
         along, mass = way - speed * n, contact.across
