@@ -60,6 +60,7 @@ TITLES = {
     "netplay": "Netplay",
     "torn_cloth": "A curtain that tears",
     "rope_bridge": "A rope bridge",
+    "grapple": "A grapple",
     "ragdoll_stairs": "Ragdolls on the stairs",
     "solar_system": "The solar system",
     "magnetic_bottle": "A magnetic bottle",
