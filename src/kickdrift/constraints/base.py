@@ -30,6 +30,11 @@ class Constraint(Declaration):
         """Indices of the bodies that this constraint pins."""
         return np.zeros(0, np.int64)
 
+    @property
+    def distances(self) -> tuple[Any, ...]:
+        """The `Distance` constraints that it consists of."""
+        return ()
+
     #: Collisions between bodies are recorded as events.
     meets = False
 
@@ -42,6 +47,11 @@ class Constraint(Declaration):
         return min(self.sides(plan) or 0, 8)
 
 
+#: Record fields of pairs where some have them: rigid, of fixed length, never broken, and of the first generation.
+ABSENT = {
+    "compliance": -1.0, "drag_first": 0.0, "drag_second": 0.0, "unit": 1.0, "lower": -1.0, "upper": -1.0, "limit": -1.0,
+    "tenants": 1,
+}  # fmt: skip
 ALL_BITS = 2**64 - 1
 #: Contacts of one body with shapes per step, at most; the nearest shapes are used.
 SHAPES_PER_BODY = 8

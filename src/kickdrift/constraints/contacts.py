@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import validation
 from ..declaration import declaration, noticed, numbers, place
-from .base import ALL_BITS, SHAPES_PER_BODY, Filtered, countable, weights
+from .base import ABSENT, ALL_BITS, SHAPES_PER_BODY, Filtered, countable, weights
 from .joints import Distance
 from .shapes import Boxes, Segments, Shapes
 from .walls import Box, Plane, Wall
@@ -169,6 +169,10 @@ class Contacts(Filtered):
                 told |= {f"{label} {key}": value for key, value in part.told().items()}
         return told
 
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        return self.joints
+
     def sides(self, plan: Plan) -> int:
         return self._faces(plan) + sum(shapes.sides(plan) for shapes in self.shapes)
 
@@ -219,10 +223,7 @@ class Contacts(Filtered):
             passes.append(np.broadcast_to(through, (len(offset), plan.n)))
             normals.append(normal)
             offsets.append(offset)
-        rods = [joint.rods(plan) for joint in self.joints]
-        whole = np.zeros(0, np.int64)
-        none = whole, whole, np.zeros(0), np.zeros(0), np.zeros((0, 2), np.int64)
-        first, second, length, compliance, tenants = (np.concatenate(each) for each in zip(none, *rods, strict=True))
+        rods = self._rods(plan)
         frictions = self._frictions(plan)
         plan.add_constraint(
             self.kind,
@@ -235,12 +236,9 @@ class Contacts(Filtered):
             normal=np.concatenate(normals),
             offset=np.concatenate(offsets),
             wall_friction=frictions["wall_friction"],
-            first=first,
-            second=second,
-            length=length,
-            compliance=compliance,
-            number=np.arange(len(first)),
-            tenants=tenants,
+            **{name: rods[name] for name in ("first", "second", "length", "compliance")},
+            number=np.arange(len(rods["first"])),
+            tenants=rods["tenants"],
             stiffness=self._stiffness(),
             sweeps=np.array([max((joint.iterations for joint in self.joints), default=0)]),
             substeps=np.array([self.substeps]),
@@ -248,7 +246,20 @@ class Contacts(Filtered):
             **({"through": through} if (through := np.concatenate(passes)).any() else {}),
             **self._level(plan, radius, frictions["friction"], sensor),
             **self._filters(plan),
+            **{name: rods[name] for name in ("pair", "member", "lower", "upper", "limit") if name in rods},
         )
+
+    def _rods(self, plan: Plan) -> dict[str, np.ndarray]:
+        """Return record fields of all rods, one joint after the other; limits only if a rod has some."""
+        whole, real = np.zeros(0, np.int64), np.zeros(0)
+        none = {"first": whole, "second": whole, "length": real, "compliance": real, "tenants": np.zeros((0, 2), int)}
+        rods = [none | {"pair": whole}, *(joint.rods(plan) for joint in self.joints)]
+        names = dict.fromkeys(name for each in rods for name in each)
+        fields = {
+            name: np.concatenate([each.get(name, np.full(len(each["first"]), ABSENT.get(name))) for each in rods])
+            for name in names
+        }
+        return fields | {"member": np.repeat(np.arange(len(rods)) - 1, [len(each["first"]) for each in rods])}
 
     def _level(self, plan: Plan, radius: np.ndarray, friction: np.ndarray, sensor: np.ndarray) -> dict[str, np.ndarray]:
         """Return record fields of the shapes, concatenated: per part, per part and body, and per shape."""

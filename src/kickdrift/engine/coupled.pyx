@@ -168,7 +168,7 @@ cdef class Coupled(Watch):
             found = known.get(record.lineage)
             bound = None if found is None else found[1]
             if (
-                bound is None or not bound.serves(model)
+                bound is None or not bound.serves(model, record)
                 or not can_be_written(found[0], record, bound.places, bound.order, self.known, writes)
             ):
                 bound = bind_constraint(record, model, self.table, padded(model.n))

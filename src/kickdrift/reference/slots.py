@@ -95,6 +95,8 @@ class Living:
 
 #: Coefficients without an item per pin or pair.
 FOR_ALL = ("iterations", "response")
+#: Coefficients of contacts with an item per rod.
+RODS = ("first", "second", "length", "compliance", "number", "pair", "member", "lower", "upper", "limit")
 
 
 def present_fields(system: Any, record: Any) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def present_fields(system: Any, record: Any) -> dict[str, Any]:
         return fields
     if record.kind == "contacts":
         left = uncut(system, record)
-        rods = {name: fields[name][left] for name in ("first", "second", "length", "compliance", "number")}
+        rods = {name: fields[name][left] for name in RODS if name in fields}
         return {**fields, **rods, "weight": weights(system)}
     if record.kind == "pin" or "first" in fields:
         left = uncut(system, record)

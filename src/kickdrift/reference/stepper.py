@@ -118,7 +118,7 @@ class Stepper(Living, Exclusive, StepperBase):
             self._clock.set_hz(clock_rate)  # may raise, therefore first
         if clock_tick is not None:
             self._clock.set_tick(clock_tick)
-        for array, rows, values in writes:
+        for array, rows, values in [*writes, *([] if binding is None else binding.numbered())]:
             array[... if rows is None else rows] = values
         self.__dict__.update(numbers or {})
         if resume is not None:

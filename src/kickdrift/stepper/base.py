@@ -20,7 +20,7 @@ from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
-from . import changes, contacts, entries, kinds, moves, queries, rotation
+from . import changes, contacts, entries, kinds, loads, moves, queries, rotation
 from .common import State
 from .model import Plan
 from .rotation import Rotation, RotationPart, rotation_of
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _SIXTIETH = Fraction(1, 60)
-_PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart())
+_PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart(), loads.LoadsPart())
 
 
 class StepperBase(State):
@@ -104,6 +104,8 @@ class StepperBase(State):
             self._plan.rotating = self._rotation.spin
             self._parts = (*self._parts, RotationPart())
         self._impulses = self._plan.impulses = self._impulses_for(self._plan)
+        if any(constraint.distances for constraint in constraints):
+            self._plan.loads = loads.by_declaration(self._entries)
         for interaction in self._plan.interactions:
             interaction.term.probe(self._position, self._velocity)
         self._bind()
@@ -412,6 +414,8 @@ class StepperBase(State):
     add = changes.add
     remove = changes.remove
     set_mass = changes.set_mass
+    load = loads.load
+    whole = loads.whole
     rebind = changes.rebind
     _shifted = changes.shifted
     teleport = moves.teleport

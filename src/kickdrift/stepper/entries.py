@@ -34,6 +34,11 @@ class Origin:
         )
 
     @once
+    def loads(self) -> tuple[np.ndarray, ...]:
+        """The arrays of its `Distance` declarations, see loads.py: nothing is loaded or broken yet."""
+        return tuple(np.zeros((1 + len(each.pairs), 2)) for each in getattr(self.first, "distances", ()))
+
+    @once
     def token(self) -> str:
         """Key that identifies the declared values, identical on every machine."""
         from hashlib import blake2b  # loads OpenSSL: a tenth of the import time
@@ -114,6 +119,28 @@ def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
     """Return the coefficients in which a declaration differs from another, and its generations if these differ."""
     names = [*now.coefficients, "tenants"] if "indices" in now.coefficients else now.coefficients
     return {name: getattr(now, name) for name in names if not same(getattr(now, name), getattr(then, name))}
+
+
+def places_of(self: StepperBase, declaration: Any) -> list[int]:
+    """Return the indices of a declaration's entries."""
+    if not isinstance(declaration, Declaration):
+        raise TypeError(f"declaration: expected a force or constraint, got {validation.show(declaration)}")
+    origins = self._by_handle.get(declaration, ())
+    places = [
+        place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration
+    ]
+    if not places:
+        name = type(declaration).__name__
+        if origins:
+            raise ValueError(f"declaration: expected one that this stepper has, got {name}, which was removed")
+        attribute = "forces" if isinstance(declaration, Term) else "constraints"
+        alike = [place for place, each in enumerate(getattr(self, attribute)) if type(each) is type(declaration)]
+        hint = f"; here {attribute}[{alike[0]}] is a {name}, by which it can be changed too" if alike else ""
+        raise ValueError(
+            f"declaration: expected one that this stepper was given, the object itself, got another {name} (a copy "
+            f"of a stepper has copies of them){hint}"
+        )
+    return places
 
 
 # Attributes of steppers, computed at first use: a stepper that is never changed does not need them.

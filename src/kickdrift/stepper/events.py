@@ -25,16 +25,17 @@ MOST_TOUCHING = 16
 
 
 class Kind(IntEnum):
-    """The kind of an event: HIT, BEGIN, END, ENTER or LEAVE; also in `kickdrift` itself, as `kd.HIT`."""
+    """The kind of an event: HIT, BEGIN, END, ENTER, LEAVE or BREAK; also in `kickdrift` itself, as `kd.HIT`."""
 
     HIT = 1  #: impact faster than `hits_above`
     BEGIN = 2  #: contact begins
     END = 3  #: contact ends
     ENTER = 4  #: a body enters a `Sensor`
     LEAVE = 5  #: a body leaves a `Sensor`
+    BREAK = 6  #: a pair of a `Distance` ends because its load passed `breaks_at`
 
 
-HIT, BEGIN, END, ENTER, LEAVE = Kind
+HIT, BEGIN, END, ENTER, LEAVE, BREAK = Kind
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Events:
     slot_b and kind. Its fields:
     tick, int64, of the stepper after the step;
     time, s, of the contact within the step;
-    kind, one of `HIT`, `BEGIN`, `END`, `ENTER`, `LEAVE`;
+    kind, one of `HIT`, `BEGIN`, `END`, `ENTER`, `LEAVE`, `BREAK`;
     source, the number of the constraint;
     a and b, int64: ids of bodies, generation << 32 | slot; b is -1 - number for a wall or shape;
     slot_a, slot_b: rows of bodies, -1 - number for a wall or shape;
@@ -72,6 +73,9 @@ class Events:
     from the start, for example after a teleport, is a BEGIN in its first tick: the time is the beginning of that
     tick, the speed is 0, and there is no HIT. ENTER and LEAVE come only from `Sensor`; their normal is 0, and their
     speed is that of the body.
+
+    BREAK comes after the other events of its tick, one for each pair of a `Distance` that broke: a and b are its
+    bodies, time is that of the tick, point the middle between them, speed 0, and impulse the load times dt.
 
     Raises TypeError or ValueError for wrong numbers. A stepper without events does no work for them.
 

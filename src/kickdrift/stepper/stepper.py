@@ -42,7 +42,7 @@ class Stepper(StepperBase, Frames):
     `interpolate_angles()` are for drawing.
     Look: `position`, `velocity`, `mass`, `angular_velocity`, `angle`, `orientation`, `inertia`, `n`,
     `dim`, `dtype`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`, `forces`, `constraints`, `events.take()`,
-    `force_evaluations`; `touching()`, `grounded()`, `cast()`, `overlap()`.
+    `force_evaluations`; `touching()`, `grounded()`, `load()`, `whole()`, `cast()`, `overlap()`.
     Change: `set`, `current`, `enable`, `add`, `remove`, `set_mass`, `teleport`, `shift`, `rebind`, `restart`.
     Spawn and despawn: `spawn`, `kill`, `alive`, `ids`, `slots`, `count`.
     Go back: `snapshot()`, `restore()`, `checksum()`, and `Rollback` and `Tape`.
