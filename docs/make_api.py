@@ -78,6 +78,7 @@ PAGES = {
         "integrators-higher": ("Higher order", "RK4 PEFRL Yoshida4 Yoshida6 Dopri8", "integrators"),
         "integrators-stiff": ("Implicit", "ImplicitEuler", "integrators"),
         "integrators-teaching": ("For teaching", "ExplicitEuler Midpoint Heun EnergyEuler", "integrators"),
+        "compare": ("compare and Comparison", "compare Comparison", "integrators"),
     },
     "Events": {
         "events": ("Events and their kinds", "Events BEGIN END ENTER HIT LEAVE", "events"),
@@ -103,7 +104,17 @@ MEMBERS = {
     "Expression": "program digest", "Potential": "program digest", "PairPotential": "program digest",
     "NativeForce": "prototype",
 }  # fmt: skip
-WHOLE = {"ODEStepper", "FixedClock", "Events", "Neighbours", "Rollback", "Tape"}  #: shown with all their members
+WHOLE = {
+    "Comparison",
+    "Trajectory",
+    "ODETrajectory",
+    "ODEStepper",
+    "FixedClock",
+    "Events",
+    "Neighbours",
+    "Rollback",
+    "Tape",
+}  #: shown with all their members
 
 #: Cost, where it does not grow with the number of bodies.
 COST = {
