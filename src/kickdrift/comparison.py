@@ -235,6 +235,7 @@ class Comparison:
                 if kind == "cost"
                 else ("step (s)", "the slope is the order")
             )
+            panels[0].set_xscale("log", base=10 if kind == "cost" else 2)
             panels[0].set(xlabel=what[0], ylabel="largest error", title=f"{text}: {what[1]}")
         if energies:
             title = f"steps of {self.dt:.4g} s: largest energy error so far"
