@@ -12,7 +12,7 @@ BRICKS = 1  # the second of the constraints
 START, SPEED = (6.0, 3.0), 7.0  # m, m/s
 COLOURS = ("#ef476f", "#ffd166", "#06d6a0", "#4cc9f0")
 
-corners = np.array([(1.0 + 1.25 * column, 5.0 + 0.6 * row) for row in range(4) for column in range(8)])
+corners = np.array([(1.0 + 1.25 * column, 6.0 + 0.6 * row) for row in range(4) for column in range(8)])
 size = np.array([1.15, 0.45])
 bricks = kd.Boxes(corners, corners + size, radius=RADII)
 there = np.ones(len(corners), bool)

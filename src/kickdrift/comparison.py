@@ -108,13 +108,14 @@ class Comparison:
     `problem`, `dt` and `steps` are those of each run. `comparison["rk4"]` is a run by name; it raises KeyError if there
     is none. `refused` has the reasons of integrators that do not support the forces, by name. A run has
 
-    name, order: of the integrator.
-    error, median: m, the largest distance from the exact solution at any time, of the worst body; the median of all.
-    energy: the energy error over time, as a share of the energy at the start, at `times` (s); None if there is none.
-    drift: the largest energy error, with its sign. With friction it is the difference from the exact energy.
-    evaluations: how often the forces were evaluated. seconds: how long the steps took on this machine.
-    path: (k, 2), first component of position and velocity of body 0 at `times`; of an equation the first two of y.
-    stopped: the reason why the run ended early, or "".
+      name, order     of the integrator
+      error, median   m, largest distance from the exact solution at any time: of the worst body, and the median of all
+      energy          energy error as a share of the energy at the start, at each of `times` (s); None without potential
+      drift           the largest energy error, with its sign; with friction the difference from the exact energy
+      evaluations     how often the forces were evaluated
+      seconds         how long the steps took on this machine
+      path            (k, 2), first component of position and velocity of body 0 at `times`; of an equation y[0], y[1]
+      stopped         the reason why the run ended early, or ""
 
     >>> import kickdrift as kd
     >>> kd.compare("spring", ["explicit_euler"], dt=0.1, time=6)["explicit_euler"].drift > 0.5
