@@ -58,7 +58,8 @@ NAMES = [".".join(path.with_suffix("").parts[2:]) for path in sorted(Path("src/k
 MODULES |= {name: [name] for name in (f"{SETS}.scalar", *NAMES, UTILITY) if f"{SETS}.baseline" not in name}
 
 # Modules that exchange structs compare this digest at import.
-ABI = b"".join(path.read_bytes() for path in sorted(Path("src/kickdrift/kernels/abi").glob("*.pxd")))
+STRUCTS = sorted(Path("src/kickdrift/kernels/abi").glob("*.pxd"))
+ABI = b"".join(path.read_bytes() for path in STRUCTS)
 MACROS = [("CYTHON_COMPRESS_STRINGS", "0")]  # wheels are compressed anyway, and decompression slows down imports
 MACROS += [("KICKDRIFT_ABI", f"0x{hashlib.blake2b(ABI, digest_size=8).hexdigest()}ULL")]
 NO_INIT = [("CYTHON_NO_PYINIT_EXPORT", "1")]  # for the parts of a module: lets linkers drop their PyInit
@@ -114,7 +115,7 @@ class BuildExt(build_ext):
             isa = name.rpartition(".")[2].partition("_")[0]
             source = self.c[name] if name in self.c else renamed(self.c[name.replace(isa, "baseline")], isa)
             (compiled,) = self.compiler.object_filenames([str(source)], output_dir=self.build_temp)
-            if self.force or older(Path(compiled), source):
+            if self.force or any(older(Path(compiled), path) for path in (source, *STRUCTS)):
                 macros = MACROS + (TRACE if is_traced(name) else []) + ([] if name in MODULES else NO_INIT)
                 options = {"macros": macros, "debug": self.debug, "extra_postargs": self.flags_of(name, isa)}
                 self.compiler.compile([str(source)], output_dir=self.build_temp, **options)

@@ -18,12 +18,12 @@ STEPPER = {
         "Read",
         (
             "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
-            "integrator threads force_evaluations"
+            "integrator threads force_evaluations load whole"
         ),
     ),
     "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),
     "bodies": ("Bodies that come and go", "spawn kill alive ids slots count"),
-    "events": ("Events", "events touching"),
+    "events": ("Events, contacts and casts", "events touching grounded cast overlap"),
     "save": ("Save and go back", "snapshot restore checksum"),
 }
 
@@ -49,7 +49,7 @@ PAGES = {
     },
     "Forces": {
         "gravity": ("Gravity and PointGravity", "Gravity PointGravity", "forces"),
-        "drag": ("LinearDrag, QuadraticDrag, Damping", "LinearDrag QuadraticDrag Damping", "forces"),
+        "drag": ("Drag, damping and friction", "LinearDrag QuadraticDrag Damping FloorFriction", "forces"),
         "springs": ("AnchorSpring and Springs", "AnchorSpring Springs", "forces which-constraint"),
         "fields": ("Vortex, Magnetic, RotatingFrame", "Vortex Magnetic RotatingFrame", "forces"),
         "nbody": ("NBody", "NBody", "forces"),
@@ -59,7 +59,7 @@ PAGES = {
         "own-forces": (
             "AppliedForce, AppliedTorque, Force, Acceleration, NativeForce",
             "AppliedForce AppliedTorque Force Acceleration NativeForce get_include",
-            "forces own-code rolling",
+            "forces own-code rotation",
         ),
     },
     "Constraints": {
@@ -67,7 +67,7 @@ PAGES = {
         "distance": ("Distance", "Distance", "constraints which-constraint"),
         "walls": ("Box and Plane", "Box Plane", "constraints"),
         "collisions": ("ElasticCollisions", "ElasticCollisions", "constraints which-constraint"),
-        "contacts": ("Contacts", "Contacts", "constraints which-constraint"),
+        "contacts": ("Contacts", "Contacts", "constraints which-constraint rolling"),
         "shapes": ("Segments and Boxes", "Segments Boxes", "constraints"),
         "periodic": ("Periodic", "Periodic", "periodic"),
         "sensor": ("Sensor", "Sensor", "events"),
@@ -81,11 +81,11 @@ PAGES = {
         "compare": ("compare and Comparison", "compare Comparison", "integrators"),
     },
     "Events": {
-        "events": ("Events and their kinds", "Events BEGIN END ENTER HIT LEAVE", "events"),
+        "events": ("Events and their kinds", "Events BEGIN BREAK END ENTER HIT LEAVE", "events"),
         "neighbours": ("Neighbours", "Neighbours", "events"),
     },
     "Going back": {
-        "rollback": ("Rollback and sync_test", "Rollback sync_test", "rollback"),
+        "rollback": ("Rollback, Inputs and sync_test", "Rollback Inputs sync_test", "rollback"),
         "tape": ("Tape", "Tape", "rollback"),
     },
     "Others": {
@@ -113,6 +113,7 @@ WHOLE = {
     "Events",
     "Neighbours",
     "Rollback",
+    "Inputs",
     "Tape",
 }  #: shown with all their members
 

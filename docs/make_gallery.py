@@ -28,10 +28,13 @@ EXAMPLES = {
     "fountain": 240,
     "torn_cloth": 150,
     "rope_bridge": 150,
+    "grapple": 446,
     "solar_system": 600,
     "magnetic_bottle": 150,
     "predator_prey": 150,
     "ball_pit": 300,
+    "marble_run": 1300,
+    "pool": 60,
     "ragdoll_stairs": 260,
     "lennard_jones": 500,
 }

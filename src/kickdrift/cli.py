@@ -1,4 +1,4 @@
-"""The command line, also python -m kickdrift: demo, compare, run, info. Without arguments it lists them."""
+"""The command line, also `python -m kickdrift`: demo, compare, run, info. Without arguments it lists them."""
 
 from __future__ import annotations
 

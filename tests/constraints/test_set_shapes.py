@@ -199,7 +199,7 @@ def test_refused_shapes_change_nothing(Stepper):
     ]:
         with pytest.raises(error, match=message):
             world.set(contacts, shapes=shapes)
-    with pytest.raises(TypeError, match=r"Contacts\(shapes\): expected one that can be told per body"):
+    with pytest.raises(TypeError, match=r"Contacts\(shapes\): expected one that can be set per body"):
         world.set(contacts, shapes=[bricks(0)], index=[0])
     assert world.snapshot() == saved
 

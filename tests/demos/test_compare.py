@@ -173,7 +173,7 @@ def test_the_user_file_gets_its_own_arguments(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("raise SystemExit(3)", "ended itself with exit code 3"),
+        ("raise SystemExit(3)", "exited with code 3"),
         ("x = 1", "expected it to leave one Stepper or ODEStepper, or one named `world`, or make(), got none"),
         ("import kickdrift as kd\na, b = kd.Stepper([[0.0]]), kd.Stepper([[0.0]])", "got 2: a, b"),
         ("1 / 0", "raised ZeroDivisionError: division by zero"),

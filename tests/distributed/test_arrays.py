@@ -159,7 +159,7 @@ def crowd(t, position, velocity, out):
         ({"forces": [kd.Springs([[0, 1]], 1.0)]}, "forces: Springs couples bodies.*kd.Stepper.*sweep"),
         ({"constraints": [kd.Distance([[0, 1]])]}, "constraints: Distance couples bodies.*kd.Stepper.*sweep"),
         ({"constraints": [kd.ElasticCollisions(0.1)]}, "constraints: ElasticCollisions couples.*kd.Stepper.*sweep"),
-        ({"constraints": [kd.Pin([0])]}, "constraints: Pin .*knows them by number"),
+        ({"constraints": [kd.Pin([0])]}, "constraints: Pin .*refers to them by index"),
         ({"forces": [kd.Force(other)], "integrator": "implicit_euler"}, "implicit_euler couples bodies under Force"),
         ({"mass": np.ones(4)}, r"mass: expected one value for all bodies.* \(4,\)"),
         ({"forces": [kd.LinearDrag(np.ones(7))]}, r"LinearDrag\(coefficient\): .* 10 bodies, got shape \(7,\)"),

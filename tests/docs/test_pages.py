@@ -166,7 +166,7 @@ def names(base):
 
 
 def test_the_table_of_terms():
-    signatures = [row[0].strip("`") for row in rows("forces.md", "term")]
+    signatures = [row[0].strip("`") for row in rows("forces.md", "force")]
     assert {signature.partition("(")[0] for signature in signatures} == names(Term)
 
 

@@ -379,7 +379,7 @@ def test_invalid_definitions_and_parameters_are_refused():
         ({"x": "y", "\u0430": 1.0}, "names"),
         ({"x": "y", "a": [[1.0]]}, "number or one per body"),
         ({"x": "y", "a": math.nan}, "finite"),
-        ({"a": 1.0}, "formula for x"),
+        ({"a": 1.0}, "expression for x"),
         ({"x": "1", "unused": "1 +"}, "unused"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -126,7 +126,7 @@ def test_a_failure_stops_all_bodies_at_the_last_completed_tick(isa, library, int
         make(kd.Gravity((0, 0, -1)), fails),
         make(kd.Gravity((0, 0, -1)), native(library, "drag", "float64", 0)),
     )
-    with pytest.raises(kd.CallbackError, match="returned 7; the stepper stands") as caught:
+    with pytest.raises(kd.CallbackError, match="returned 7; the stepper is at") as caught:
         stepper.step(50)
     assert 6 <= stepper.tick <= 8
     assert caught.value.code == 7
@@ -147,7 +147,7 @@ def test_a_failure_in_another_thread_is_reported(library, body):
     sound = native(library, "drag", "float64", 0, threadsafe=True)
     fails = native(library, "fail", "float64", 1.0, body, 7, velocity_dependent=False, threadsafe=True)
     stepper = kd.Stepper(np.zeros((200_000, 1)), dt=0.25, forces=[sound, fails], threads=2)
-    with pytest.raises(kd.CallbackError, match="returned 7; the stepper stands") as caught:
+    with pytest.raises(kd.CallbackError, match="returned 7; the stepper is at") as caught:
         stepper.step(50)
     assert caught.value.code == 7
     assert stepper.tick == 3
@@ -155,7 +155,7 @@ def test_a_failure_in_another_thread_is_reported(library, body):
 
 def test_a_failure_is_reported_in_the_reference(Stepper, library):
     stepper = Stepper([[0.0], [1.0]], dt=0.25, forces=[native(library, "fail", "float64", 1.0, 1, 3)])
-    with pytest.raises(kd.CallbackError, match="returned 3; the stepper stands"):
+    with pytest.raises(kd.CallbackError, match="returned 3; the stepper is at"):
         stepper.step(50)
     assert stepper.tick == 3
 
@@ -253,7 +253,7 @@ def test_invalid_functions_are_refused(library):
     refused(ValueError, "null pointer", kd.NativeForce.prototype("float64")())
     refused(TypeError, r"expected a function of type int \(double, .*got c_long \(c_double\)",
             ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_double)(0x1000))  # fmt: skip
-    refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, since", library.drag_f64)
+    refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, because", library.drag_f64)
     refused(TypeError, r"^NativeForce\(dtype\): expected float64, which the function is for", good, dtype="float32")
     refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, got 'int8'", good, dtype="int8")
     refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, got 'what'", good, dtype="what")
@@ -316,7 +316,7 @@ def test_a_native_flow_that_fails(ODEStepper, library):
     until = np.array([1.0])
     stop = kd.flows.Native(kd.flows.Native.prototype("float64")(("stop_f64", library)), until)
     stepper = ODEStepper([[0.0], [1.0]], stop, dt=0.25, integrator="explicit_euler")
-    with pytest.raises(kd.CallbackError, match="returned 9; the stepper stands"):
+    with pytest.raises(kd.CallbackError, match="returned 9; the stepper is at"):
         stepper.step(50)
     assert (stepper.tick, stepper.y[0, 0]) == (4, 0.375)
     until[0] = 9

@@ -132,7 +132,7 @@ def test_foucault_pendulum():
         ),
         (
             lambda: kd.Stepper(np.zeros((2, 2)), integrator="implicit_euler", forces=[kd.Magnetic(1, 1), kd.NBody()]),
-            r"^integrator: implicit_euler takes Magnetic and RotatingFrame only where",
+            r"^integrator: implicit_euler takes Magnetic and RotatingFrame only without",
         ),
     ],
 )

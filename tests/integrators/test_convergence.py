@@ -71,7 +71,7 @@ def orders(integrator, forces, exact, rate):
 def test_measured_order_equals_the_declared_one(isa, case, integrator):
     kind, forces, exact = case
     if kind == "drag" and isinstance(integrator, kd.EnergyEuler):
-        with pytest.raises(ValueError, match="energy_euler takes terms of single bodies with a potential"):
+        with pytest.raises(ValueError, match="energy_euler takes forces on single bodies with a potential"):
             kd.Stepper(X0, V0, integrator=integrator, forces=forces)
         return
     declared = integrator.order if kind == "position" else integrator.order_with_drag

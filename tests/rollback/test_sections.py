@@ -198,6 +198,6 @@ def test_forged_impulses_of_dead_bodies_are_refused(cls):
     assert forged(now) == saved
     for other in (before, now[:-8] + struct.pack("<d", 2.2e-308)):
         for stepper in (world, heap(cls)):
-            with pytest.raises(kd.SnapshotError, match="contacts and joints of bodies that live"):
+            with pytest.raises(kd.SnapshotError, match="contacts and joints of active bodies"):
                 stepper.restore(forged(other))
     assert world.snapshot() == saved

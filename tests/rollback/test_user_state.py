@@ -90,7 +90,7 @@ def test_invalid_state_is_refused(Stepper):
     shared = np.zeros(4)
     bad = [
         ([1, 2], TypeError, "expected a dict"),
-        ({1: np.zeros(2)}, TypeError, "names that are text"),
+        ({1: np.zeros(2)}, TypeError, "names that are strings"),
         ({"a": [1, 2]}, TypeError, r"state\['a'\]: expected a NumPy array"),
         ({"a": np.random.default_rng(0)}, TypeError, "expected a NumPy array"),
         ({"a": np.array([None])}, TypeError, "got object"),

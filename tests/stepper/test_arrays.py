@@ -70,9 +70,7 @@ def test_masked_arrays_are_refused(Stepper, ODEStepper):
         ("rate", lambda: kd.damp(position, masked[0, :1], 1.0)),
     ]
     for name, call in calls:
-        with pytest.raises(
-            TypeError, match=rf"^{name}: expected an array without a mask, got a MaskedArray; hand in its"
-        ):
+        with pytest.raises(TypeError, match=rf"^{name}: expected an array without a mask, got a MaskedArray; pass its"):
             call()
     assert stepper.position.tolist() == [[1, 1]]
     Stepper(masked.data)

@@ -115,11 +115,11 @@ def test_set_accepts_what_the_constructor_accepts(Stepper):
         (lambda w, wind, spring, box, rod: w.set(rod, compliance=1, stiffness=0.5), ValueError, "got both"),
         (lambda w, *_: w.set(kd.LinearDrag(1.0, (2.0, 0.0)), wind=0), ValueError, "itself, got another LinearDrag"),
         (lambda w, *_: w.current(kd.Gravity((0, -9.81))), ValueError, "the object itself"),
-        (lambda w, *_: w.enable(3), TypeError, r"declaration: expected a term or constraint, got 3 \(int\)"),
+        (lambda w, *_: w.enable(3), TypeError, r"declaration: expected a force or constraint, got 3 \(int\)"),
         (lambda w, wind, *_: w.enable(wind, 1), TypeError, r"enabled: expected True or False, got 1"),
         (lambda w, *_: w.remove(kd.Pin(0)), ValueError, "the object itself, got another Pin"),
         (lambda w, wind, *_: w.add(wind), ValueError, "expected one that this stepper does not have, got LinearDrag"),
-        (lambda w, *_: w.add(kd.Gravity), TypeError, "declaration: expected a term or constraint"),
+        (lambda w, *_: w.add(kd.Gravity), TypeError, "declaration: expected a force or constraint"),
         (lambda w, *_: w.add(kd.Distance([(0, 9)])), ValueError, r"Distance\(pairs\): expected indices from 0 to 2"),
         (lambda w, *_: w.add(kd.Gravity((1, 2, 3))), ValueError, r"Gravity\(acceleration\)"),
         (lambda w, *_: w.set_mass(0), ValueError, "mass: expected positive numbers"),
@@ -159,7 +159,7 @@ def test_refused_changes_leave_the_world_unchanged(Stepper, change, error, messa
             "integrator: exact takes Gravity, LinearDrag and AnchorSpring, got PointGravity",
         ),
         ("exact", kd.Damping(1.0), "integrator: exact takes"),
-        ("energy_euler", kd.QuadraticDrag(1.0), "integrator: energy_euler takes terms of single bodies"),
+        ("energy_euler", kd.QuadraticDrag(1.0), "integrator: energy_euler takes forces on single bodies"),
     ],
 )
 def test_the_integrator_s_refusals_hold_for_later_changes(Stepper, integrator, term, message):

@@ -41,7 +41,7 @@ def test_shifted_changes_exactly_the_declared_coordinates(one, others):
 
 
 def test_coordinate_fields_must_be_declared_as_places():
-    with pytest.raises(ImportError, match=r"Buoy\(center\): expected a field that says it is a place"):
+    with pytest.raises(ImportError, match=r"Buoy\(center\): expected a coordinate, declared with place"):
 
         @declaration()
         class Buoy(Constraint):

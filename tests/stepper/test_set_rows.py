@@ -95,7 +95,7 @@ def test_an_expression_parameter_may_be_called_index():
 @pytest.mark.parametrize(
     ("coefficients", "error", "message"),
     [
-        ({"lower": 1}, TypeError, r"Box\(lower\): expected one that can be told per body \(restitution, "),
+        ({"lower": 1}, TypeError, r"Box\(lower\): expected one that can be set per body \(restitution, "),
         ({"walls": 1}, TypeError, r"expected coefficients \(lower, upper, .*got 'walls'"),
         ({"radius": [1, 2, 3]}, ValueError, r"Box\(radius\): expected a scalar or shape \(2,\)"),
         ({"radius": -1}, ValueError, r"Box\(radius\): expected numbers of at least 0"),

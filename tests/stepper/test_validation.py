@@ -141,8 +141,8 @@ STEPS = [
     (ValueError, r"expected a positive number, got Fraction\(0, 1\)", Fraction(0)),
     (ValueError, "expected a positive number within the range of a float, got Fraction", Fraction(1, 10**400)),
     (ValueError, "expected a positive number within the range of a float, got Fraction", Fraction(10**400)),
-    (ValueError, "expected a number or text such as \"60000/1001\", got 'soon'", "soon"),
-    (ValueError, "expected a number or text such as .* got '1e3000000'", "1e3000000"),
+    (ValueError, "expected a number or string such as \"60000/1001\", got 'soon'", "soon"),
+    (ValueError, "expected a number or string such as .* got '1e3000000'", "1e3000000"),
     (TypeError, r"expected a real number, got True \(bool\)", True),
     (TypeError, r"expected a real number, got .*True.* \(bool\)", np.True_),
     (TypeError, r"expected a real number, got \(1\+0j\) \(complex\)", 1 + 0j),
@@ -183,7 +183,7 @@ def test_invalid_dt_and_hz_are_refused(refused, Stepper, error, message, value):
 def test_numbers_of_many_digits_are_refused(refused):
     for name in "dt", "hz":
         message = (
-            f"^{name}: expected a positive number within the range of a float, got a Fraction of terms with more than"
+            f"^{name}: expected a positive number within the range of a float, got a Fraction of parts with more than"
         )
         refused(ValueError, message, **{name: Fraction(1, 3**10_000)})
         message = f"^{name}: expected a number within the range of a float, got an int of 33220 bits"
@@ -226,8 +226,8 @@ def test_unknown_integrators_list_the_known_ones(refused):
 def test_unknown_terms_list_the_known_ones(refused):
     terms = ", ".join(sorted(cls.__name__ for cls in known(Term)))
     assert {"Gravity", "Springs", "Expression"} <= set(terms.split(", "))
-    many = f".* expected a sequence of terms \\({terms}\\)$"
-    one = f".* expected terms \\({terms}\\)$"
+    many = f".* expected a sequence of forces \\({terms}\\)$"
+    one = f".* expected forces \\({terms}\\)$"
     refused(TypeError, r"^forces: got Gravity.*; did you mean \[Gravity\(...\)\]\?" + many, forces=kd.Gravity((0, 1)))
     refused(TypeError, "^forces: got None" + many, forces=None)
     refused(TypeError, "^forces: got 'gravity'" + one, forces=["gravity"])

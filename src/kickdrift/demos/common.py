@@ -57,7 +57,7 @@ def stepper_of(text: str) -> Stepper | ODEStepper:
         if not found and callable(names.get("make")):
             found = {"world": names["make"]()}
     except SystemExit as error:
-        raise argparse.ArgumentTypeError(f"{text} ended itself with exit code {error.code}") from error
+        raise argparse.ArgumentTypeError(f"{text} exited with code {error.code}") from error
     except Exception as error:
         raise argparse.ArgumentTypeError(f"{text} raised {type(error).__name__}: {error}") from error
     finally:

@@ -1,9 +1,9 @@
 """All integrators side by side on one problem: error, energy, force evaluations and time.
 
 The problem is one of those below, or FILE.py: a program that makes a kickdrift Stepper or ODEStepper. The whole file is
-run, without arguments, as a module named __kickdrift__. What stands under `if __name__ == "__main__":` is not run, so
-put the loop of a game there. The stepper is the one among its global variables, or that named `world` if there are
-several. It is stepped on from where it is, with every integrator.
+run, without arguments, as a module named __kickdrift__. Code under `if __name__ == "__main__":` is not run, so
+put the loop of a game there. The stepper must be a global variable, named `world` if there are
+several. It is stepped from its present state, with every integrator.
 
   spring    a mass on a spring, ten periods
   orbit     a planet on an ellipse of eccentricity 0.5, ten years
@@ -11,10 +11,10 @@ several. It is stepped on from where it is, with every integrator.
   throw     a ball with air drag, two seconds
 
 Error: the largest distance from the exact solution at any time, of the worst body; beside it the median of all bodies,
-by which the table is sorted: a ball that touches a wall, or just does not, is as far off as can be. If no formula is
-known, Yoshida's method of order 6 with much smaller steps stands for it (for an ODEStepper dopri8). Energy: its largest
-error, as a share of the energy at the start. With friction the exact solution loses energy too; then the error is the
-difference from its energy.
+by which the table is sorted: a ball that just touches a wall, or just misses it, can have any error. Problems without
+a known solution are compared with Yoshida's method of order 6 with much smaller steps (for an ODEStepper dopri8). Energy:
+the largest error, relative to the initial energy. With friction the exact solution loses energy too; then the error is
+the difference from its energy.
 """
 
 from __future__ import annotations

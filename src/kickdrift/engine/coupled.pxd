@@ -39,6 +39,8 @@ cdef class Coupled(Watch):
     cdef Plan[2] whole              # plan of the bodies in the workspace, for each state buffer
     cdef Links links                # data that changes when bodies are removed, or None
     cdef double looked              # time of the last check for Ctrl-C
+    cdef bint repeatable            # True if only positions decide about accelerations that a later call may reuse
+    cdef const Plan* last           # state buffer whose accelerations the workspace has, or NULL
 
     @staticmethod
     cdef Coupled of(
@@ -64,6 +66,8 @@ cdef class Coupled(Watch):
     cdef void clear_dead(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil
+    cdef const Plan* buffer(self, Py_ssize_t steps) noexcept nogil
+    cdef bint recalls(self, const Plan* plan) noexcept nogil
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
     cdef int raise_failure(self, const Job* failed) except -1
 

@@ -1,12 +1,12 @@
-"""The part of snapshots for a stepper that was changed: declarations and masses that differ from those given.
+"""The snapshot section of a changed stepper: declarations and masses that differ from those given.
 
-The section is JSON, with what there is to say of
+The section is JSON, with these keys if they are needed:
 
     mass    all masses (one number), or the rows whose mass is not as declared, and theirs
-    terms   the terms and constraints that the stepper has, in their order; left out where all are as declared. Of each:
-            its number or, where it was added, a digest of how it was given, with a count for those that differ only
-            in an array of the user; whether it is off; the coefficients that are not as declared, and the offset of
-            their coordinates; and the same of joints, if any are not as declared: null where one was removed
+    terms   all forces and constraints in order; left out if all are as declared. Each has its number or, if it was
+            added, a digest of its declaration, with a count for those that differ only in a user's array; whether
+            it is disabled; the coefficients that are not as declared, and the offset of their coordinates; and
+            its joints, if any is not as declared: null for removed ones
 
 Arrays are (dtype, shape, bytes in hexadecimal, little-endian). Shapes are {"shapes": [(class, coefficients)]}.
 """
@@ -76,7 +76,7 @@ def _longest(origin: Origin, n: int, dim: int) -> int:
         most = max(n * dim, n, array.size if array.dtype != object else 0, 64)
         pairs = getattr(origin.first, "pairs", None)
         size += 128 + 16 * max(most, 0 if pairs is None else len(pairs))
-        if name == "shapes":  # the snapshot may have other shapes: at most a million
+        if name == "shapes":  # the number of shapes may differ in the snapshot: at most a million
             size += 10**6 * 64 * dim
     return size
 
@@ -147,7 +147,7 @@ def _array(told: Any) -> np.ndarray:
 def _value(told: Any) -> Any:
     """Decode a coefficient to a constructor argument."""
     if isinstance(told, dict):
-        from ..constraints.shapes import Boxes, Segments  # few programs have them
+        from ..constraints.shapes import Boxes, Segments  # imported late: rarely needed
 
         classes = {cls.__name__: cls for cls in (Boxes, Segments)}
         (shapes,) = (told[name] for name in ("shapes",) if len(told) == 1)
@@ -201,7 +201,7 @@ def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], u
     used.add(id(origin))
     for entry in stepper._entries:
         if entry.origin is origin and _of(entry) == told:
-            return entry  # with all that was made of it
+            return entry  # the unchanged entry keeps its compiled part
     now, at = origin.first, origin.at
     if "set" in told:
         at = np.array([float.fromhex(number) for number in told["at"]])
@@ -239,6 +239,6 @@ def _found(stepper: Any, of: Any, added: dict[str, list[Origin]], used: set[int]
         if id(origin) not in used:
             return origin
     raise SnapshotError(
-        "snapshot: it has a term or constraint that was added and is not known here: add it first, or restore it to "
+        "snapshot: it has a force or constraint that was added and is not known here: add it first, or restore it to "
         "the stepper that had it"
     )

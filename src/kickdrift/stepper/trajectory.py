@@ -62,7 +62,7 @@ class Samples:
 class Trajectory(Samples):
     """Samples of a run: `time` (k,) in s, `tick` (k,), `position` (k, n, dim) in m, `velocity` (k, n, dim) in m/s.
 
-    Of bodies that rotate also `angular_velocity` (k, n) or (k, n, 3) in rad/s, and `angle` (k, n) in rad or
+    With rotation also `angular_velocity` (k, n) or (k, n, 3) in rad/s, and `angle` (k, n) in rad or
     `orientation` (k, n, 4). With `record(energy=True)` also `energy` (k, 2) in J, kinetic and potential. Arrays that
     were not recorded are None. `len()` is the number of samples k.
 

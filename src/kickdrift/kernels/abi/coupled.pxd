@@ -87,6 +87,7 @@ ctypedef struct Coupling:
     char* workspace             # two state buffers of x, v and s, then the other registers
     char* gain                  # register with delta_v by the forces of a step, for constraints
     Py_ssize_t padded           # numbers in a plane, padded
+    bint recalled               # the workspace still has the accelerations of the initial state, for schemes with FSAL
     bint in_place               # steps cannot fail after they changed a number, so that one state buffer is enough
     # Only static constraints with events: the plan of the caller's arrays, and per tile 1 if it may touch one in this
     # call. Those tiles step in the workspace. Otherwise both are NULL.
