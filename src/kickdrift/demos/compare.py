@@ -12,9 +12,9 @@ several. It is stepped from its present state, with every integrator.
 
 Error: the largest distance from the exact solution at any time, of the worst body; beside it the median of all bodies,
 by which the table is sorted: a ball that just touches a wall, or just misses it, can have any error. Problems without
-a known solution are compared with Yoshida's method of order 6 with much smaller steps (for an ODEStepper dopri8). Energy:
-the largest error, relative to the initial energy. With friction the exact solution loses energy too; then the error is
-the difference from its energy.
+a known solution are compared with Yoshida's method of order 6 with much smaller steps (for an ODEStepper dopri8).
+Energy: the largest error, relative to the initial energy. With friction the exact solution loses energy too; then the
+error is the difference from its energy.
 """
 
 from __future__ import annotations
