@@ -78,6 +78,7 @@ PAGES = {
         "integrators-higher": ("Higher order", "RK4 PEFRL Yoshida4 Yoshida6 Dopri8", "integrators"),
         "integrators-stiff": ("Implicit", "ImplicitEuler", "integrators"),
         "integrators-teaching": ("For teaching", "ExplicitEuler Midpoint Heun EnergyEuler", "integrators"),
+        "compare": ("compare and Comparison", "compare Comparison", "integrators"),
     },
     "Events": {
         "events": ("Events and their kinds", "Events BEGIN BREAK END ENTER HIT LEAVE", "events"),
@@ -104,6 +105,9 @@ MEMBERS = {
     "NativeForce": "prototype",
 }  # fmt: skip
 WHOLE = {
+    "Comparison",
+    "Trajectory",
+    "ODETrajectory",
     "ODEStepper",
     "FixedClock",
     "Events",

@@ -41,7 +41,7 @@ Rollback
 
 Integrators
   INTEGRATORS lists them by name; "velocity_verlet" is the default. Classes have parameters, such as
-  GrootWarren(lam=0.65). Dopri8 is for ODEStepper.
+  GrootWarren(lam=0.65). Dopri8 is for ODEStepper. `compare` puts them side by side on a problem: a Comparison.
 
 All errors derive from KickdriftError and from the closest built-in. `build_info()` describes this build,
 `get_include()` is the folder of the C headers, and `reference` is a readable implementation in plain Python.
@@ -59,6 +59,7 @@ __version__ = "0.2.0"
 _NAMES = {
     "clock": "FixedClock",
     "clock.options": "Backlog Budget Drop ExactSteps Locked Match Raise Resync Variable",
+    "comparison": "Comparison compare",
     "constraints.collisions": "ElasticCollisions",
     "constraints.contacts": "Contacts",
     "constraints.joints": "Distance Pin",

@@ -15,6 +15,7 @@ from .clock.options import (
     Resync as Resync,
     Variable as Variable,
 )
+from .comparison import Comparison as Comparison, compare as compare
 from .constraints.collisions import ElasticCollisions as ElasticCollisions
 from .constraints.contacts import Contacts as Contacts
 from .constraints.joints import Distance as Distance, Pin as Pin

@@ -129,8 +129,11 @@ def test_public_names():
     """All declared classes are public; the other public names are listed here."""
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
     errors += " CapacityError DeadBodyError"
-    steppers = "Stepper ODEStepper FixedClock Rollback Inputs Tape Trajectory ODETrajectory"
-    others = "BEGIN BREAK END ENTER HIT LEAVE Events Neighbours sync_test INTEGRATORS kick drift damp build_info get_include"
+    steppers = "Stepper ODEStepper FixedClock Rollback Inputs Tape Trajectory ODETrajectory Comparison"
+    others = (
+        "BEGIN BREAK END ENTER HIT LEAVE Events Neighbours sync_test INTEGRATORS kick drift damp build_info get_include"
+    )
+    others += " compare"
     classes = [*known(Term), *known(Constraint), *kd.INTEGRATORS.values(), kd.Dopri8]
     classes += [*options.POLICIES.values(), *options.OVERLOADS.values()]
     declared = {cls.__name__ for cls in classes if cls.__module__.startswith("kickdrift.")}

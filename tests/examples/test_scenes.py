@@ -1,7 +1,6 @@
 """Scenes in examples/: each runs without a screen, ends, and moves its objects."""
 
 import importlib.util
-import json
 import os
 import shutil
 import subprocess
@@ -260,20 +259,6 @@ def test_a_scene_runs_in_its_engine(engine, tmp_path):
     assert played.returncode == 0, played.stderr
     assert int(played.stdout.rpartition("ticks: ")[2]) >= FRAMES - 1
     assert (tmp_path / "picture.png").stat().st_size > 2000
-
-
-def test_the_notebook_runs():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    book = json.loads((EXAMPLES / "first_steps.ipynb").read_text(encoding="utf-8"))
-    names = {}
-    for cell in book["cells"]:
-        if cell["cell_type"] == "code":
-            exec("".join(cell["source"]), names)
-            plt.close("all")
-    assert names["planet"].tick == 4_100
 
 
 def test_examples_are_short():
