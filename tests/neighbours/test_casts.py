@@ -39,14 +39,14 @@ def test_reference_and_kernels_agree(dim, dtype, apart):
     rng = np.random.default_rng(dim)
     world = level(rng, dim, dtype=dtype, filters=True, apart=apart)
     ours, book = kd.Stepper(**world), kd.reference.Stepper(**world)
-    origin, motion = rays(rng, dim, 60)
-    rows = rng.integers(0, 60, 60)
+    origin, motion = rays(rng, dim, 150)
+    rows = rng.integers(0, 60, 150)
     rows[~ours.alive[rows]] = np.flatnonzero(ours.alive)[0]
     for radius in (0.0, 0.4):
         for mask in (2**64 - 1, 2):
             casts = [each.cast(origin, motion, radius, mask, ignore=rows) for each in (ours, book)]
             assert casts[0].tobytes() == casts[1].tobytes()
-            assert 8 < np.count_nonzero(casts[0]["what"]) < 60
+            assert 20 < np.count_nonzero(casts[0]["what"]) < 150
             found = [each.overlap(origin, radius, mask) for each in (ours, book)]
             assert found[0].tobytes() == found[1].tobytes()
             assert len(found[0]) > 5
@@ -113,7 +113,7 @@ def brute_force(world, origin, motion, radius):
 def test_circles_hit_what_brute_force_finds(dim):
     rng = np.random.default_rng(10 + dim)
     world = kd.Stepper(**level(rng, dim))
-    origin, motion = rays(rng, dim, 150)
+    origin, motion = rays(rng, dim, 400)
     radius = 0.3
     hit = world.cast(origin, motion, radius)
     share, what = brute_force(world, origin, motion, radius)
@@ -125,8 +125,8 @@ def test_circles_hit_what_brute_force_finds(dim):
         later = world.cast(origin[ray], motion[ray], radius - 1e-6)
         assert abs(later["share"] - share[ray]) < 1e-3, (hit[ray], share[ray], what[ray])
     assert len(grazing) <= 2
-    assert np.count_nonzero(hit["what"]) > 30
-    assert len(np.unique(hit["source"])) > 2
+    assert np.count_nonzero(hit["what"]) > 100
+    assert len(np.unique(hit["source"])) > 3
 
 
 def exact_rays(world, origin, motion):
@@ -231,28 +231,6 @@ def test_moved_bodies_are_where_they_are(Stepper):
     assert world.cast((0, 0), (10, 0))["share"] == 0.5
     world.position[0] = (9, 9)
     assert world.cast((0, 0), (10, 0))["what"] == 0
-
-
-@pytest.mark.parametrize("contacts", [True, False])
-def test_shapes_that_move_are_where_they_are(Stepper, contacts):
-    """Their present ends replace those of the constraint."""
-    rng = np.random.default_rng(7)
-    low, ends = rng.uniform(-9, 9, (2, 30, 2))
-    one, other = kd.Boxes(low, low + 1, enabled=rng.random(30) < 0.8), kd.Segments(np.stack([ends, ends + 1], axis=1))
-    world = Stepper([[0.0, 99.0]], constraints=[kd.Contacts(0.1, shapes=[one, other])] if contacts else [one, other])
-    level, (x, way) = world._level(), rays(rng, 2, 60)
-    for part, own in enumerate((one, other)):
-        lower, upper = own._ends(world._plan)
-        moved = type(own)(lower + 2.5, upper + 2.5, enabled=own.enabled) if part == 0 else kd.Segments(own.points + 2.5)
-        there = Stepper([[0.0, 99.0]], constraints=[kd.Contacts(0.1, shapes=[moved])] if contacts else [moved])
-        where = (0, part) if contacts else (part, 0)
-        results = []
-        for each, place, present in ((level, where, (lower + 2.5, upper + 2.5)), (there._level(), (0, 0), None)):
-            share, normal = np.full(60, np.inf), np.zeros((60, 2))
-            number = each.cast(*place, present, x, way, 0.3, share, normal)
-            results.append((number, share, normal, *each.near(*place, present, x, np.full(60, 0.7))))
-        assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))
-        assert (results[0][0] >= 0).sum() > 5
 
 
 def test_across_the_sides(Stepper):

@@ -14,7 +14,6 @@ class Level:
         self,
         record: int,
         part: int,
-        ends: tuple[NDArray[Any], NDArray[Any]] | None,
         origins: NDArray[Any],
         motions: NDArray[Any],
         reach: float,
@@ -22,10 +21,5 @@ class Level:
         normals: NDArray[Any],
     ) -> NDArray[Any]: ...
     def near(
-        self,
-        record: int,
-        part: int,
-        ends: tuple[NDArray[Any], NDArray[Any]] | None,
-        points: NDArray[Any],
-        reaches: NDArray[Any],
+        self, record: int, part: int, points: NDArray[Any], reaches: NDArray[Any]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]: ...

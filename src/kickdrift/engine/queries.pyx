@@ -4,7 +4,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ..kernels.abi.constraints cimport CONTACTS, Contacts, Shapes
+from ..kernels.abi.constraints cimport SHAPES, Contacts, Shapes
 from ..kernels.abi.plan cimport MAX_DIM
 from ..kernels.constraints.queries cimport Near, first_shape, shapes_near
 from ..kernels.simd.rounding cimport require_rounding
@@ -13,7 +13,6 @@ from .slots cimport address
 
 import numpy as np
 
-from ..constraints.shapes import tree
 from .neighbours import Index
 
 require_rounding(__name__)
@@ -27,8 +26,7 @@ NEAR = np.dtype(
 
 
 cdef class Level:
-    """Valid until the stepper changes. Each method takes the number of a record of the plan, that of a part, and the
-    present ends of shapes that move: two arrays of shape (k, dim), or None."""
+    """Valid until the stepper changes. Each method takes the number of a record of the plan, and that of a part."""
 
     cdef Core core
 
@@ -37,34 +35,23 @@ cdef class Level:
     def __init__(self, Core stepper):
         self.core = stepper
 
-    cdef object find(self, Shapes* shapes, Py_ssize_t record, Py_ssize_t part, object ends):
+    cdef object find(self, Shapes* shapes, Py_ssize_t record, Py_ssize_t part):
         """Copy the description of a part, with coordinates in float64; return the arrays that it points to."""
-        cdef dict fields = self.core._plan.constraint_records[record].fields
-        if self.core.coupled.constraint[record].kind == CONTACTS:
+        fields = self.core._plan.constraint_records[record].fields
+        if self.core.coupled.constraint[record].kind == SHAPES:
+            shapes[0] = (<const Shapes*> self.core.coupled.constraint[record].data)[0]
+            count = len(fields["lower"])
+        else:
             shapes[0] = (<const Contacts*> self.core.coupled.constraint[record].data).shapes[part]
             begin = fields["shape_begin"]
-            enabled = fields["shape_enabled"][begin[part] : begin[part + 1]]
-        else:
-            shapes[0] = (<const Shapes*> self.core.coupled.constraint[record].data)[0]
-            enabled = fields["enabled"]
-        if ends is None:
-            count = len(enabled)
-            arrays = [as_doubles(shapes.lower, self.core, count), as_doubles(shapes.upper, self.core, count)]
-        else:
-            arrays = [np.array(each, np.float64, order="C") for each in ends]
-            there = np.flatnonzero(enabled)
-            shapes.count = len(there)
-            if shapes.count > 0:
-                order, bounds, first, leaves = tree(np.minimum(*arrays)[there], np.maximum(*arrays)[there])
-                arrays += [there[order], bounds, first, leaves]
-                shapes.number, shapes.bounds = <int64_t*> address(arrays[2]), <double*> address(arrays[3])
-                shapes.first, shapes.leaves = <int64_t*> address(arrays[4]), <int64_t*> address(arrays[5])
+            count = begin[part + 1] - begin[part]
+        arrays = [as_doubles(shapes.lower, self.core, count), as_doubles(shapes.upper, self.core, count)]
         shapes.lower, shapes.upper = address(arrays[0]), address(arrays[1])
         return arrays
 
     def cast(
-        self, Py_ssize_t record, Py_ssize_t part, object ends, object origins, object motions, double reach,
-        object shares, object normals,
+        self, Py_ssize_t record, Py_ssize_t part, object origins, object motions, double reach, object shares,
+        object normals,
     ):
         """Return the shape that each ray hits before its share, or -1; update the shares and normals."""
         cdef Shapes shapes
@@ -76,7 +63,7 @@ cdef class Level:
         cdef int64_t count = len(origins)
         cdef int64_t k = 0
         cdef int64_t tests
-        _arrays = self.find(&shapes, record, part, ends)
+        _arrays = self.find(&shapes, record, part)
         result = np.empty(count, np.int64)
         cdef int64_t* number = <int64_t*> address(result)
         while k < count:
@@ -90,7 +77,7 @@ cdef class Level:
             PyErr_CheckSignals()
         return result
 
-    def near(self, Py_ssize_t record, Py_ssize_t part, object ends, object points, object reaches):
+    def near(self, Py_ssize_t record, Py_ssize_t part, object points, object reaches):
         """Return (row, number, distance, outward normal) of all shapes within reach of each point, in this order."""
         cdef Shapes shapes
         cdef const double* x = <const double*> address(points)
@@ -102,7 +89,7 @@ cdef class Level:
         cdef int64_t room = count + 64
         cdef int64_t tests, more
         cdef Near* at
-        _arrays = self.find(&shapes, record, part, ends)
+        _arrays = self.find(&shapes, record, part)
         result = np.zeros(room, NEAR)
         while k < count:
             at = <Near*> address(result)

@@ -14,28 +14,25 @@ from .vector import Vector, dot
 
 
 class Level:
-    """The shapes of a stepper. Each method takes the number of a record of the plan, that of a part, and the present
-    ends of shapes that move: two arrays of shape (k, dim), or None."""
+    """The shapes of a stepper. Each method takes the number of a record of the plan, and that of a part."""
 
     index_type = Index
 
     def __init__(self, stepper: Any) -> None:
         self._plan = stepper._plan
 
-    def _shapes(self, record, part, ends):
+    def _shapes(self, record, part):
         record = self._plan.constraint_records[record]
         fields = fields_of(record.fields, part) if record.kind == "contacts" else record.fields
-        if ends is not None:
-            fields = fields | dict(zip(("lower", "upper"), ends, strict=True))
         return Shapes(SimpleNamespace(real=np.float64, alive=()), fields)
 
     @np.errstate(all="ignore")  # squares of large distances overflow
-    def cast(self, record, part, ends, origins, motions, reach, shares, normals):
+    def cast(self, record, part, origins, motions, reach, shares, normals):
         """Return the shape that each ray hits before its share, or -1; update the shares and normals.
 
         A ray that begins in a shape hits it with a share of 0.
         """
-        shapes, numbers = self._shapes(record, part, ends), np.full(len(origins), -1)
+        shapes, numbers = self._shapes(record, part), np.full(len(origins), -1)
         for k, (y, way) in enumerate(zip(map(Vector, origins), map(Vector, motions), strict=True)):
             for number, a, b in shapes.ends:
                 inside = shapes.away(y, a, b)[0] < reach
@@ -49,9 +46,9 @@ class Level:
         return numbers
 
     @np.errstate(all="ignore")
-    def near(self, record, part, ends, points, reaches):
+    def near(self, record, part, points, reaches):
         """Return (row, number, distance, outward normal) of all shapes within reach of each point, in this order."""
-        shapes, found = self._shapes(record, part, ends), []
+        shapes, found = self._shapes(record, part), []
         for row, (point, reach) in enumerate(zip(map(Vector, points), reaches, strict=True)):
             for number, a, b in shapes.ends:
                 distance, n = shapes.away(point, a, b)

@@ -86,7 +86,7 @@ def _touching(self: StepperBase) -> tuple[np.ndarray, np.ndarray]:
         fields = plan.constraint_records[side.record].fields
         radius = np.broadcast_to(fields["radius"], (plan.n,))[rows].astype(np.float64)
         contacts = _at_shapes if side.own.kind == "shapes" else _at_walls
-        i, number, normal, sensed = contacts(self, side, fields, level, rows, x, radius)
+        i, number, normal, sensed = contacts(plan, side, fields, level, rows, x, radius)
         slot = -1 - side.first - number
         found.append((side.source, rows[i], slot, number, x[i] + radius[i, None] * normal, normal, sensed))
     names = ("source", "slot_a", "slot_b", "shape", "point", "normal")
@@ -149,16 +149,9 @@ def _pairs(self: StepperBase, record: Any, level: Any, rows: np.ndarray, x: np.n
 
 
 def _at_walls(
-    self: StepperBase,
-    side: Side,
-    fields: dict[str, np.ndarray],
-    _level: Any,
-    rows: np.ndarray,
-    x: np.ndarray,
-    r: np.ndarray,
+    plan: Plan, side: Side, fields: dict[str, np.ndarray], _level: Any, rows: np.ndarray, x: np.ndarray, r: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return indices of bodies in contact with a wall, the wall's number, the normal into it, and who is a sensor."""
-    plan = self._plan
     normals, offsets = planes(plan, side)
     nobody = np.zeros(1, np.uint8)
     if "wall_friction" in fields:  # of `Contacts`, whose own sensors are in it
@@ -173,16 +166,9 @@ def _at_walls(
 
 
 def _at_shapes(
-    self: StepperBase,
-    side: Side,
-    fields: dict[str, np.ndarray],
-    level: Any,
-    rows: np.ndarray,
-    x: np.ndarray,
-    r: np.ndarray,
+    plan: Plan, side: Side, fields: dict[str, np.ndarray], level: Any, rows: np.ndarray, x: np.ndarray, r: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The same for shapes."""
-    plan, ends = self._plan, side.ends(self)
     names = ("reach", "sensor") if "reach" in fields else ("shape_reach", "shape_through")
     reach, through = (fields.get(name, np.zeros(1, np.uint8)) for name in names)
     if "shape_reach" in fields:
@@ -190,7 +176,7 @@ def _at_shapes(
     reach, through = (np.broadcast_to(each, (plan.n,))[rows] for each in (reach, through))
     reach = reach.astype(np.float64)
     large = reach + dot(abs(x), np.ones(plan.dim))
-    i, number, _, normal = level.near(side.record, side.part, ends, x, reach + reach / 1024 + _slack(plan) * large)
+    i, number, _, normal = level.near(side.record, side.part, x, reach + reach / 1024 + _slack(plan) * large)
     kept = through[i] != 2
     return i[kept], number[kept], 0.0 - normal[kept], through[i[kept]] == 1
 

@@ -32,10 +32,6 @@ class Side(NamedTuple):
     first: int  #: its first number in events
     own: Any
 
-    def ends(self, stepper: Any) -> Any:
-        """Return the present ends of shapes that move; None of others, which the constraint itself has."""
-        return stepper._posed(self.own).ends() if getattr(self.own, "moves", False) else None
-
 
 def sides(plan: Plan) -> Iterator[Side]:
     """Yield the walls and shapes of a plan, in the order of evaluation."""
@@ -108,7 +104,7 @@ def _cast(self: StepperBase, origin: Any, motion: Any, radius: Any, mask: Any, i
             continue
         if side.own.kind == "shapes":
             reach = r + float(getattr(side.own, "thickness", 0.0)) / 2
-            number = level.cast(side.record, side.part, side.ends(self), x, way, reach, share, normal)
+            number = level.cast(side.record, side.part, x, way, reach, share, normal)
         else:
             number = _cast_at_walls(plan, side, x, way, r, share, normal)
         closer = number >= 0
@@ -168,9 +164,7 @@ def _overlap(self: StepperBase, point: Any, radius: Any, mask: Any) -> np.ndarra
             continue
         if side.own.kind == "shapes":
             half = float(getattr(side.own, "thickness", 0.0)) / 2
-            query, number, distance, normal = level.near(
-                side.record, side.part, side.ends(self), x, np.full(len(x), r + half)
-            )
+            query, number, distance, normal = level.near(side.record, side.part, x, np.full(len(x), r + half))
             distance = distance - half
         else:
             normals, offsets = planes(plan, side)
