@@ -104,7 +104,9 @@ def test_a_sliding_body_comes_to_roll_and_never_sooner(ground, spin):
             # Never faster than the body was, nor does it roll before it may.
             assert abs(v) <= max(v0, abs(rolls)) * (1 + 1e-6)
             left = abs(slip) - tick / hz * mu * G * (1 + 1 / beta)
-            assert abs(v + R * w) == pytest.approx(max(left, 0), abs=1e-4 * v0 + 1.01 * mu * G * (1 + 1 / beta) / hz / 8)
+            assert abs(v + R * w) == pytest.approx(
+                max(left, 0), abs=1e-4 * v0 + 1.01 * mu * G * (1 + 1 / beta) / hz / 8
+            )
         assert float(balls.velocity[0, 0]) == pytest.approx(rolls, rel=2e-3, abs=1e-3)
         assert R * about_z(balls)[0] == pytest.approx(-rolls, rel=2e-3, abs=1e-3)
         if spin == 0 and hz == 240 and dtype == np.float64:
@@ -145,7 +147,12 @@ def rebound(dim, how, dtype=np.float64, speed=3.9, degrees=45.0, e=0.8, mu=0.3, 
     else:
         constraints = grounds(dim, mu, e)[how]
     ball = STEPPER(
-        position, velocity, mass=mass, hz=hz, constraints=constraints, angular_velocity=w if dim == 3 else w[:, 2].copy()
+        position,
+        velocity,
+        mass=mass,
+        hz=hz,
+        constraints=constraints,
+        angular_velocity=w if dim == 3 else w[:, 2].copy(),
     )
     ball.step(3)
     return np.array(ball.velocity[0], np.float64), float(about_z(ball)[0])
@@ -250,7 +257,11 @@ def test_bodies_that_rub_keep_their_angular_momentum(dim, e):
     pull = kd.AnchorSpring(4.0)  # central, which lets them meet again and again
     w = 5 * rng.normal(size=n if dim == 2 else (n, 3))
     balls = STEPPER(
-        grid + 0.05 * rng.normal(size=(n, dim)), rng.normal(size=(n, dim)), hz=240, constraints=[rub], angular_velocity=w
+        grid + 0.05 * rng.normal(size=(n, dim)),
+        rng.normal(size=(n, dim)),
+        hz=240,
+        constraints=[rub],
+        angular_velocity=w,
     )
     del pull
     first, scale = momentum(balls), float(np.abs(balls.inertia[:, None] * w.reshape(n, -1)).sum())
@@ -312,7 +323,10 @@ def test_a_pinned_body_is_an_axle():
         [[0.0, 0.0], [0.0, 2.0]],
         hz=240,
         forces=[kd.Gravity((0, -G))],
-        constraints=[kd.Pin(0), kd.Contacts(1.0, friction=0.9, walls=[kd.Plane((1, 0), -1.0), kd.Plane((-1, 0), -1.0)])],
+        constraints=[
+            kd.Pin(0),
+            kd.Contacts(1.0, friction=0.9, walls=[kd.Plane((1, 0), -1.0), kd.Plane((-1, 0), -1.0)]),
+        ],
         angular_velocity=[5.0, 0.0],
     )
     wheels.step(20)
@@ -344,7 +358,9 @@ def test_a_heap_comes_to_rest():
     for rolling in (0.0, 0.1):
         rng = np.random.default_rng(5)
         x = np.stack([rng.uniform(-3, 3, 200), 1 + 0.6 * np.arange(200) % 40], axis=1)
-        x = np.stack([(np.arange(200) % 8 - 3.5) * 1.1 + 0.05 * rng.normal(size=200), np.arange(200) // 8 * 1.1 + 0.6], axis=1)
+        x = np.stack(
+            [(np.arange(200) % 8 - 3.5) * 1.1 + 0.05 * rng.normal(size=200), np.arange(200) // 8 * 1.1 + 0.6], axis=1
+        )
         heap = STEPPER(
             x,
             hz=60,

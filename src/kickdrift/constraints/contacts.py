@@ -34,7 +34,8 @@ class Contacts(Filtered):
     restitution: 0 to 1, scalar or (n,), the ratio of separation speed to approach speed; two bodies use the larger
     one. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls; two bodies
     use the geometric mean. walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
-    Of these, only coordinates, thickness, enabled, friction if above 0, category, mask and sensor are used.
+    Of these, only coordinates, thickness, enabled, friction if above 0, surface_speed, category, mask and sensor are
+    used.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
     corrects lengths is not carried over into the next substep, which lets nearly straight joints rest.
@@ -207,13 +208,14 @@ class Contacts(Filtered):
             np.broadcast_to(self._scalars(plan, name), (plan.n,)) for name in ("radius", "restitution", "rolling")
         )
         normals, offsets = [np.zeros((0, plan.dim))], [np.zeros(0)]
-        passes = [np.zeros((0, plan.n), np.uint8)]
+        passes, belts = [np.zeros((0, plan.n), np.uint8)], [np.zeros((0, plan.dim + 1))]
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
         for wall in self.walls:
             order = np.argsort(wall.numbers(plan))  # in the order of event numbers
             normal, offset = (rows[order] for rows in wall.faces(plan))
             through = np.maximum(wall._through(plan), sensor)
             passes.append(np.broadcast_to(through, (len(offset), plan.n)))
+            belts.append(np.broadcast_to(wall.belt(plan), (len(offset), plan.dim + 1)))
             normals.append(normal)
             offsets.append(offset)
         rods = [joint.rods(plan) for joint in self.joints]
@@ -242,6 +244,7 @@ class Contacts(Filtered):
             sweeps=np.array([max((joint.iterations for joint in self.joints), default=0)]),
             substeps=np.array([self.substeps]),
             lag=np.array([plan.integrator.velocity_lag]),
+            **({"wall_belt": belt} if (belt := np.concatenate(belts)).any() else {}),
             **({"through": through} if (through := np.concatenate(passes)).any() else {}),
             **self._level(plan, radius, frictions["friction"], sensor),
             **self._filters(plan),
@@ -254,17 +257,23 @@ class Contacts(Filtered):
         found: dict[str, list[np.ndarray]] = {name: [] for name in ("friction", "through")}
         for shapes in self.shapes:
             shapes.check(plan)
-            for name, each in shapes.described(plan, radius).items():
+            fields = shapes.described(plan, radius)
+            fields.setdefault("one_way", np.zeros_like(fields["lower"]))
+            for name, each in fields.items():
                 found.setdefault(name, []).append(each)
             own = shapes._scalars(plan, "friction") + np.zeros(plan.n)
             found["friction"].append(np.where(own > 0, own, friction))
             found["through"].append(np.maximum(shapes._through(plan), sensor))
+        belt = np.stack([shapes.belt(plan) for shapes in self.shapes])
+        if not any(sides.any() for sides in found["one_way"]):
+            del found["one_way"]
         by_body = {f"shape_{name}": np.stack(found.pop(name)) for name in ("reach", "friction", "through")}
         begin = np.cumsum([0, *(len(lower) for lower in found["lower"])])
         return {
             **by_body,
             **{f"shape_{name}": np.concatenate(each) for name, each in found.items()},
             "shape_begin": begin,
+            **({"shape_belt": belt} if belt.any() else {}),
         }
 
 

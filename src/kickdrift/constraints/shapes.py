@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import validation
 from ..declaration import declaration, noticed, numbers
 from .base import ALL_BITS, countable, flags
-from .walls import Wall
+from .walls import Wall, dot
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -28,6 +30,16 @@ class Shapes(Wall):
     def sides(self, plan: Plan) -> int:
         return len(self._ends(plan)[0])
 
+    def _check_flags(self) -> None:
+        name, way = type(self).__name__, self.one_way  # type: ignore[attr-defined]
+        object.__setattr__(self, "enabled", flags(f"{name}(enabled)", self.enabled))  # type: ignore[has-type]
+        if not isinstance(way, (bool, np.bool_)):
+            direction = validation.numbers(f"{name}(one_way)", way)
+            if direction.ndim != 1 or not direction.any():
+                raise ValueError(f"{name}(one_way): expected True, False or a direction, got {validation.show(way)}")
+            way = direction
+        object.__setattr__(self, "one_way", way if isinstance(way, np.ndarray) else bool(way))
+
     def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Return two points of each shape (ends or corners), each of shape (k, dim)."""
         raise NotImplementedError
@@ -38,6 +50,25 @@ class Shapes(Wall):
         if not self.places.isdisjoint(names) or "radius" in names:
             return None  # the tree and the margins depend on them
         return super().fields_of(plan, names, before)
+
+    def _open_sides(self, plan: Plan) -> np.ndarray:
+        """Return of each shape of a one-way declaration the direction above it, see `Shapes.passes` of the reference."""
+        lower, upper = self._ends(plan)
+        way = self.one_way  # type: ignore[attr-defined]
+        above = np.eye(plan.dim)[-1] if way is True else np.asarray(way)
+        if above.shape != (plan.dim,):
+            raise ValueError(
+                f"{type(self).__name__}(one_way): expected True, False or a direction of shape ({plan.dim},), got shape "
+                f"{above.shape}"
+            )
+        if isinstance(self, Segments):
+            along = upper - lower
+            left = np.stack([-along[:, 1], along[:, 0]], axis=1) @ above
+            sides = np.zeros((len(lower), plan.dim))
+            sides[:, 0] = 1.0 if way is True else np.where(left < 0, -1.0, 1.0)
+            return sides
+        above = above / np.abs(above).max()
+        return np.broadcast_to(above / math.sqrt(dot(above, above)), lower.shape)
 
     def check(self, plan: Plan) -> None:
         """Raise ValueError for bodies in another number of dimensions."""
@@ -60,6 +91,7 @@ class Shapes(Wall):
             "lower": lower,
             "upper": upper,
             "enabled": np.broadcast_to(enabled, (len(lower),)).astype(np.uint8),
+            **({} if self.one_way is False else {"one_way": self._open_sides(plan)}),  # type: ignore[attr-defined]
             "reach": np.maximum(radius + np.asarray(getattr(self, "thickness", 0.0)) / 2, skin),
         }
 
@@ -73,8 +105,10 @@ class Segments(Shapes):
     """Straight walls between two points each, solid from both sides, in the plane.
 
     points: m, shape (k, 2, 2): k segments with two ends each. Neighbours may share an end. restitution, friction,
-    radius, category, mask, sensor: as for `Box`, a number or one per body. thickness: m, >= 0, of all segments; ends
-    are round. enabled: a bool, or one per segment of shape (k,); False disables a segment.
+    radius, category, mask, sensor, surface_speed: as for `Box`. thickness: m, >= 0, of all segments; ends
+    are round. enabled: a bool, or one per segment of shape (k,); False disables a segment. one_way: True holds bodies
+    only on the left from the first to the second end, or a direction, of shape (2,), on the side that it points to. A body
+    that begins a step on the other side, or overlaps by more than 1/16 of its radius, passes.
 
     Bodies come no nearer than their radius. Continuous collision detection follows each along its straight
     displacement in the step, through up to 8 impacts: even the fastest body does not tunnel. It bounces as from a
@@ -100,6 +134,8 @@ class Segments(Shapes):
     category: ArrayLike = noticed(1)
     mask: ArrayLike = noticed(ALL_BITS)
     sensor: ArrayLike = noticed(False)
+    surface_speed: ArrayLike = numbers(default=0.0)
+    one_way: ArrayLike | bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,7 +144,7 @@ class Segments(Shapes):
             raise ValueError(f"Segments(points): expected shape (k, 2, 2), got {points.shape}")
         if np.asarray(self.thickness).ndim:
             raise ValueError(f"Segments(thickness): expected a number, got shape {np.asarray(self.thickness).shape}")
-        object.__setattr__(self, "enabled", flags("Segments(enabled)", self.enabled))
+        self._check_flags()
 
     def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         points = np.asarray(self.points)
@@ -123,8 +159,9 @@ class Segments(Shapes):
 class Boxes(Shapes):
     """Solid boxes along the axes, which bodies bounce off from outside: bricks, platforms, level geometry.
 
-    lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor: as for `Box`. enabled: a
-    bool, or one per box of shape (k,); False disables a box, such as a brick that was hit. Corners are rounded by
+    lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor, surface_speed: as for `Box`. enabled: a
+    bool, or one per box of shape (k,); False disables a box, such as a brick that was hit. one_way: True holds
+    bodies only above the box, along the last axis, or a direction, of shape (dim,); others pass, see `Segments`. Corners are rounded by
     the radius of the body. For collisions and events see `Segments`. Friction along an edge of two boxes, in three
     dimensions, acts box after box; `Contacts(shapes=)` solves them together. Raises TypeError or ValueError for wrong
     numbers, and for boxes whose lower corner is above the upper one.
@@ -146,6 +183,8 @@ class Boxes(Shapes):
     category: ArrayLike = noticed(1)
     mask: ArrayLike = noticed(ALL_BITS)
     sensor: ArrayLike = noticed(False)
+    surface_speed: ArrayLike = numbers(default=0.0)
+    one_way: ArrayLike | bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,7 +194,7 @@ class Boxes(Shapes):
         wrong = np.flatnonzero((lower > upper).any(axis=1))
         if len(wrong):
             raise ValueError(f"Boxes(lower, upper): expected lower <= upper, got the contrary in box {wrong[0]}")
-        object.__setattr__(self, "enabled", flags("Boxes(enabled)", self.enabled))
+        self._check_flags()
 
     def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         return np.asarray(self.lower), np.asarray(self.upper)

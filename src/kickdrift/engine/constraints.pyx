@@ -8,6 +8,7 @@ from ..kernels.abi.constraints cimport (
     Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
+from ..kernels.abi.plan cimport MAX_DIM
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.crew cimport MOST_IN_CREW, Crew
@@ -270,6 +271,8 @@ cdef class BoundContacts(BoundGrid):
         data.normal = self.keep(fields["normal"], real)
         data.offset = self.keep(fields["offset"], real)
         data.wall_friction = self.field(fields, "wall_friction", real)
+        if "wall_belt" in fields:
+            data.wall_belt = self.field(fields, "wall_belt", real)
         data.declared = data.rods
         kept = len(self.kept)
         data.rod_first = <const int32_t*> self.keep(fields["first"], np.int32)
@@ -310,6 +313,8 @@ cdef class BoundContacts(BoundGrid):
             data.twist = self.allocate(TWIST * places, real)
             if "rolling" in fields:
                 data.rolling = self.field(fields, "rolling", real)
+        if "wall_belt" in fields or "shape_belt" in fields or "shape_center" in fields:
+            data.surface = self.allocate(MAX_DIM * places, real)
         data.rod = self.allocate((plan.dim + 2) * data.rods, real)
         data.group = <int32_t*> self.allocate(n, np.int32)
         data.deep = <uint8_t*> self.allocate(n, np.uint8)
@@ -332,6 +337,10 @@ cdef class BoundContacts(BoundGrid):
             own = {name: fields[f"shape_{name}"][first:last] for name in ("lower", "upper", "enabled")}
             own["segments"] = fields["shape_segments"][part : part + 1]
             own["reach"] = fields["shape_reach"][part]
+            if "shape_one_way" in fields and fields["shape_one_way"][first:last].any():
+                own["one_way"] = fields["shape_one_way"][first:last]
+            if "shape_belt" in fields:
+                shapes[part].wall.belt = self.keep(fields["shape_belt"][part], plan.dtype)
             self.lay_shapes(&shapes[part], own, plan.dtype)
             if fields["shape_through"][part].any():
                 shapes[part].wall.sensor = <const uint8_t*> self.keep(fields["shape_through"][part], np.uint8)

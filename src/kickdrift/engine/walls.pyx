@@ -52,6 +52,8 @@ cdef class BoundConstraint:
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1:
         """Bind the positions of shapes, their enabled flags, and a bounding-volume tree of the enabled ones."""
         shapes.segments = fields["segments"][0]
+        if "one_way" in fields:
+            shapes.one_way = self.keep(fields["one_way"], dtype)
         shapes.lower = self.keep(fields["lower"], dtype)
         shapes.upper = self.keep(fields["upper"], dtype)
         self.each(&shapes.reach, fields, "reach", dtype)
@@ -63,7 +65,8 @@ cdef class BoundConstraint:
             ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
             order, bounds, first, leaves = tree(np.minimum(*ends), np.maximum(*ends))
             shapes.number = <const int64_t*> self.keep(there[order], np.int64)
-            shapes.bounds = <const double*> self.keep(bounds, np.float64)
+            shapes.bounds = <double*> self.keep(bounds, np.float64)
+            shapes.nodes = len(first)
             shapes.first = <const int64_t*> self.keep(first, np.int64)
             shapes.leaves = <const int64_t*> self.keep(leaves, np.int64)
         return 0
@@ -112,6 +115,8 @@ cdef class BoundConstraint:
         wall.lag = fields["lag"][0]
         if "sensor" in fields:
             wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        if "belt" in fields:
+            wall.belt = self.field(fields, "belt", dtype)
         bind_spin(&wall.spin, plan.rotating)
         return 0
 
@@ -242,6 +247,8 @@ cdef class BoundCorners(BoundConstraint):
         bind_spin(&data.spin, plan.rotating)
         if "through" in fields:
             data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
+        if "belt" in fields:
+            data.belt = self.keep(fields["belt"], plan.dtype)
         data.number = <const int64_t*> self.keep(fields["number"], np.int64)
         self.wall = fields["wall"].tolist()
         data.there = <int32_t*> self.allocate(data.faces, np.int32)

@@ -34,6 +34,7 @@ cdef enum ConstraintKind:
     SENSOR
     SHAPES
     PERIODIC
+    MOVING          # shapes that move
 
 
 cdef inline bint is_static(ConstraintKind kind) noexcept nogil:
@@ -119,20 +120,35 @@ ctypedef struct Wall:
     const uint8_t* alive        # of each body; NULL: all are
     Told* told                  # or NULL
     Spin spin
+    const void* belt            # speed along (-n_y, n_x), and a velocity whose part along the surface counts; or NULL
+
+# The motion of shapes. Its numbers are doubles, whatever those of bodies are: places do not drift in float32.
+ctypedef struct Motion:
+    const double* state         # of each shape: displacement, angle, velocity, angular velocity; NULL: they do not move
+    const double* lower         # (shapes, dim): where displacement and angle are 0
+    const double* upper
+    const double* center
+    const double* far           # of each shape: the distance of its ends from its center
+    int64_t count
+    double now                  # s after the beginning of the step: where the shapes are laid out
+    double way                  # m that a surface moves in the step at most
 
 # Shapes in a tree: a node with a count is a leaf, the others have two nodes below, at `first` and after it.
 ctypedef struct Shapes:
     Wall wall                   # restitution, friction, and so on
     bint segments               # or boxes
-    const void* lower           # (shapes, dim), those of all numbers
-    const void* upper
+    void* lower                 # (shapes, dim), those of all numbers
+    void* upper
+    const void* one_way         # (shapes, dim): the direction above each, see the reference; or NULL
     Each reach                  # of bodies: how near they come
     int64_t count
     const uint8_t* enabled
     const int64_t* number       # of the shapes in the leaves
-    const double* bounds        # of each node: lower corner, upper corner
+    double* bounds              # of each node: lower corner, upper corner
     const int64_t* first
     const int64_t* leaves       # how many shapes, or 0
+    int64_t nodes
+    Motion motion
 
 ctypedef struct Sensor:
     const void* lower           # or the center
@@ -256,6 +272,7 @@ ctypedef struct Contacts:
     const void* normal
     const void* offset
     const void* wall_friction
+    const void* wall_belt       # of each wall, as `belt` of Wall; or NULL
     const uint8_t* through      # of each wall and body: 1 where it reports and goes through, 2 where it goes; or NULL
     int64_t parts               # of shapes, which are numbered one part after the other
     const Shapes* shapes        # of each part; its `sensor` is as `through`
@@ -292,6 +309,7 @@ ctypedef struct Contacts:
     void* twist
     const void* rolling         # of each body; or NULL: 0
     int64_t axes                # numbers of an angular velocity; 0 where nothing rotates
+    void* surface               # of each contact the velocity of the wall or shape, MAX_DIM numbers in blocks; or NULL
     int32_t* one                # of each contact, in ascending order
     int32_t* other
     uint8_t* colour
@@ -329,6 +347,7 @@ ctypedef struct Corners:
     const int64_t* number       # under which each reports
     Told** told                 # of each: its wall's; or NULL
     Spin spin
+    const void* belt            # of each, as of Wall; or NULL
     # Workspace: the walls of a corner, with sizes and impulses.
     int32_t* there
     void* size

@@ -4,10 +4,11 @@ from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
     ACROSS, AGO, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
-    SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, twist_of, write_vector,
+    SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, surface_of, twist_of, write_vector,
 )
 from .events cimport slack
-from .outlines cimport away, touch
+from .friction cimport run_belt
+from .outlines cimport away, passes, touch
 from .shapes cimport DEEPEST, is_beside
 from .walls cimport each
 from ..abi.constraints cimport MEETING, SHAPES_PER_BODY, Contacts, Shapes
@@ -37,12 +38,13 @@ cdef inline real reach_of(int64_t i, int64_t number, const Contacts* data, real 
 # Which shapes are near.
 
 cdef inline int near_shapes(
-    int dim, int64_t i, const real* start, const real* end, bint free, bint alive, const Contacts* data,
+    int dim, int64_t i, const real* start, const real* end, bint free, bint alive, int64_t known, const Contacts* data,
     int64_t* number, bint* reports,
 ) noexcept nogil:
     """The shapes that a body may touch in a step, in order, and whether they only report; how many.
 
-    It goes no farther than it would alone. free: may it be moved?
+    It goes no farther than it would alone. free: may it be moved? known: the first pair of the last step with it, or one
+    with a body behind it.
     """
     cdef const Shapes* shapes
     cdef real gap[SHAPES_PER_BODY]
@@ -53,15 +55,15 @@ cdef inline int near_shapes(
     cdef real four = 4
     cdef real reach, length, bound, large, apart
     cdef int64_t part, waits, node, k, shape
-    cdef int passes, j, m
+    cdef int through, j, m
     cdef int count = 0
     for j in range(dim):
         way[j] = end[j] - start[j]
     length = root(dot(dim, way, way))
     for part in range(data.parts):
         shapes = &data.shapes[part]
-        passes = 0 if shapes.wall.sensor == NULL else shapes.wall.sensor[i]
-        if shapes.count == 0 or not (free if passes == 0 else passes == 1 and alive):
+        through = 0 if shapes.wall.sensor == NULL else shapes.wall.sensor[i]
+        if shapes.count == 0 or not (free if through == 0 else through == 1 and alive):
             continue
         reach = each(&shapes.reach, i, length)
         bound = reach / four + length
@@ -85,18 +87,32 @@ cdef inline int near_shapes(
                 waits += 2
                 continue
             for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
+                shape = data.shape_begin[part] + shapes.number[k]
+                if through == 0 and shapes.one_way != NULL and not rested(i, shape, known, data):
+                    if passes(dim, start, reach, shapes.number[k], shapes):
+                        continue
                 apart = away(dim, start, shapes.number[k], shapes, way) - reach
                 if apart <= bound:
-                    shape = data.shape_begin[part] + shapes.number[k]
-                    count = keep_nearest(count, apart, shape, passes == 1, gap, number, reports)
+                    count = keep_nearest(count, apart, shape, through == 1, gap, number, reports)
     # In the order of their numbers.
     for j in range(1, count):
         m = j
         while m > 0 and number[m - 1] > number[m]:
             shape, number[m], number[m - 1] = number[m], number[m - 1], number[m]
-            passes, reports[m], reports[m - 1] = reports[m], reports[m - 1], reports[m]
+            through, reports[m], reports[m - 1] = reports[m], reports[m - 1], reports[m]
             m -= 1
     return count
+
+
+cdef inline bint rested(int64_t i, int64_t shape, int64_t known, const Contacts* data) noexcept nogil:
+    """Did the shape push the body in the last step? known: see `near_shapes`."""
+    cdef int place = <int> data.state[0]
+    cdef const int32_t* pair = data.pair[place]
+    while known < data.state[1 + place] and pair[2 * known] == i:
+        if pair[2 * known + 1] == data.n + data.faces + shape:
+            return True
+        known += 1
+    return False
 
 
 cdef inline int keep_nearest(
@@ -167,6 +183,8 @@ cdef inline bint keep_out(
                 waits += 2
                 continue
             for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
+                if passes(dim, start, reach, shapes.number[k], shapes):
+                    continue
                 # Who is already in it, as those are that rest, is kept from its middle.
                 distance = away(dim, start, shapes.number[k], shapes, n)
                 size = reach - reach / sixtyfour
@@ -204,6 +222,7 @@ cdef inline void begin_shape(
     away_from(dim, body(dim, data, i, gain) + dim, number, data, normal)
     for c in range(dim):
         own[c * w] = -one * normal[c]
+    move_surface(dim, data.place[k], number, normal, data)
     begin_impulse(dim, stride, gain, data.place[k], data)
 
 
@@ -219,6 +238,24 @@ cdef inline void lean(
             last += 1
         lean_one(dim, stride, <int> (last - first), data.leaning + first, gain, given, data)
         first = last
+
+
+cdef inline void move_surface(
+    int dim, int64_t place, int64_t number, const real* n, const Contacts* data,
+) noexcept nogil:
+    """The velocity of the surface at a contact; n: its normal."""
+    cdef const Shapes* shapes = &data.shapes[part_of(number, data)]
+    cdef real* own = surface_of(data, place, n)
+    cdef real v[MAX_DIM]
+    cdef int c
+    if data.surface == NULL:
+        return
+    for c in range(dim):
+        v[c] = 0
+    if shapes.wall.belt != NULL:
+        run_belt(dim, <const real*> shapes.wall.belt, n, v)
+    for c in range(dim):
+        own[c * data.lanes] = v[c]
 
 
 cdef inline int64_t shape_at(int64_t k, const Contacts* data) noexcept nogil:
@@ -254,6 +291,7 @@ cdef inline void lean_one(
         reach = reach_of(i, shape_at(group[m], data), data, zero)
         gaps[m] = distance - reach
         apart[m] = gaps[m] > reach / four
+        move_surface(dim, data.place[group[m]], shape_at(group[m], data), normal, data)
         for c in range(dim):
             places[m * dim + c] = y[c] - distance * normal[c]
         for c in range(dim):
@@ -265,7 +303,9 @@ cdef inline void lean_one(
             for c in range(dim):
                 pull[c] = gain[c * stride + i]
             share = dot(dim, pull, normal)
-            more[SPEED * w] = dot(dim, u, normal) - given * (share / <real> data.substeps)
+            for c in range(dim):
+                pull[c] = u[c] if data.surface == NULL else u[c] - surface_of(data, data.place[group[m]], gain)[c * w]
+            more[SPEED * w] = dot(dim, pull, normal) - given * (share / <real> data.substeps)
             more[SLOW * w] = magnitude(share)
     for m in range(count):
         covered[m] = False

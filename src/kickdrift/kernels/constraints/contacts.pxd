@@ -10,9 +10,10 @@ from .contact_rods cimport begin_rods, solve_rods
 from .contact_shapes cimport begin_shape, keep_out, lean, near_shapes
 from .contact_state cimport (
     FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
-    begin_impulse, body, contact, group_of, meeting, relax, spin_row, traits, twist_of,
+    begin_impulse, body, contact, group_of, meeting, relax, spin_row, surface_of, traits, twist_of,
 )
 from .events cimport senses
+from .friction cimport run_belt
 from .meetings cimport add_up, meets, tell_meetings
 from ..abi.constraints cimport (
     BEGIN, COLOURS, CONTACT, GAIN, NOWHERE, RESUME, SHAPES_PER_BODY, SOLVE, WARM, Contacts, Sweep,
@@ -245,6 +246,8 @@ cdef inline int64_t find_contacts(
     cdef real now, then, reach
     cdef int64_t near[SHAPES_PER_BODY]
     cdef bint reports[SHAPES_PER_BODY]
+    cdef int place = <int> data.state[0]
+    cdef int64_t known = 0
     cdef int64_t count = 0
     cdef int64_t i, k, face
     cdef int32_t partner
@@ -283,7 +286,9 @@ cdef inline int64_t find_contacts(
             continue
         for j in range(dim):
             end[j] = x[j * stride + i]
-        for j in range(near_shapes(dim, i, own, end, weight[i] > 0, alive, data, near, reports)):
+        while known < data.state[1 + place] and data.pair[place][2 * known] < i:
+            known += 1
+        for j in range(near_shapes(dim, i, own, end, weight[i] > 0, alive, known, data, near, reports)):
             data.one[count] = <int32_t> i
             data.other[count] = <int32_t> (n + data.faces + near[j])
             data.colour[count] = SENSED if reports[j] else 0
@@ -398,6 +403,8 @@ cdef inline void begin_wall(
     cdef int64_t w = data.lanes
     cdef real* own = contact(dim, data, k, gain)
     cdef real* more = own + 2 * dim * w
+    cdef real normal[MAX_DIM]
+    cdef real v[MAX_DIM]
     cdef real radius
     cdef real two = 2
     cdef int c
@@ -413,6 +420,11 @@ cdef inline void begin_wall(
     more[FRICTION * w] = (<const real*> data.wall_friction)[face * n + i]
     for c in range(dim):
         own[c * w] = -(<const real*> data.normal)[face * dim + c]
+        normal[c] = -own[c * w]
+    if data.wall_belt != NULL:
+        run_belt(dim, <const real*> data.wall_belt + face * (dim + 1), normal, v)
+        for c in range(dim):
+            surface_of(data, k, gain)[c * w] = v[c]
     begin_impulse(dim, stride, gain, k, data)
 
 

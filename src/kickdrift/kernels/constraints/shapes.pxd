@@ -5,9 +5,9 @@ from libc.stdint cimport int64_t
 from .events cimport (
     finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
 )
-from .friction cimport rub
+from .friction cimport leave_belt, rub
 from .impacts cimport arrival, at_least_zero, each, is_constrained, meet_wall, replace
-from .outlines cimport away, touch
+from .outlines cimport away, passes, touch
 from ..abi.constraints cimport Shapes
 from ..abi.events cimport Contact, Log, Told
 from ..abi.plan cimport MAX_DIM
@@ -40,6 +40,7 @@ cdef inline void meet_body(
     cdef real y[MAX_DIM]
     cdef real u[MAX_DIM]
     cdef real g[MAX_DIM]
+    cdef real origin[MAX_DIM]
     cdef real start[MAX_DIM]
     cdef real at[MAX_DIM]
     cdef real d[MAX_DIM]
@@ -55,13 +56,13 @@ cdef inline void meet_body(
         y[j] = x[j * stride + i]
         u[j] = v[j * stride + i]
         g[j] = gain[j * stride + i]
-        start[j] = before[j * stride + i]
+        origin[j] = start[j] = before[j * stride + i]
     if senses(data.wall.sensor, i):
         if data.wall.told != NULL:
             go_through(dim, h, i, start, y, u, g, data)
         return
     for _bounce in range(BOUNCES):
-        number = first_touch(False, dim, start, y, reach, number, data, &share)
+        number = first_touch(False, dim, origin, start, y, reach, number, data, &share)
         if number < 0:
             break
         for j in range(dim):
@@ -77,12 +78,12 @@ cdef inline void meet_body(
     else:
         for j in range(dim):
             y[j] = start[j]
-    number = next_overlap(dim, y, reach, -1, data)
+    number = next_overlap(dim, origin, y, reach, -1, data)
     while number >= 0:
         distance = away(dim, y, number, data, n)
         turn(dim, h, i, number, 0, reach - distance, y, u, g, n, y, data)
         met = True
-        number = next_overlap(dim, y, reach, number, data)
+        number = next_overlap(dim, origin, y, reach, number, data)
     if met:
         replace(dim, h, stride, i, y, u, x, v, s)
 
@@ -96,7 +97,7 @@ cdef inline void go_through(
     cdef real still[MAX_DIM]
     cdef real n[MAX_DIM]
     cdef real share
-    cdef int64_t first = first_touch(True, dim, start, y, reach, -1, data, &share)
+    cdef int64_t first = first_touch(True, dim, NULL, start, y, reach, -1, data, &share)
     cdef int64_t number
     cdef int j
     for j in range(dim):
@@ -104,7 +105,7 @@ cdef inline void go_through(
         still[j] = 0
     if first >= 0:
         come(dim, h, i, first, share, start, motion, y, u, g, data)
-    number = next_overlap(dim, y, reach, -1, data)
+    number = next_overlap(dim, NULL, y, reach, -1, data)
     while number >= 0:
         if number == first:
             pass
@@ -114,7 +115,7 @@ cdef inline void go_through(
             # It was in there before the step.
             away(dim, y, number, data, n)
             tell_shape(dim, h, i, number, h, 0, still, still, n, 0, y, data)
-        number = next_overlap(dim, y, reach, number, data)
+        number = next_overlap(dim, NULL, y, reach, number, data)
 
 
 cdef inline void come(
@@ -156,6 +157,7 @@ cdef inline void turn(
         u[j] = u[j] - across * n[j]
         lost[j] = u[j]
     if mu > 0 and impulse > 0:
+        leave_belt(dim, <const real*> data.wall.belt, n, lost)
         rub(
             dim, &data.wall.spin, i, each(&data.wall.radius, i, h), (<const real*> data.wall.weight)[i], n, lost,
             mu * impulse,
@@ -178,13 +180,15 @@ cdef inline bint is_beside(int dim, const double* low, const double* high, const
 
 
 cdef inline int64_t first_touch(
-    bint through, int dim, const real* start, const real* y, real reach, int64_t last, const Shapes* data, real* share,
+    bint through, int dim, const real* origin, const real* start, const real* y, real reach, int64_t last,
+    const Shapes* data, real* share,
 ) noexcept nogil:
     """The shape that is touched first on the way, and after which share of it; of two at once the first; or -1.
 
     last: that which was touched last is left out, or -1: it is convex, and the way leads along the plane of touch or
     away.
-    through: the body is not held, and those that it is in from the start are left out.
+    through: the body is not held, and those that it is in from the start are left out. origin: where a body that is held
+    was before the step, else NULL.
     """
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
@@ -198,11 +202,11 @@ cdef inline int64_t first_touch(
     for j in range(dim):
         low[j] = (start[j] if start[j] < y[j] else y[j]) - large
         high[j] = (y[j] if start[j] < y[j] else start[j]) + large
-    return search(True, through, dim, low, high, start, motion, reach, last, data, share)
+    return search(True, through, dim, origin, low, high, start, motion, reach, last, data, share)
 
 
 cdef inline int64_t next_overlap(
-    int dim, const real* y, real reach, int64_t after, const Shapes* data,
+    int dim, const real* origin, const real* y, real reach, int64_t after, const Shapes* data,
 ) noexcept nogil:
     """The first shape after this one that the body overlaps, or -1."""
     cdef double low[MAX_DIM]
@@ -216,12 +220,12 @@ cdef inline int64_t next_overlap(
     for j in range(dim):
         low[j] = y[j] - large
         high[j] = y[j] + large
-    return search(False, False, dim, low, high, y, y, reach, after, data, &share)
+    return search(False, False, dim, origin, low, high, y, y, reach, after, data, &share)
 
 
 cdef inline int64_t search(
-    bint on_way, bint through, int dim, const double* low, const double* high, const real* y, const real* motion,
-    real reach, int64_t last, const Shapes* data, real* share,
+    bint on_way, bint through, int dim, const real* origin, const double* low, const double* high, const real* y,
+    const real* motion, real reach, int64_t last, const Shapes* data, real* share,
 ) noexcept nogil:
     """Search the shapes in a box: on_way, the one other than `last` that is touched first; else the first after `last`
     that overlaps; or -1."""
@@ -244,6 +248,8 @@ cdef inline int64_t search(
             continue
         for k in range(data.first[node], data.first[node] + data.leaves[node]):
             number = data.number[k]
+            if origin != NULL and passes(dim, origin, reach, number, data):
+                continue
             if on_way:
                 if number == last or not touch(through, dim, y, motion, reach, number, data, &t):
                     continue

@@ -9,6 +9,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from ..vector import Vector, dot, sqrt
+from .friction import running
 from .shapes import Shapes
 
 #: Maximal shape contacts per body and step: the closest ones.
@@ -18,16 +19,21 @@ SHAPES_PER_BODY = 8
 class Level:
     """The shapes of `Contacts`, numbered consecutively part by part."""
 
-    def __init__(self, system, segments, begin, lower, upper, enabled, reach, friction, through):
+    def __init__(
+        self, system, segments, begin, lower, upper, enabled, reach, friction, through, belt=None, one_way=None
+    ):
         self.system, self.begin = system, begin
         self.friction = [[system.real(mu) for mu in row] for row in friction]
         self.through = through
+        #: Of each part, see `running`; None where no surface has a velocity.
+        self.belt = None if belt is None else [[system.real(b) for b in row] for row in belt]
         self.parts = []
         for part, (first, last) in enumerate(pairwise(begin)):
             own: dict[str, Any] = {
                 "lower": lower[first:last],
                 "upper": upper[first:last],
                 "enabled": enabled[first:last],
+                "one_way": None if one_way is None or not one_way[first:last].any() else one_way[first:last],
             }
             self.parts.append(Shapes(system, own | {"segments": segments[part : part + 1], "reach": reach[part]}))
         #: (number, part, two end points or corners) of each existing shape.
@@ -42,13 +48,18 @@ class Level:
         part, a, b = self.known[number]
         return self.parts[part].away(y, a, b)
 
+    def surface(self, number, n):
+        """Return the velocity of a shape's surface, where its normal is n."""
+        return n - n if self.belt is None else running(self.belt[self.known[number][0]], n)
+
     def reach(self, i, number):
         return self.parts[self.known[number][0]].reach[i]
 
-    def near(self, i, start, end, free, alive):
+    def near(self, i, start, end, free, alive, first):
         """Return the shapes that a body may touch in a step, in order: (number, whether it is a sensor contact).
 
-        The body is assumed to move no farther than without contacts. free: whether it has finite mass.
+        The body is assumed to move no farther than without contacts. free: whether it has finite mass. first: the number
+        of the first shape among all that bodies touch.
         """
         way = end - start
         length, found = sqrt(dot(way, way)), []
@@ -57,10 +68,17 @@ class Level:
             if not (free if passes == 0 else passes == 1 and alive):
                 continue
             reach = self.parts[part].reach[i]
+            if passes == 0 and (i, first + number) not in self.system.remembered and self.opens(number, start, reach):
+                continue
             gap = self.parts[part].away(start, a, b)[0] - reach
             if gap <= reach / 4 + length:
                 found.append((gap, number, passes == 1))
         return sorted((number, senses) for _, number, senses in sorted(found)[:SHAPES_PER_BODY])
+
+    def opens(self, number, y, reach):
+        """Return whether a one-way shape lets a body at y pass, unless it has rested on the shape so far."""
+        part, a, b = self.known[number]
+        return self.parts[part].passes(y, reach, number - int(self.begin[part]), a, b)
 
     def kept(self, i, start, end):
         """Return the position of a body after a substep: a fast body stops at its first impact with a shape.
@@ -69,10 +87,10 @@ class Level:
         """
         motion = end - start
         square, least = dot(motion, motion), None
-        for _, part, a, b in self.all:
+        for number, part, a, b in self.all:
             shapes = self.parts[part]
             reach = shapes.reach[i]
-            if self.through[part][i] != 0 or not 16 * square > reach * reach:
+            if self.through[part][i] != 0 or not 16 * square > reach * reach or self.opens(number, start, reach):
                 continue
             # A body that already overlaps the shape, as in resting contact, is kept out of its middle.
             distance, size = shapes.away(start, a, b)[0], reach - reach / 64
@@ -108,9 +126,12 @@ def lean_one(level, group, y, u, gain, given, count, eager, calm):
         places.append(y - distance * away)
         contact.n = -1 * away
         contact.size = dot(still - y, contact.n) - gaps[-1]
+        if contact.surface is not None:
+            contact.surface = level.surface(contact.shape, away)
         if not contact.most > 0:
             pull = dot(gain, contact.n)
-            contact.speed = dot(u, contact.n) - given * (pull / count)
+            own = u if contact.surface is None else u - contact.surface
+            contact.speed = dot(own, contact.n) - given * (pull / count)
             contact.slow = abs(pull)
     apart = [gap > level.reach(c.i, c.shape) / 4 for gap, c in zip(gaps, group, strict=True)]
 

@@ -11,8 +11,8 @@ from ..vector import Vector, dot, sqrt
 from .collisions import near_pairs, notice
 from .contact_shapes import Level, lean
 from .filters import Filter
-from .friction import cone, cross, slip
-from .impacts import apply, bounce, goes_on, meet, turn
+from .friction import cone, cross, running, slip
+from .impacts import apply, approach, bounce, goes_on, meet, turn
 from .joints import numbers
 
 #: Colours of the graph colouring. Contacts for which none is free are solved last.
@@ -63,6 +63,7 @@ class Contact:
     fast: Any  # approach speed at the impact
     point: Any  # position of the impact
     way: Any  # normal at the impact, from i to j
+    surface: Any  # velocity of a wall's or shape's surface; None where no surface has one
 
     def __init__(self, i, j, size, width, w_i, w_j, restitution, friction):
         self.i, self.j, self.size, self.w_i, self.w_j = i, j, size, w_i, w_j
@@ -88,7 +89,7 @@ class Contact:
 
 def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
-    compliance, number, sweeps, stiffness, substeps, lag, through=None, rolling=None, **more,
+    compliance, number, sweeps, stiffness, substeps, lag, through=None, rolling=None, wall_belt=None, **more,
 ):  # fmt: skip
     """Step the bodies in contact through the substeps; other bodies keep the integrator's result."""
     shapes = {name.removeprefix("shape_"): field for name, field in more.items() if name.startswith("shape_")}
@@ -105,6 +106,7 @@ def contacts(
     zero = system.real(0)
     still = Vector([zero] * dim)
     flat = still if dim == 3 else zero  # no rotation
+    running_surfaces = wall_belt is not None or (level is not None and level.belt is not None)
     beyond = n + len(offset)
     sides = beyond - n + (int(level.begin[-1]) if level else 0)
     p = [Vector(row) for row in before] + [still] * sides
@@ -144,8 +146,13 @@ def contacts(
                 arms[1], eases[1], resists[1] = radius[j], system.inverse_inertia[j], rolling[j]
             least = arms[1] if j < n and arms[1] < arms[0] else arms[0]
             contact.rotates(arms, eases, (resists[1] if resists[1] > resists[0] else resists[0]) * least)
+        contact.surface = still if running_surfaces else None
+        if running_surfaces and j >= beyond:
+            contact.surface = level.surface(j - beyond, -1 * contact.n)
+        elif wall_belt is not None and j >= n:
+            contact.surface = running(numbers(system, wall_belt[j - n])[0], -1 * contact.n)
         direct(contact, p, n)
-        contact.speed = -dot(u[j] - u[i], contact.n)
+        contact.speed = -dot(approach(contact, u), contact.n)
         contact.slow = abs(dot(system.gain[i], contact.n)) + (abs(dot(system.gain[j], contact.n)) if j < n else zero)
         contact.push, contact.load, *known = system.remembered.get((i, j), (zero, zero, *still))
         contact.rub, roll = Vector(known[:dim]), known[dim:]
@@ -255,7 +262,7 @@ def contacts(
         impulse = contact.total + contact.push
         if not impulse > 0:
             continue
-        closing = -dot(u[contact.j] - u[contact.i], contact.n)
+        closing = -dot(approach(contact, u), contact.n)
         if closing > 0 and not contact.known:
             impulse = impulse + contact.mass * closing  # rest of an impact at the end of the step
         left = contact.ago if closing < 0 or not contact.push > 0 else system.real(-1)
@@ -322,7 +329,7 @@ def candidates(system, x, p, radius, weight, normal, offset, alive, seen, throug
                 partners[i].append((n + face, passes == 1))
         if level is not None:
             beyond = n + len(offset)
-            near = level.near(i, p[i], x[i], weight[i] > 0, alive[i])
+            near = level.near(i, p[i], x[i], weight[i] > 0, alive[i], beyond)
             partners[i] += [(beyond + number, senses) for number, senses in near]
     return [(i, j, senses) for i in range(n) for j, senses in partners[i]]
 
@@ -448,7 +455,7 @@ def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, l
     i, j, n = contact.i, contact.j, contact.n
     mass = times * contact.along if contact.along > contact.mass else contact.along
     gap = dot(p[j] - p[i], n) - contact.size
-    way = u[j] - u[i]
+    way = approach(contact, u)
     speed = dot(way, n)
     if gap > 0 and (soft > 0 or contact.most > 0):
         wanted = contact.push - mass * (speed + gap / h)

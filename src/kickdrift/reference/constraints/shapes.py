@@ -25,10 +25,28 @@ class Shapes:
         ]
         reach = [system.real(r) for r in fields["reach"]]
         self.reach = reach * (len(system.alive) if len(reach) == 1 else 1)
+        #: Of each shape, see `passes`; None where all hold bodies from every side.
+        self.one_way = fields.get("one_way")
 
     def away(self, y, a, b):
         """Return distance and outward normal from a shape to y; inside, those of the closest face."""
         return self.away_from_segment(y, a, b) if self.segments else self.away_from_box(y, a, b)
+
+    def passes(self, y, r, number, a, b):
+        """Return whether a one-way shape lets a body pass that begins a step at y: it is not above the shape.
+
+        Above is to the left from a to b, or to the right; of a box, in the direction that is declared.
+        """
+        if self.one_way is None:
+            return False
+        above = Vector([self.system.real(x) for x in self.one_way[number]])
+        if self.segments:
+            e = b - a
+            size = sqrt(dot(e, e))
+            above = above[0] * Vector([(0 * size - e[1]) / size, e[0] / size])
+        else:
+            a = Vector([high if x > 0 else low for x, low, high in zip(above, a, b, strict=True)])
+        return dot(above, y - a) < r - r / 16
 
     def away_from_segment(self, y, a, b):
         zero, e = self.system.real(0), b - a
@@ -125,18 +143,20 @@ class Shapes:
 
 def shapes(
     system, before, segments, lower, upper, enabled, reach, restitution, friction, radius, weight, lag, sensor=None,
-    bodies=None,
+    bodies=None, belt=None, one_way=None,
 ):  # fmt: skip
     x, v, s = system.rows()
-    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies)
-    all_ = Shapes(system, {"segments": segments, "lower": lower, "upper": upper, "enabled": enabled, "reach": reach})
+    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies, belt)
+    fields = {"segments": segments, "lower": lower, "upper": upper, "enabled": enabled, "reach": reach}
+    all_ = Shapes(system, fields | {"one_way": one_way})
     for i in wall.free:
         if wall.sensor[i]:
             go_through(system, wall, all_, i, before[i], x[i], v[i])
             continue
         y, u, start, since, number = x[i], v[i], before[i], system.h, None
+        open_ = {k for k, shape in enumerate(all_.ends) if all_.passes(start, all_.reach[i], *shape)}
         for _ in range(BOUNCES):
-            t, number, at = first_touch(all_, i, start, y, last=number)
+            t, number, at = first_touch(all_, i, start, y, but=open_ | {number})
             if number is None:
                 break
             _, n = all_.away(at, *all_.ends[number][1:])
@@ -147,7 +167,7 @@ def shapes(
             y = start
         for number, (_, a, b) in enumerate(all_.ends):
             distance, n = all_.away(y, a, b)
-            if distance < all_.reach[i]:
+            if distance < all_.reach[i] and number not in open_:
                 y, u = turn(system, wall, all_, i, number, system.real(0), all_.reach[i] - distance, y, u, n, y)
         replace(system, x, v, s, i, y, u)
     system.put(x, v, s)
@@ -177,14 +197,15 @@ def go_through(system, wall, shapes, i, start, y, u):
             system.report(i, -1 - name, system.h, zero, zero, zero, zero, y - r * n, -1 * n)
 
 
-def first_touch(shapes, i, start, y, through=False, last=None):
+def first_touch(shapes, i, start, y, through=False, but=()):
     """Find the first impact: (fraction of the motion, shape, position); of simultaneous ones the first shape.
 
-    last: the previous shape is skipped: shapes are convex, and the body moves along its contact plane or away.
+    but: these are skipped, such as the previous one: shapes are convex, and the body moves along its contact plane or
+    away.
     """
     motion, first, which = y - start, None, None
     for number, (_, a, b) in enumerate(shapes.ends):
-        if number == last:
+        if number in but:
             continue
         t = shapes.touch(start, motion, shapes.reach[i], a, b, through)
         if t is not None and (first is None or t < first):
@@ -204,7 +225,7 @@ def turn(system, wall, shapes, i, number, ago, depth, y, u, n, at):
     tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at)
     y, along = y + (depth + inside) * n, u - across * n
     if mu > 0 and impulse > 0:
-        lost = rub(system, i, r, wall.weight[i], n, along, mu * impulse)
+        lost = rub(system, i, r, wall.weight[i], n, along, mu * impulse, wall.belt)
         along = along - lost
         y = y - time * lost
     return y, along + inwards * n
