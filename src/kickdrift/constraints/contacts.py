@@ -255,10 +255,14 @@ class Contacts(Filtered):
         if not self.shapes:
             return {}
         found: dict[str, list[np.ndarray]] = {name: [] for name in ("friction", "through")}
+        moves = any(shapes.moves for shapes in self.shapes)
         for shapes in self.shapes:
             shapes.check(plan)
             fields = shapes.described(plan, radius)
-            fields.setdefault("one_way", np.zeros_like(fields["lower"]))
+            nothing = {"one_way": fields["lower"] * 0, **shapes._motion()}
+            if not moves:
+                nothing = {"one_way": fields["lower"] * 0}
+            fields = nothing | fields
             for name, each in fields.items():
                 found.setdefault(name, []).append(each)
             own = shapes._scalars(plan, "friction") + np.zeros(plan.n)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -28,9 +29,9 @@ class Shapes(Wall):
     kind = "shapes"
 
     def sides(self, plan: Plan) -> int:
-        return len(self._ends(plan)[0])
+        return self.count
 
-    def _check_flags(self) -> None:
+    def _check_more(self) -> None:
         name, way = type(self).__name__, self.one_way  # type: ignore[attr-defined]
         object.__setattr__(self, "enabled", flags(f"{name}(enabled)", self.enabled))  # type: ignore[has-type]
         if not isinstance(way, (bool, np.bool_)):
@@ -39,10 +40,100 @@ class Shapes(Wall):
                 raise ValueError(f"{name}(one_way): expected True, False or a direction, got {validation.show(way)}")
             way = direction
         object.__setattr__(self, "one_way", way if isinstance(way, np.ndarray) else bool(way))
+        k, dim = self.ends()[0].shape
+        for coefficient, rank in (("velocity", (dim,)), ("angular_velocity", ()), ("center", (dim,))):
+            value = getattr(self, coefficient, None)
+            still = coefficient == "velocity" and value is not None and (dim == 1 or not np.any(value))
+            if value is None or value.shape in (rank, (k, *rank)) or (still and value.shape == ()):
+                continue
+            one = {(): "a number", (dim,): f"shape ({dim},)"}[rank]
+            each = (k, *rank)
+            raise ValueError(f"{name}({coefficient}): expected {one} or {each}, got shape {value.shape}")
 
-    def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """Return two points of each shape (ends or corners), each of shape (k, dim)."""
         raise NotImplementedError
+
+    def _with_ends(self, lower: np.ndarray, upper: np.ndarray, **more: Any) -> Self:
+        """Return a copy with other ends or corners."""
+        raise NotImplementedError
+
+    # What follows from these shapes is known by the object that the user has.
+
+    @property
+    def handle(self) -> Shapes:
+        known: Shapes = self.__dict__.get("_handle", self)
+        return known
+
+    def named(self, handle: Shapes) -> Self:
+        """Make this copy known as another object."""
+        if handle is not self:
+            self.__dict__["_handle"] = handle
+        return self
+
+    def changed(self, coefficients: dict[str, Any]) -> Self:
+        return super().changed(coefficients).named(self.handle)
+
+    def shifted(self, offset: np.ndarray) -> Self:
+        return super().shifted(offset).named(self.handle)
+
+    # Motion.
+
+    def _checked(self, name: str, value: Any) -> np.ndarray:
+        if value is None and name in ("velocity", "angular_velocity", "center"):
+            return value  # type: ignore[return-value]
+        return super()._checked(name, value)
+
+    @property
+    def count(self) -> int:
+        return len(self.ends()[0])
+
+    @property
+    def moves(self) -> bool:
+        """Whether the shapes have a velocity, if only 0: then they may get another one."""
+        return self.velocity is not None or getattr(self, "angular_velocity", None) is not None  # type: ignore[attr-defined]
+
+    def initial_rows(self, dim: int) -> np.ndarray:
+        """Return of each shape displacement, angle, velocity and angular velocity as declared, see `Motion`."""
+        rows = np.zeros((self.count, 2 * dim + 2))
+        rows[:, dim + 1 : -1] = self._of_each("velocity", 0.0)
+        rows[:, -1] = self._of_each("angular_velocity", 0.0)
+        return rows
+
+    def _of_each(self, name: str, default: Any) -> np.ndarray:
+        value = getattr(self, name, None)
+        return np.asarray(default if value is None else value)
+
+    def centers(self) -> np.ndarray:
+        """Return the center of rotation of each shape: as declared, or the middle of all."""
+        points = np.concatenate(self.ends())
+        middle = (points.min(axis=0) + points.max(axis=0)) / 2 if len(points) else np.zeros(points.shape[1])
+        return np.broadcast_to(self._of_each("center", middle), (self.count, points.shape[1]))
+
+    def posed(self, rows: np.ndarray) -> Self:
+        """Return a copy whose places and velocities are those of the rows, see `Motion`."""
+        dim = self.ends()[0].shape[1]
+        more: dict[str, Any] = {"velocity": rows[:, dim + 1 : -1]}
+        center, way, angle = self.centers(), rows[:, :dim], rows[:, dim]
+        ends = []
+        for end in self.ends():
+            placed = end + way
+            if angle.any():
+                from ..math import cos, sin  # few shapes rotate
+
+                c, s, (x, y) = cos(angle), sin(angle), (end - center).T
+                turned = center + np.stack([c * x - s * y, s * x + c * y], axis=1) + way
+                placed = np.where((angle == 0)[:, None], placed, turned)
+            ends.append(placed)
+        if isinstance(self, Segments):
+            more |= {"angular_velocity": rows[:, -1], "center": center + way}
+        return self._with_ends(*ends, **more).named(self.handle)
+
+    def _motion(self) -> dict[str, np.ndarray]:
+        """Return the record fields of shapes that move."""
+        rows, center, ends = self.initial_rows(dim := self.ends()[0].shape[1]), self.centers(), self.ends()
+        far = np.sqrt(np.max([((end - center) ** 2).sum(axis=1) for end in ends], axis=0)) * (1 + 1e-6)
+        return {"center": center, "velocity": rows[:, dim + 1 : -1], "angular_velocity": rows[:, -1], "far": far}
 
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
@@ -53,7 +144,7 @@ class Shapes(Wall):
 
     def _open_sides(self, plan: Plan) -> np.ndarray:
         """Return of each shape of a one-way declaration the direction above it, see `Shapes.passes` of the reference."""
-        lower, upper = self._ends(plan)
+        lower, upper = self.ends()
         way = self.one_way  # type: ignore[attr-defined]
         above = np.eye(plan.dim)[-1] if way is True else np.asarray(way)
         if above.shape != (plan.dim,):
@@ -78,7 +169,7 @@ class Shapes(Wall):
         """Return record fields: coordinates of shapes, which are enabled, and margins for these radii."""
         name = type(self).__name__
         countable(name, plan)
-        lower, upper = self._ends(plan)
+        lower, upper = self.ends()
         enabled = np.asarray(self.enabled)  # type: ignore[attr-defined]
         if enabled.shape not in ((), (len(lower),)):
             raise ValueError(
@@ -91,6 +182,7 @@ class Shapes(Wall):
             "lower": lower,
             "upper": upper,
             "enabled": np.broadcast_to(enabled, (len(lower),)).astype(np.uint8),
+            **(self._motion() if self.moves else {}),
             **({} if self.one_way is False else {"one_way": self._open_sides(plan)}),  # type: ignore[attr-defined]
             "reach": np.maximum(radius + np.asarray(getattr(self, "thickness", 0.0)) / 2, skin),
         }
@@ -136,6 +228,9 @@ class Segments(Shapes):
     sensor: ArrayLike = noticed(False)
     surface_speed: ArrayLike = numbers(default=0.0)
     one_way: ArrayLike | bool = False
+    velocity: ArrayLike | None = numbers(default=None)
+    angular_velocity: ArrayLike | None = numbers(default=None)
+    center: ArrayLike | None = numbers(default=None, place=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -144,11 +239,14 @@ class Segments(Shapes):
             raise ValueError(f"Segments(points): expected shape (k, 2, 2), got {points.shape}")
         if np.asarray(self.thickness).ndim:
             raise ValueError(f"Segments(thickness): expected a number, got shape {np.asarray(self.thickness).shape}")
-        self._check_flags()
+        self._check_more()
 
-    def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
         points = np.asarray(self.points)
         return points[:, 0], points[:, 1]
+
+    def _with_ends(self, lower: np.ndarray, upper: np.ndarray, **more: Any) -> Self:
+        return dataclasses.replace(self, points=np.stack([lower, upper], axis=1), **more)
 
     def check(self, plan: Plan) -> None:
         if plan.dim != 2:
@@ -185,6 +283,7 @@ class Boxes(Shapes):
     sensor: ArrayLike = noticed(False)
     surface_speed: ArrayLike = numbers(default=0.0)
     one_way: ArrayLike | bool = False
+    velocity: ArrayLike | None = numbers(default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -194,10 +293,13 @@ class Boxes(Shapes):
         wrong = np.flatnonzero((lower > upper).any(axis=1))
         if len(wrong):
             raise ValueError(f"Boxes(lower, upper): expected lower <= upper, got the contrary in box {wrong[0]}")
-        self._check_flags()
+        self._check_more()
 
-    def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
         return np.asarray(self.lower), np.asarray(self.upper)
+
+    def _with_ends(self, lower: np.ndarray, upper: np.ndarray, **more: Any) -> Self:
+        return dataclasses.replace(self, lower=lower, upper=upper, **more)
 
     def check(self, plan: Plan) -> None:
         if np.shape(self.lower)[1] != plan.dim:

@@ -13,6 +13,7 @@ from ..integrators.compositions import Composition
 from ..integrators.exact import Exact
 from ..stepper.base import StepperBase
 from ..stepper.interpolation import Weights, canvas, weights
+from ..stepper.motion import acting
 from .checksum import digest
 from .clock import FixedClock
 from .events import Log
@@ -175,6 +176,8 @@ class Stepper(Living, Exclusive, StepperBase):
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
         if n == 0 or self.count == 0:
+            if self._motion is not None:
+                self._motion.coast(acting(self._plan), n, self._h)
             self._tick += n
             return
         self._park()
@@ -358,6 +361,8 @@ class Stepper(Living, Exclusive, StepperBase):
     def _copied(self) -> tuple[np.ndarray, ...]:
         """Copies of what drawing needs of the state before a step."""
         turned = () if self._rotation is None else (self._rotation.turned.copy(),)
+        if self._motion is not None:
+            self._motion.keep()
         return self._position.copy(), self._velocity.copy(), *turned
 
     @property

@@ -19,7 +19,7 @@ from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
-from . import joints
+from . import joints, motion
 from .entries import Entry, Origin, acting, at_offset, differences, give_name, remember, same
 from .model import Plan
 from .rows import with_rows
@@ -82,6 +82,12 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
 
         _change(self, joints.changed(self, parts, other))
         return
+    shapes = motion.found(self, declaration)
+    if shapes and index is None and motion.SPEEDS.issuperset(coefficients) and motion.set_speeds(self, shapes, coefficients):
+        return
+    if any(self._entries[place].now.kind == "contacts" for place, _ in shapes):
+        _set_shapes(self, shapes, coefficients, index)
+        return
     entries, places = [*self._entries], _places(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # a parameter of an expression, not body indices
         coefficients, index = {**coefficients, "index": index}, None
@@ -92,7 +98,29 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         entry = entries[place]
         entries[place] = with_coefficients(self, entry, given, self._plan)
         changed[id(entries[place].today)] = self._plan._parts.get(id(entry.today)), given
-    _change(self, tuple(entries), places, changed)
+    follow: dict[tuple[int, int], int | None] = {}
+    for place in places:
+        follow |= motion.followed(entries[place], self._entries[place], given, place)
+    _change(self, tuple(entries), places, changed, follow)
+
+
+def _set_shapes(self: StepperBase, shapes: list[tuple[int, int]], coefficients: dict[str, Any], index: Any) -> None:
+    """Change shapes of `Contacts`."""
+    entries, follow = [*self._entries], {}
+    for place, number in shapes:
+        entry = entries[place]
+        assert entry.today is not None
+        parts = [*entry.today.shapes]  # type: ignore[attr-defined]
+        part = parts[number]
+        given = coefficients
+        if index is not None:
+            own = Entry(Origin(None, part, part, self._offset), part, self._offset, True, self._offset, part)
+            given = _of_rows(self, own, coefficients, index)
+        if motion.is_placed(part, given):
+            part, follow[place, number] = motion.posed(self, part), None
+        parts[number] = part.changed(given)
+        entries[place] = with_coefficients(self, entry, {"shapes": tuple(parts)}, self._plan)
+    _change(self, tuple(entries), [place for place, _ in shapes], follow=follow)
 
 
 def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:
@@ -111,6 +139,8 @@ def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, A
     if at is not offset and not base.places.isdisjoint(coefficients) and (at != offset).any():
         assert entry.today is not None
         base, at = entry.today, offset
+    if motion.is_placed(base, coefficients):
+        base, at = motion.posed(self, entry.today), offset
     now = base.changed(coefficients).placed(self._position, plan.periodic)
     if "indices" in coefficients and self._slots is not None:
         now = now.held(self._slots)
@@ -145,7 +175,10 @@ def _current(self: StepperBase, declaration: Declaration) -> Declaration | None:
         state = joints.states(self._entries[place])[number]
         assert state is not None
         return state[0]
-    return self._entries[_places(self, declaration)[0]].today
+    for place, number in motion.found(self, declaration):
+        if self._entries[place].now.kind == "contacts":
+            return motion.posed(self, list(motion.shapes_of(self._entries[place]))[number][2])  # type: ignore[no-any-return]
+    return motion.posed(self, self._entries[_places(self, declaration)[0]].today)  # type: ignore[no-any-return]
 
 
 def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) -> None:
@@ -366,6 +399,7 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
         plan = _grown(self, self._plan, n)
         plan.impulses = self._impulses_for(plan)
         plan.rotating = None if rotation is None else rotation.spin
+        plan.motion = self._motion
         attributes |= {"_plan": plan, "_impulses": plan.impulses}
         attributes["_identity"] = self._described(attributes["_first_plan"])
         attributes["_snapshot_text"] = None
@@ -447,7 +481,12 @@ def shifted(
 
 
 def _remade(
-    self: StepperBase, offset: np.ndarray, entries: tuple[Entry, ...], mass: np.ndarray | None = None, **plan: Any
+    self: StepperBase,
+    offset: np.ndarray,
+    entries: tuple[Entry, ...],
+    mass: np.ndarray | None = None,
+    follow: Mapping[tuple[int, int], int | None] = MappingProxyType({}),
+    **plan: Any,
 ) -> dict[str, Any]:
     """Return the changes that rebuild the plan with entries that are already in the coordinates of the offset."""
     mass = self._plan.mass if mass is None else mass
@@ -455,7 +494,8 @@ def _remade(
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     model.rotating = old.rotating
-    attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
+    model.motion = motion.motion_of(self, entries, follow)
+    attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses, "_motion": model.motion}
     return {"binding": self._binding(model), "attributes": attributes}
 
 
@@ -464,16 +504,17 @@ def _change(
     entries: tuple[Entry, ...],
     checked: Iterable[int] = (),
     changed: Mapping[int, Any] = MappingProxyType({}),
+    follow: Mapping[tuple[int, int], int | None] = MappingProxyType({}),
 ) -> None:
     """Replace the entries; those at the given indices are validated even if disabled.
 
-    changed: see Plan.
+    changed: see Plan. follow: see Motion.
     """
     if any(not entries[place].enabled for place in checked):
         trial = [entry._replace(enabled=entry.enabled or place in checked) for place, entry in enumerate(entries)]
         plan = self._plan
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting(trial), previous=plan)
-    changes = _remade(self, self._offset, entries, changed=changed)
+    changes = _remade(self, self._offset, entries, changed=changed, follow=follow)
     impulses = changes["attributes"]["_impulses"]
     if self._impulses is not None and impulses is not None and impulses.level is not self._impulses.level:
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)

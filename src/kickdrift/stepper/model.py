@@ -55,6 +55,7 @@ class Plan:
     #: The bodies whose coefficients are computed; None for all: see `of_rows`.
     rows: np.ndarray | None = None
     told: bool = False  #: whether events are enabled
+    motion: Any = None  #: `Motion` of the stepper; None where no shape moves
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
     rotating: Any = None  #: `Spin` of the stepper; None where nothing rotates
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves

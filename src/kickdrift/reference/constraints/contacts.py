@@ -106,7 +106,7 @@ def contacts(
     zero = system.real(0)
     still = Vector([zero] * dim)
     flat = still if dim == 3 else zero  # no rotation
-    running_surfaces = wall_belt is not None or (level is not None and level.belt is not None)
+    running_surfaces = wall_belt is not None or (level is not None and (level.belt is not None or level.moves))
     beyond = n + len(offset)
     sides = beyond - n + (int(level.begin[-1]) if level else 0)
     p = [Vector(row) for row in before] + [still] * sides
@@ -130,7 +130,7 @@ def contacts(
             contact = Contact(i, j, radius[i] + radius[j], radius[i] + radius[j], weight[i], weight[j], e, mixed)
             contact.space = system.space
         elif level is not None and j >= beyond:
-            _, away = level.away(p[i], j - beyond)
+            distance, away = level.away(p[i], j - beyond)
             reach, mu = level.reach(i, j - beyond), level.friction[level.known[j - beyond][0]][i]
             contact = Contact(i, j, reach, reach + reach, weight[i], zero, restitution[i], mu)
             contact.n, contact.shape = -1 * away, j - beyond
@@ -148,7 +148,7 @@ def contacts(
             contact.rotates(arms, eases, (resists[1] if resists[1] > resists[0] else resists[0]) * least)
         contact.surface = still if running_surfaces else None
         if running_surfaces and j >= beyond:
-            contact.surface = level.surface(j - beyond, -1 * contact.n)
+            contact.surface = level.surface(j - beyond, p[i] - distance * away, away)
         elif wall_belt is not None and j >= n:
             contact.surface = running(numbers(system, wall_belt[j - n])[0], -1 * contact.n)
         direct(contact, p, n)
@@ -222,14 +222,19 @@ def contacts(
         for contact in coloured:
             if solve(contact, p, u, w, h, soft, scale, one, left, radius, *forces):
                 deep.add(contact.group)
+        then = float(system.stepper._h)
+        if substep + 1 < count:
+            then = then * (substep + 1) / count
         for i in range(n):
             place = p[i] + h * u[i]
             if level is not None and weight[i] > 0:
-                place, share = level.kept(i, p[i], place)
+                place, share = level.kept(i, p[i], place, then)
                 if share is not None:
                     touched[i] = True
                     u[i] = u[i] - (one - share) * gain[i]  # remove the forces after the impact
             p[i] = place
+        if level is not None and level.moves:
+            level.lay(then, h, leaning)
         # Remove the impulses that corrected lengths once the positions are updated. Warm starting with them would
         # accumulate the correction while a length is off, and destabilize nearly straight chains of rods.
         for rod, (i, j, _length, alpha) in enumerate(rods):
@@ -362,7 +367,10 @@ def notice_wall(system, before, x, i, number, normal, offset, r):
 def notice_shape(system, level, before, x, i, shape, number, r):
     """Record the sensor contact of a body with a shape, assuming straight motion in the step."""
     part, a, b = level.known[shape]
-    shapes, motion = level.parts[part], x - before
+    shapes = level.parts[part]
+    if shapes.motion is not None:  # relative to where the shape is now
+        before = shapes.motion.forth(shape - int(level.begin[part]), 0.0, shapes.motion.h, before)
+    motion = x - before
     if not shapes.away(before, a, b)[0] >= shapes.reach[i]:
         return
     share = shapes.touch(before, motion, shapes.reach[i], a, b, through=False)
