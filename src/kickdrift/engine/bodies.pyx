@@ -27,6 +27,7 @@ from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
 from ..rollback import snapshots
 from ..stepper import slots as slots_
+from ..stepper.motion import acting
 
 require_rounding(__name__)
 
@@ -478,6 +479,11 @@ cdef class Core(Runner):
     cdef int raise_waiting(self) except -1:
         self.raise_interrupt()
         raise NonFiniteError(self.job.bad_body, self.completed - 1, self.completed, "body", len(self.state) > 2)
+
+    cdef int coast(self, Py_ssize_t steps) except -1:
+        if self._motion is not None:
+            self._motion.coast(acting(self._plan), steps, self.plan.h)
+        return 0
 
     cdef int save_and_run(self, Py_ssize_t steps) except -1:
         """Save the state and run steps; wall kernels save it tile by tile, while it is in the L1 cache."""

@@ -235,9 +235,11 @@ cdef class BoundContacts(BoundGrid):
     cdef int dim
     cdef object dtype
     cdef object impulses
+    cdef object motion  # the rows of all shapes that move, or None
 
     cdef bint serves(self, object plan):
-        return self.impulses is plan.impulses
+        rows = None if plan.motion is None else plan.motion.rows
+        return self.impulses is plan.impulses and (not self.contacts.moves or self.motion is rows)
 
     cdef int listen(self, object kind, int64_t n) except -1:
         if self.told.mark != NULL:
@@ -313,7 +315,7 @@ cdef class BoundContacts(BoundGrid):
             data.twist = self.allocate(TWIST * places, real)
             if "rolling" in fields:
                 data.rolling = self.field(fields, "rolling", real)
-        if "wall_belt" in fields or "shape_belt" in fields or "shape_center" in fields:
+        if "wall_belt" in fields or "shape_belt" in fields or "shape_far" in fields:
             data.surface = self.allocate(MAX_DIM * places, real)
         data.rod = self.allocate((plan.dim + 2) * data.rods, real)
         data.group = <int32_t*> self.allocate(n, np.int32)
@@ -341,7 +343,13 @@ cdef class BoundContacts(BoundGrid):
                 own["one_way"] = fields["shape_one_way"][first:last]
             if "shape_belt" in fields:
                 shapes[part].wall.belt = self.keep(fields["shape_belt"][part], plan.dtype)
-            self.lay_shapes(&shapes[part], own, plan.dtype)
+            rows = None
+            if "shape_far" in fields:
+                own |= {name: fields[f"shape_{name}"][first:last] for name in ("center", "far")}
+                if self.declaration.shapes[part].moves:
+                    rows = plan.motion.of(self.declaration.shapes[part])
+                    data.moves, self.motion = True, plan.motion.rows
+            self.lay_shapes(&shapes[part], own, plan.dtype, rows)
             if fields["shape_through"][part].any():
                 shapes[part].wall.sensor = <const uint8_t*> self.keep(fields["shape_through"][part], np.uint8)
         data.leaning = <int32_t*> self.allocate(SHAPES_PER_BODY * plan.n, np.int32)
@@ -418,7 +426,7 @@ cdef BoundConstraint bind_constraint(
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()
-    bound.kept, bound.places = [], {}
+    bound.kept, bound.places, bound.declaration = [], {}, constraint.constraint
     bound.constraint.kind = kind
     bound.bind(constraint.fields, plan, table, padded)
     return bound

@@ -24,6 +24,7 @@ cdef class BoundConstraint:
     cdef bint shares        # does it have a workspace that threads cannot share?
     cdef list kept          # arrays that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
+    cdef object declaration # that it was bound for
     cdef object tenants     # generations of the slots that it belongs to, or None
     cdef object last        # the array that `allocate` made last
     cdef object order       # permutation of the writable fields, or None for their own order
@@ -38,7 +39,7 @@ cdef class BoundConstraint:
     cdef void* allocate(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
     cdef void* field(self, dict fields, str name, object dtype) except NULL
-    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1
+    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype, object rows) except -1
     cdef int find_links(self, Links links) except -1
     cdef void join(self, const Common* common) noexcept
     cdef bint serves(self, object plan)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from ..kernels.abi.constraints cimport PAIRS_PER_BODY, Corners, Each, Periodic, Sensor, Shapes, Spin, Wall
+from ..kernels.abi.constraints cimport MOVING, PAIRS_PER_BODY, Corners, Each, Periodic, Sensor, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Contact, Told
@@ -49,8 +49,11 @@ cdef class BoundConstraint:
         each.body = len(fields[name]) > 1
         return 0
 
-    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1:
-        """Bind the positions of shapes, their enabled flags, and a bounding-volume tree of the enabled ones."""
+    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype, object rows) except -1:
+        """Bind the positions of shapes, their enabled flags, and a bounding-volume tree of the enabled ones.
+
+        rows: their motion, see `Motion` of motion.py; None if they do not move.
+        """
         shapes.segments = fields["segments"][0]
         if "one_way" in fields:
             shapes.one_way = self.keep(fields["one_way"], dtype)
@@ -58,6 +61,12 @@ cdef class BoundConstraint:
         shapes.upper = self.keep(fields["upper"], dtype)
         self.each(&shapes.reach, fields, "reach", dtype)
         shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
+        if rows is not None:
+            shapes.motion.state, shapes.motion.count = <const double*> address(rows), len(rows)
+            shapes.motion.lower = <const double*> self.keep(fields["lower"], np.float64)
+            shapes.motion.upper = <const double*> self.keep(fields["upper"], np.float64)
+            shapes.motion.center = <const double*> self.keep(fields["center"], np.float64)
+            shapes.motion.far = <const double*> self.keep(fields["far"], np.float64)
         there = np.flatnonzero(fields["enabled"])
         shapes.count = len(there)
         if shapes.count > 0:
@@ -157,11 +166,19 @@ cdef class BoundWall(BoundConstraint):
 
 cdef class BoundShapes(BoundConstraint):
     cdef Shapes shapes
+    cdef object motion      # the rows of all shapes that move, or None
+
+    cdef bint serves(self, object plan):
+        return self.motion is None or (plan.motion is not None and self.motion is plan.motion.rows)
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Shapes* shapes = &self.shapes
         self.constraint.function, self.constraint.data = table.meet, shapes
-        self.lay_shapes(shapes, fields, plan.dtype)
+        rows = None
+        if "far" in fields:
+            self.constraint.kind, self.motion = MOVING, plan.motion.rows
+            rows = plan.motion.of(self.declaration)
+        self.lay_shapes(shapes, fields, plan.dtype, rows)
         self.bind_wall(&shapes.wall, fields, plan)
         self.cost = 100 * plan.n
         return 0

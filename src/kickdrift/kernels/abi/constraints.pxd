@@ -276,6 +276,7 @@ ctypedef struct Contacts:
     const uint8_t* through      # of each wall and body: 1 where it reports and goes through, 2 where it goes; or NULL
     int64_t parts               # of shapes, which are numbered one part after the other
     const Shapes* shapes        # of each part; its `sensor` is as `through`
+    bint moves                  # does any of them?
     const int64_t* shape_begin  # the number of its first shape; and how many there are
     const void* shape_friction  # of each part with each body
     int64_t n                   # bodies

@@ -8,6 +8,7 @@ from .contact_state cimport (
 )
 from .events cimport slack
 from .friction cimport run_belt
+from .motion cimport go_back, go_forth, is_moving, lay, surface_velocity
 from .outlines cimport away, passes, touch
 from .shapes cimport DEEPEST, is_beside
 from .walls cimport each
@@ -67,6 +68,8 @@ cdef inline int near_shapes(
             continue
         reach = each(&shapes.reach, i, length)
         bound = reach / four + length
+        if is_moving(shapes):
+            bound = bound + <real> shapes.motion.way
         large = reach + bound
         for j in range(dim):
             large = large + magnitude(start[j])
@@ -134,39 +137,43 @@ cdef inline int keep_nearest(
 
 
 cdef inline bint keep_out(
-    int dim, int64_t i, const real* start, real* end, const Contacts* data, real* after,
+    int dim, int64_t i, double then, const real* start, real* end, const Contacts* data, real* after,
 ) noexcept nogil:
     """Where a body comes to in a substep: a fast one no farther than to where it touches a shape. Does it?
 
-    after: which share of the substep.
+    It then moves with the shape. after: which share of the substep; then: when it ends, in s after the step begins.
     """
     cdef const Shapes* shapes
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
     cdef int64_t waiting[DEEPEST]
-    cdef real motion[MAX_DIM]
+    cdef real straight[MAX_DIM]
+    cdef real way[MAX_DIM]
+    cdef real place[MAX_DIM]
+    cdef const real* motion
     cdef real n[MAX_DIM]
     cdef real sixteen = 16
     cdef real sixtyfour = 64
     cdef real two = 2
     cdef real least = two
     cdef real square, reach, large, distance, size, share
-    cdef int64_t part, waits, node, k
+    cdef int64_t part, waits, node, k, number
+    cdef int64_t best = -1
     cdef int j
     for j in range(dim):
-        motion[j] = end[j] - start[j]
-    square = dot(dim, motion, motion)
+        straight[j] = end[j] - start[j]
+    square = dot(dim, straight, straight)
     for part in range(data.parts):
         shapes = &data.shapes[part]
         reach = each(&shapes.reach, i, square)
         if shapes.count == 0 or (shapes.wall.sensor != NULL and shapes.wall.sensor[i] != 0):
             continue
-        if not sixteen * square > reach * reach:
+        if not is_moving(shapes) and not sixteen * square > reach * reach:
             continue
         large = reach
         for j in range(dim):
             large = large + magnitude(start[j]) + magnitude(end[j])
-        large = reach + slack(reach) * large
+        large = reach + slack(reach) * large + <real> shapes.motion.way
         for j in range(dim):
             low[j] = (start[j] if start[j] < end[j] else end[j]) - large
             high[j] = (end[j] if start[j] < end[j] else start[j]) + large
@@ -183,18 +190,33 @@ cdef inline bint keep_out(
                 waits += 2
                 continue
             for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
-                if passes(dim, start, reach, shapes.number[k], shapes):
+                number = shapes.number[k]
+                motion = straight
+                if is_moving(shapes):
+                    go_back(dim, &shapes.motion, number, shapes.motion.now, then, end, way)
+                    for j in range(dim):
+                        way[j] = way[j] - start[j]
+                    motion = way
+                    if not sixteen * dot(dim, way, way) > reach * reach:
+                        continue
+                if passes(dim, start, reach, number, shapes):
                     continue
                 # Who is already in it, as those are that rest, is kept from its middle.
-                distance = away(dim, start, shapes.number[k], shapes, n)
+                distance = away(dim, start, number, shapes, n)
                 size = reach - reach / sixtyfour
                 size = size if distance >= size else reach / two
-                if distance >= size and touch(False, dim, start, motion, size, shapes.number[k], shapes, &share):
-                    least = share if share < least else least
+                if not (distance >= size and touch(False, dim, start, motion, size, number, shapes, &share)):
+                    continue
+                if share < least or (share == least and data.shape_begin[part] + number < best):
+                    least, best = share, data.shape_begin[part] + number
+                    for j in range(dim):
+                        place[j] = start[j] + share * motion[j]
+                    if is_moving(shapes):
+                        go_forth(dim, &shapes.motion, number, shapes.motion.now, then, place, place)
     after[0] = least
     if least < two:
         for j in range(dim):
-            end[j] = start[j] + least * motion[j]
+            end[j] = place[j]
     return least < two
 
 
@@ -213,16 +235,19 @@ cdef inline void begin_shape(
     cdef real reach = each(&data.shapes[part].reach, i, gain[0])
     cdef real one = 1
     cdef real normal[MAX_DIM]
+    cdef real point[MAX_DIM]
+    cdef real distance
     cdef int c
     more[FIRST_WEIGHT * w] = (<const real*> data.grid.weight)[i]
     more[SIZE * w] = reach
     more[FASTEST * w] = 2 * (reach + reach)
     more[RESTITUTION * w] = (<const real*> data.restitution)[i]
     more[FRICTION * w] = (<const real*> data.shape_friction)[part * n + i]
-    away_from(dim, body(dim, data, i, gain) + dim, number, data, normal)
+    distance = away_from(dim, body(dim, data, i, gain) + dim, number, data, normal)
     for c in range(dim):
         own[c * w] = -one * normal[c]
-    move_surface(dim, data.place[k], number, normal, data)
+        point[c] = body(dim, data, i, gain)[dim + c] - distance * normal[c]
+    move_surface(dim, data.place[k], number, point, normal, data)
     begin_impulse(dim, stride, gain, data.place[k], data)
 
 
@@ -241,12 +266,14 @@ cdef inline void lean(
 
 
 cdef inline void move_surface(
-    int dim, int64_t place, int64_t number, const real* n, const Contacts* data,
+    int dim, int64_t place, int64_t number, const real* point, const real* n, const Contacts* data,
 ) noexcept nogil:
     """The velocity of the surface at a contact; n: its normal."""
-    cdef const Shapes* shapes = &data.shapes[part_of(number, data)]
+    cdef int64_t part = part_of(number, data)
+    cdef const Shapes* shapes = &data.shapes[part]
     cdef real* own = surface_of(data, place, n)
     cdef real v[MAX_DIM]
+    cdef real moves[MAX_DIM]
     cdef int c
     if data.surface == NULL:
         return
@@ -254,8 +281,30 @@ cdef inline void move_surface(
         v[c] = 0
     if shapes.wall.belt != NULL:
         run_belt(dim, <const real*> shapes.wall.belt, n, v)
+    if is_moving(shapes):
+        surface_velocity(dim, &shapes.motion, number - data.shape_begin[part], shapes.motion.now, point, moves)
+        for c in range(dim):
+            v[c] = v[c] + moves[c]
     for c in range(dim):
         own[c * data.lanes] = v[c]
+
+
+cdef inline void lay_level(int dim, real h, double time, const Contacts* data) noexcept nogil:
+    """Move the shapes to where they are at a time, after h seconds, and the planes of contact with them."""
+    cdef int64_t w = data.lanes
+    cdef int64_t k, part
+    cdef real* own
+    cdef real size
+    cdef int c
+    for k in range(data.found[2]):
+        if is_moving(&data.shapes[part_of(shape_at(data.leaning[k], data), data)]):
+            own = contact(dim, data, data.place[data.leaning[k]], &h)
+            size = surface_of(data, data.place[data.leaning[k]], &h)[0] * own[0]
+            for c in range(1, dim):
+                size = size + surface_of(data, data.place[data.leaning[k]], &h)[c * w] * own[c * w]
+            own[(2 * dim + SIZE) * w] = own[(2 * dim + SIZE) * w] - h * size
+    for part in range(data.parts):
+        lay(dim, time, &data.shapes[part], &h)
 
 
 cdef inline int64_t shape_at(int64_t k, const Contacts* data) noexcept nogil:
@@ -291,9 +340,9 @@ cdef inline void lean_one(
         reach = reach_of(i, shape_at(group[m], data), data, zero)
         gaps[m] = distance - reach
         apart[m] = gaps[m] > reach / four
-        move_surface(dim, data.place[group[m]], shape_at(group[m], data), normal, data)
         for c in range(dim):
             places[m * dim + c] = y[c] - distance * normal[c]
+        move_surface(dim, data.place[group[m]], shape_at(group[m], data), places + m * dim, normal, data)
         for c in range(dim):
             normal[c] = -one * normal[c]
             pull[c] = zero - y[c]

@@ -7,13 +7,14 @@ from .broad_phase cimport find_pairs
 from .collisions cimport drop_strangers
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
 from .contact_rods cimport begin_rods, solve_rods
-from .contact_shapes cimport begin_shape, keep_out, lean, near_shapes
+from .contact_shapes cimport begin_shape, keep_out, lay_level, lean, near_shapes
 from .contact_state cimport (
     FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
     begin_impulse, body, contact, group_of, meeting, relax, spin_row, surface_of, traits, twist_of,
 )
 from .events cimport senses
 from .friction cimport run_belt
+from .motion cimport begin_motion
 from .meetings cimport add_up, meets, tell_meetings
 from ..abi.constraints cimport (
     BEGIN, COLOURS, CONTACT, GAIN, NOWHERE, RESUME, SHAPES_PER_BODY, SOLVE, WARM, Contacts, Sweep,
@@ -47,14 +48,14 @@ cdef inline int contacts(
     real* s, const Contacts* data, void* owner,
 ) noexcept nogil:
     if dim == 3:
-        return rest(3, <real> step, n, stride, before, gain, x, v, s, data, owner)
+        return rest(3, step, <real> step, n, stride, before, gain, x, v, s, data, owner)
     if dim == 2:
-        return rest(2, <real> step, n, stride, before, gain, x, v, s, data, owner)
-    return rest(1, <real> step, n, stride, before, gain, x, v, s, data, owner)
+        return rest(2, step, <real> step, n, stride, before, gain, x, v, s, data, owner)
+    return rest(1, step, <real> step, n, stride, before, gain, x, v, s, data, owner)
 
 
 cdef inline int rest(
-    int dim, real full, int64_t n, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
+    int dim, double step, real full, int64_t n, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
     const Contacts* data, void* owner,
 ) noexcept nogil:
     cdef const real* weight = <const real*> data.grid.weight
@@ -74,6 +75,7 @@ cdef inline int rest(
     cdef bint was_deep = False
     cdef int64_t solved = 0
     cdef real lead = <real> data.lag * substeps
+    cdef double then
     cdef bint told = data.grid.told != NULL
     cdef int j
     if data.grid.classes > 0:
@@ -83,6 +85,8 @@ cdef inline int rest(
             drop_strangers(n, &data.grid)
     else:
         memset(data.grid.count, 0, n * sizeof(int32_t))
+    for k in range(data.parts):
+        begin_motion(dim, step, &data.shapes[k], x)
     bounces = begin_bodies(dim, full, n, stride, before, gain, x, v, data)
     memset(data.touched, 0, n + data.faces + 1)
     data.found[0] = find_contacts(dim, n, stride, x, data)
@@ -132,16 +136,21 @@ cdef inline int rest(
                     times = contact(dim, data, k, x) + (2 * dim + TIMES) * data.lanes
                     times[0] = <real> 0.8 if data.deep[group_of(k, data)] else <real> 1.12
         was_deep = deep
+        then = step
+        if _substep + 1 < data.substeps:
+            then = step * (_substep + 1) / data.substeps
         for i in range(n):
             own = body(dim, data, i, x)
             for j in range(dim):
                 start[j] = own[dim + j]
                 own[dim + j] = own[dim + j] + h * own[j]
-            if data.parts > 0 and weight[i] > 0 and keep_out(dim, i, start, own + dim, data, &after):
+            if data.parts > 0 and weight[i] > 0 and keep_out(dim, i, then, start, own + dim, data, &after):
                 data.touched[i] = 1
                 given = traits(data, i, x) + GAIN
                 for j in range(dim):
                     own[j] = own[j] - (one - after) * given[j]
+        if data.moves:
+            lay_level(dim, h, then, data)
         solve_rods(False, dim, h, zero, one, data)
         sweep.soft, sweep.scale, sweep.left = zero, one, left - h
         for _sweep in range(DEEP if deep else RELAXING):

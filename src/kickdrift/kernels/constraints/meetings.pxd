@@ -11,6 +11,7 @@ from .events cimport (
     beyond, finish_telling, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, slack, unmet,
     visit,
 )
+from .motion cimport go_forth, is_moving
 from .outlines cimport touch
 from ..abi.constraints cimport MEETING, Contacts, Shapes
 from ..abi.events cimport Contact, Log, Told
@@ -146,6 +147,11 @@ cdef inline void notice_shape(
     cdef int c
     for c in range(dim):
         was[c] = before[c * stride + i]
+    if is_moving(&data.shapes[part]):     # relative to where the shape is now
+        go_forth(
+            dim, &data.shapes[part].motion, number - data.shape_begin[part], 0, data.shapes[part].motion.now, was, was,
+        )
+    for c in range(dim):
         motion[c] = x[c * stride + i] - was[c]
     if not away_from(dim, was, number, data, way) >= reach:
         return

@@ -8,7 +8,8 @@ from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
-from ..abi.constraints cimport CONTACTS, DISTANCE, Contacts, Distance, is_static
+from ..abi.constraints cimport CONTACTS, DISTANCE, MOVING, Contacts, Distance, Shapes, is_static
+from ..constraints.motion cimport end_motion
 from ..constraints.static cimport Extent, constrain_tile, find_gain, measure, reaches_any
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport (
@@ -321,11 +322,20 @@ cdef inline int constrain(
         if coupling.constraint[number].kind == CONTACTS:
             # The step is done, and nothing goes back before it: the next begins with the impulses of this one.
             remember(<const Contacts*> coupling.constraint[number].data)
+            move_level(plan.dim, plan.h, <const Contacts*> coupling.constraint[number].data)
+        elif coupling.constraint[number].kind == MOVING:
+            end_motion(plan.dim, plan.h, <const Shapes*> coupling.constraint[number].data)
     return 0
 
 
 cdef inline void remember(const Contacts* contacts) noexcept nogil:
     contacts.state[0] = 1 - contacts.state[0]
+
+
+cdef inline void move_level(int dim, double h, const Contacts* contacts) noexcept nogil:
+    cdef int64_t part
+    for part in range(contacts.parts if contacts.moves else 0):
+        end_motion(dim, h, &contacts.shapes[part])
 
 
 cdef inline bint only_attracted(const Coupling* coupling, const vec* like) noexcept nogil:
