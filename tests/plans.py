@@ -325,7 +325,7 @@ def rolling_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None)
 
 
 def running_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
-    """A random scene whose walls and shapes are conveyor belts or hold bodies from one side; bodies may rotate."""
+    """A random scene whose walls and shapes are belts, hold bodies from one side, or move; bodies may rotate."""
     drawn = (rolling_scene if rng.integers(2) else made_scene)(rng, integrator, make, dtype, dim, n)
     dim = drawn.position.shape[1]
 
@@ -335,6 +335,11 @@ def running_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None)
             part = replace(part, surface_speed=speed, friction=float(rng.uniform(0.1, 1)))
         if hasattr(part, "one_way") and rng.integers(2):
             part = replace(part, one_way=True if rng.integers(2) else rng.normal(size=dim))
+        if isinstance(part, (kd.Boxes, kd.Segments)) and rng.integers(3):
+            each = (len(part.ends()[0]),) if rng.integers(2) else ()
+            part = replace(part, velocity=rng.normal(size=(*each, dim)) * float(rng.choice([0.1, 1, 30])))
+            if isinstance(part, kd.Segments) and rng.integers(2):
+                part = replace(part, angular_velocity=rng.normal(size=each) * float(rng.choice([0.5, 3, 60])))
         return part
 
     found = []

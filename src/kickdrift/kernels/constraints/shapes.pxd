@@ -6,7 +6,7 @@ from .events cimport (
     finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
 )
 from .friction cimport leave_belt, rub
-from .motion cimport begin_motion, go_back, is_moving, lay, rotates, surface_velocity, turn_normal
+from .motion cimport begin_motion, go_back, go_forth, is_moving, lay, rotates, surface_velocity, turn_normal
 from .impacts cimport arrival, at_least_zero, each, is_constrained, meet_wall, replace
 from .outlines cimport away, passes, touch
 from ..abi.constraints cimport Shapes
@@ -82,6 +82,8 @@ cdef inline void meet_body(
     else:
         for j in range(dim):
             y[j] = start[j]
+        if is_moving(data):
+            go_forth(dim, &data.motion, number, step - <double> since, step, start, y)
     number = next_overlap(dim, step, origin, y, reach, -1, data)
     while number >= 0:
         distance = meet_shape(dim, step, 0, number, y, data, n, moves, there)

@@ -65,6 +65,11 @@ class Shapes:
         v = self.motion.velocity(k, time, at - distance * n)
         return distance, n, v, at + since * v
 
+    def carried(self, number, at, since):
+        """Return the place of a body that moves with a shape in the last `since` of the step."""
+        h = self.motion.h
+        return self.motion.forth(self.ends[number][0], h - float(since), h, at)
+
     def first_touch(self, number, start, y, since, r, through):
         """Return the fraction of a motion in the last `since` of the step until y is at distance r, or None."""
         _, a, b = self.ends[number]
@@ -224,9 +229,9 @@ def shapes(
             since = (system.real(1) - t) * since
             _, n, moves, there = all_.meet(number, at, since)
             y, u = turn(system, wall, all_, i, number, since, dot(n, there - y), y, u, n, at, moves)
-            start = at
+            start, last = at, number
         else:
-            y = start
+            y = start if all_.motion is None else all_.carried(last, start, since)
         zero = system.real(0)
         for number in range(len(all_.ends)):
             distance, n, moves, _ = all_.meet(number, y, zero)
