@@ -88,10 +88,12 @@ SAMPLES: dict[Any, dict[str, list[Any]]] = {
     kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)]): SURFACE
     | BELT
     | ONE_WAY
+    | {"velocity": [(0.5, 1.0), [(0.5, 1.0), (-1.0, 0.0)], 0.0]}
     | {"lower": [[(0, 0), (4, 0)]], "upper": [[(1, 1), (6, 1)]], "enabled": [False, [True, False]]},
     kd.Segments([[(0, 0), (1, 0)], [(0, 1), (1, 1)]]): SURFACE
     | BELT
     | ONE_WAY
+    | {"velocity": [(0.5, 1.0)], "angular_velocity": [2.0, (1.0, -3.0)], "center": [(0.5, 0.0), [(0, 0), (1, 1)]]}
     | {"points": [[[(0, 0), (2, 0)], [(0, 1), (2, 1)]]], "thickness": [0.1], "enabled": [False, [True, False]]},
     kd.Sensor(lower=(0, 0), upper=(1, 1)): {
         "lower": [(0.5, 0.5)],

@@ -34,8 +34,7 @@ class Contacts(Filtered):
     restitution: 0 to 1, scalar or (n,), the ratio of separation speed to approach speed; two bodies use the larger
     one. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls; two bodies
     use the geometric mean. walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
-    Of these, only coordinates, thickness, enabled, friction if above 0, surface_speed, category, mask and sensor are
-    used.
+    Of these, restitution and radius are not used, and friction only if above 0.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
     corrects lengths is not carried over into the next substep, which lets nearly straight joints rest.
@@ -79,10 +78,14 @@ class Contacts(Filtered):
     zero at rest. For gases and billiards, where energy counts, use `ElasticCollisions`.
 
     `set` accepts other `shapes`. Shapes with unchanged coordinates keep their impulses. Moved shapes keep them too if
-    their part of the sequence has the same kind and length. A moved shape has no velocity: bodies are separated from it
-    as from any overlap, and friction does not carry them. If it moves by more than some 1/16 of a radius in a step, it
-    sinks into bodies on it; deeper in a body than its radius, it is refused. Removal of a touched shape records no END.
-    Joints are handles: `set`, `enable` and `remove` accept them like constraints.
+    their part of the sequence has the same kind and length. A shape that is only put elsewhere has no velocity: bodies
+    are separated from it as from any overlap, and friction does not carry them. If it is put by more than some 1/16 of
+    a radius away in each step, it sinks into bodies on it; deeper in a body than its radius, it is refused. Removal of
+    a touched shape records no END. Shapes and joints are handles: `set` accepts them like constraints, `enable` and
+    `remove` joints.
+
+    Shapes with a velocity move in each substep, and contacts are solved with the velocity of their surfaces. A shape
+    that is among `shapes` again, the same object, moves on from where it is.
 
     Restitution uses the speed at the time of impact, and the rebound height is that of a bounce there. The body stays
     at the point of impact until the end of the step.

@@ -33,7 +33,7 @@ class Shapes(Wall):
 
     def _check_more(self) -> None:
         name, way = type(self).__name__, self.one_way  # type: ignore[attr-defined]
-        object.__setattr__(self, "enabled", flags(f"{name}(enabled)", self.enabled))  # type: ignore[has-type]
+        object.__setattr__(self, "enabled", flags(f"{name}(enabled)", self.enabled))  # type: ignore[attr-defined]
         if not isinstance(way, (bool, np.bool_)):
             direction = validation.numbers(f"{name}(one_way)", way)
             if direction.ndim != 1 or not direction.any():
@@ -91,7 +91,7 @@ class Shapes(Wall):
     @property
     def moves(self) -> bool:
         """Whether the shapes have a velocity, if only 0: then they may get another one."""
-        return self.velocity is not None or getattr(self, "angular_velocity", None) is not None  # type: ignore[attr-defined]
+        return any(getattr(self, name, None) is not None for name in ("velocity", "angular_velocity"))
 
     def initial_rows(self, dim: int) -> np.ndarray:
         """Return of each shape displacement, angle, velocity and angular velocity as declared, see `Motion`."""
@@ -113,8 +113,15 @@ class Shapes(Wall):
     def posed(self, rows: np.ndarray) -> Self:
         """Return a copy whose places and velocities are those of the rows, see `Motion`."""
         dim = self.ends()[0].shape[1]
-        more: dict[str, Any] = {"velocity": rows[:, dim + 1 : -1]}
-        center, way, angle = self.centers(), rows[:, :dim], rows[:, dim]
+        initial, center, way, angle = self.initial_rows(dim), self.centers(), rows[:, :dim], rows[:, dim]
+        more = {}
+        for name, own in (("velocity", slice(dim + 1, -1)), ("angular_velocity", slice(-1, None))):
+            values = rows[:, own]
+            if not np.array_equal(values, initial[:, own]):
+                values = values[0] if len(values) and (values == values[0]).all() else values
+                more[name] = values if name == "velocity" else values[..., 0]
+        if not way.any() and not angle.any():
+            return dataclasses.replace(self, **more).named(self.handle) if more else self
         ends = []
         for end in self.ends():
             placed = end + way
@@ -126,7 +133,7 @@ class Shapes(Wall):
                 placed = np.where((angle == 0)[:, None], placed, turned)
             ends.append(placed)
         if isinstance(self, Segments):
-            more |= {"angular_velocity": rows[:, -1], "center": center + way}
+            more["center"] = center + way
         return self._with_ends(*ends, **more).named(self.handle)
 
     def _motion(self) -> dict[str, np.ndarray]:
@@ -143,14 +150,14 @@ class Shapes(Wall):
         return super().fields_of(plan, names, before)
 
     def _open_sides(self, plan: Plan) -> np.ndarray:
-        """Return of each shape of a one-way declaration the direction above it, see `Shapes.passes` of the reference."""
+        """Return the direction above each shape of a one-way declaration, see `Shapes.passes` of the reference."""
         lower, upper = self.ends()
         way = self.one_way  # type: ignore[attr-defined]
         above = np.eye(plan.dim)[-1] if way is True else np.asarray(way)
         if above.shape != (plan.dim,):
             raise ValueError(
-                f"{type(self).__name__}(one_way): expected True, False or a direction of shape ({plan.dim},), got shape "
-                f"{above.shape}"
+                f"{type(self).__name__}(one_way): expected True, False or a direction of shape ({plan.dim},), "
+                f"got shape {above.shape}"
             )
         if isinstance(self, Segments):
             along = upper - lower
@@ -197,10 +204,17 @@ class Segments(Shapes):
     """Straight walls between two points each, solid from both sides, in the plane.
 
     points: m, shape (k, 2, 2): k segments with two ends each. Neighbours may share an end. restitution, friction,
-    radius, category, mask, sensor, surface_speed: as for `Box`. thickness: m, >= 0, of all segments; ends
-    are round. enabled: a bool, or one per segment of shape (k,); False disables a segment. one_way: True holds bodies
-    only on the left from the first to the second end, or a direction, of shape (2,), on the side that it points to. A body
-    that begins a step on the other side, or overlaps by more than 1/16 of its radius, passes.
+    radius, category, mask, sensor, surface_speed: as for `Box`. thickness: m, >= 0, of all segments; ends are round.
+    enabled: a bool, or one per segment of shape (k,); False disables a segment. one_way: True holds bodies on the left
+    only, from the first to the second end, or a direction, of shape (2,): on the side that it points to. A body passes
+    that begins a step on the other side, or in the segment by more than 1/16 of its radius.
+
+    velocity: m/s, of shape (2,), or (k, 2) with one per segment. angular_velocity: rad/s, a number or (k,),
+    counter-clockwise where y points up. center: m, of shape (2,) or (k, 2), about which segments rotate; the middle of
+    all if left out. With a velocity, if only 0, segments move in each step: `world.set(flipper, angular_velocity=-20)`
+    changes it, `world.current(flipper)` has their present places. Bodies bounce off with the velocity of the surface,
+    and friction carries them. Collision detection follows the motion, too: nothing passes through, however fast. A body
+    between two shapes stays there if no surface moves by more than its radius in a step; in `Contacts` in a substep.
 
     Bodies come no nearer than their radius. Continuous collision detection follows each along its straight
     displacement in the step, through up to 8 impacts: even the fastest body does not tunnel. It bounces as from a
@@ -257,12 +271,14 @@ class Segments(Shapes):
 class Boxes(Shapes):
     """Solid boxes along the axes, which bodies bounce off from outside: bricks, platforms, level geometry.
 
-    lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor, surface_speed: as for `Box`. enabled: a
-    bool, or one per box of shape (k,); False disables a box, such as a brick that was hit. one_way: True holds
-    bodies only above the box, along the last axis, or a direction, of shape (dim,); others pass, see `Segments`. Corners are rounded by
-    the radius of the body. For collisions and events see `Segments`. Friction along an edge of two boxes, in three
-    dimensions, acts box after box; `Contacts(shapes=)` solves them together. Raises TypeError or ValueError for wrong
-    numbers, and for boxes whose lower corner is above the upper one.
+    lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor, surface_speed: as for `Box`.
+    enabled: a bool, or one per box of shape (k,); False disables a box, such as a brick that was hit. one_way: True
+    holds bodies above the box only, along the last axis, or a direction, of shape (dim,): on the side that it points
+    to; see `Segments`. velocity: m/s, of shape (dim,), or (k, dim) with one per box: boxes that move, such as lifts,
+    see `Segments`. Corners are rounded by the radius of the body. For collisions and events see `Segments`. Friction
+    along an edge of two boxes, in three dimensions, acts box after box; `Contacts(shapes=)` solves them together.
+
+    Raises TypeError or ValueError for wrong numbers, and for boxes whose lower corner is above the upper one.
 
     >>> import kickdrift as kd
     >>> bricks = kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)], radius=0.5, enabled=[True, False])

@@ -88,9 +88,9 @@ class Box(Wall):
     category, mask: bits, a number or (n,). A body whose category is not in the mask passes through. sensor: a bool or
     (n,). Such a body passes through, and an event is recorded.
 
-    surface_speed: m/s, of a conveyor belt: a vector, whose part along the surface counts, or in the plane a number, along
-    (-n_y, n_x), where n is the normal towards the body: with y up, > 0 moves a floor to the left, and a ceiling to the
-    right. Friction acts on the slip relative to the surface.
+    surface_speed: m/s, of a conveyor belt: a vector, whose part along the surface counts, or in the plane a number,
+    along (-n_y, n_x), where n is the normal towards the body: with y up, > 0 moves a floor to the left, and a ceiling
+    to the right. Friction acts on the slip relative to the surface.
 
     A body that is outside after a step has hit the wall within the step. Its path is the parabola under the forces of
     the step. It bounces where the parabola crosses the wall, and moves for the rest of the step. Under uniform forces,
@@ -170,10 +170,10 @@ class Box(Wall):
 class Plane(Wall):
     """A half-space boundary: normal · x >= offset + radius, with the normal scaled to length 1.
 
-    normal: shape (dim,), of any length other than zero, pointing to the side where bodies may be. offset: a number,
-    in m if the normal has length 1; both are divided by the length. restitution, friction, radius, category, mask,
-    sensor, surface_speed: as for `Box`, and bodies bounce as from a `Box`. Raises TypeError or ValueError for any other normal or
-    offset.
+    normal: shape (dim,), of any length other than zero, pointing to the side where bodies may be. offset: a number, in
+    m if the normal has length 1; both are divided by the length. restitution, friction, radius, category, mask, sensor,
+    surface_speed: as for `Box`, and bodies bounce as from a `Box`. Raises TypeError or ValueError for any other normal
+    or offset.
 
     >>> import kickdrift as kd
     >>> slope = Plane((-1, 2), 0, restitution=0, friction=0.6)

@@ -27,7 +27,6 @@ from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
 from ..rollback import snapshots
 from ..stepper import slots as slots_
-from ..stepper.motion import acting
 
 require_rounding(__name__)
 
@@ -482,7 +481,7 @@ cdef class Core(Runner):
 
     cdef int coast(self, Py_ssize_t steps) except -1:
         if self._motion is not None:
-            self._motion.coast(acting(self._plan), steps, self.plan.h)
+            self._motion.coast(self._plan, steps, self.plan.h)
         return 0
 
     cdef int save_and_run(self, Py_ssize_t steps) except -1:

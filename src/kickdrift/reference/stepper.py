@@ -13,7 +13,6 @@ from ..integrators.compositions import Composition
 from ..integrators.exact import Exact
 from ..stepper.base import StepperBase
 from ..stepper.interpolation import Weights, canvas, weights
-from ..stepper.motion import acting
 from .checksum import digest
 from .clock import FixedClock
 from .events import Log
@@ -177,7 +176,7 @@ class Stepper(Living, Exclusive, StepperBase):
         validation.steps(n, self.tick)
         if n == 0 or self.count == 0:
             if self._motion is not None:
-                self._motion.coast(acting(self._plan), n, self._h)
+                self._motion.coast(self._plan, n, self._h)
             self._tick += n
             return
         self._park()

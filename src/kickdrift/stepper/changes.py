@@ -83,10 +83,19 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         _change(self, joints.changed(self, parts, other))
         return
     shapes = motion.found(self, declaration)
-    if shapes and index is None and motion.SPEEDS.issuperset(coefficients) and motion.set_speeds(self, shapes, coefficients):
+    if shapes and index is None and motion.set_speeds(self, shapes, coefficients):
         return
-    if any(self._entries[place].now.kind == "contacts" for place, _ in shapes):
-        _set_shapes(self, shapes, coefficients, index)
+    if motion.are_contacts(self, shapes):
+
+        def given_to(part: Any) -> dict[str, Any]:
+            own = Entry(Origin(None, part, part, self._offset), part, self._offset, True, self._offset, part)
+            return coefficients if index is None else _of_rows(self, own, coefficients, index)
+
+        new, follow = motion.changed(self, shapes, given_to)
+        entries = [*self._entries]
+        for place, level in new.items():
+            entries[place] = with_coefficients(self, entries[place], {"shapes": level}, self._plan)
+        _change(self, tuple(entries), new, follow=follow)
         return
     entries, places = [*self._entries], _places(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # a parameter of an expression, not body indices
@@ -98,29 +107,10 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         entry = entries[place]
         entries[place] = with_coefficients(self, entry, given, self._plan)
         changed[id(entries[place].today)] = self._plan._parts.get(id(entry.today)), given
-    follow: dict[tuple[int, int], int | None] = {}
+    follow = {}
     for place in places:
         follow |= motion.followed(entries[place], self._entries[place], given, place)
     _change(self, tuple(entries), places, changed, follow)
-
-
-def _set_shapes(self: StepperBase, shapes: list[tuple[int, int]], coefficients: dict[str, Any], index: Any) -> None:
-    """Change shapes of `Contacts`."""
-    entries, follow = [*self._entries], {}
-    for place, number in shapes:
-        entry = entries[place]
-        assert entry.today is not None
-        parts = [*entry.today.shapes]  # type: ignore[attr-defined]
-        part = parts[number]
-        given = coefficients
-        if index is not None:
-            own = Entry(Origin(None, part, part, self._offset), part, self._offset, True, self._offset, part)
-            given = _of_rows(self, own, coefficients, index)
-        if motion.is_placed(part, given):
-            part, follow[place, number] = motion.posed(self, part), None
-        parts[number] = part.changed(given)
-        entries[place] = with_coefficients(self, entry, {"shapes": tuple(parts)}, self._plan)
-    _change(self, tuple(entries), [place for place, _ in shapes], follow=follow)
 
 
 def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:
@@ -495,7 +485,13 @@ def _remade(
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     model.rotating = old.rotating
     model.motion = motion.motion_of(self, entries, follow)
-    attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses, "_motion": model.motion}
+    attributes = {
+        "_plan": model,
+        "_offset": offset,
+        "_entries": entries,
+        "_impulses": model.impulses,
+        "_motion": model.motion,
+    }
     return {"binding": self._binding(model), "attributes": attributes}
 
 

@@ -1,13 +1,13 @@
 """Shapes that move: their places and velocities, which are part of the state; and snapshots of them.
 
-A declaration says where its shapes begin and how fast they are. From then on a row of numbers for each shape says how far
-it has moved, how far it has turned, and its velocities, in float64 whatever the dtype of the bodies is.
+A declaration says where its shapes begin and how fast they are. From then on a row of numbers for each shape has its
+displacement, its angle and its velocities, in float64 whatever the dtype of the bodies is.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +38,8 @@ def shapes_of(entry: Entry) -> Iterator[tuple[int, Shapes, Shapes]]:
 class Motion:
     """The rows of all shapes that move: displacement, angle, velocity, angular velocity; 2 dim + 2 numbers each.
 
-    before: a motion that these shapes continue. follow: of an entry and a shape in it, by number, which shape of the entry
-    it was before, or None; without an entry here it is the same shape.
+    before: a motion that these shapes continue. follow: for an entry and a shape in it, by number, the number of the
+    shape before, or None; the same number by default.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class Motion:
         """Keep the present places, to draw from them."""
         self.before[...] = self.rows
 
-    def coast(self, shapes: list[Shapes], steps: int, h: float) -> None:
-        """Move shapes by steps in which there is no body."""
-        for each in shapes:
+    def coast(self, plan: Any, steps: int, h: float) -> None:
+        """Move the shapes of a plan by steps in which there is no body."""
+        for each in acting(plan):
             rows = self.of(each)
             for _ in range(steps):
                 rows[:, : self.dim + 1] = rows[:, : self.dim + 1] + h * rows[:, self.dim + 1 :]
@@ -121,7 +121,7 @@ def acting(plan: Any) -> list[Shapes]:
 
 
 def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
-    """Find shapes: (number of the entry, number in `Contacts(shapes=)` or 0); empty if they are none of this stepper."""
+    """Find shapes of this stepper: (number of the entry, number in `Contacts(shapes=)` or 0)."""
     places = []
     for place, entry in enumerate(self._entries):
         alone = () if entry.now.kind == "contacts" else (entry.origin.handle, entry.origin.first)
@@ -131,8 +131,31 @@ def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
     return places
 
 
+def are_contacts(self: StepperBase, places: list[tuple[int, int]]) -> bool:
+    """Return whether these are shapes of `Contacts`."""
+    return any(self._entries[place].now.kind == "contacts" for place, _ in places)
+
+
+def changed(
+    self: StepperBase, places: list[tuple[int, int]], given_to: Callable[[Any], dict[str, Any]]
+) -> tuple[dict[int, tuple[Shapes, ...]], dict[tuple[int, int], int | None]]:
+    """Return the shapes of `Contacts` after a change, by number of the entry, and `follow` of `Motion`."""
+    found: dict[int, tuple[Shapes, ...]] = {}
+    follow: dict[tuple[int, int], int | None] = {}
+    for place, number in places:
+        parts = [*found.get(place, [today for _, _, today in shapes_of(self._entries[place])])]
+        coefficients = given_to(parts[number])
+        if is_placed(parts[number], coefficients):
+            parts[number], follow[place, number] = posed(self, parts[number]), None
+        parts[number] = parts[number].changed(coefficients)
+        found[place] = tuple(parts)
+    return found, follow
+
+
 def set_speeds(self: StepperBase, places: list[tuple[int, int]], speeds: dict[str, Any]) -> bool:
-    """Change velocities of shapes that move already; return whether they do."""
+    """Change velocities of shapes that move already; return whether only these were to be changed, and could be."""
+    if not SPEEDS.issuperset(speeds):
+        return False
     parts = [list(shapes_of(self._entries[place]))[k] for place, k in places]
     if self._motion is None or not all(today.moves for _, _, today in parts):
         return False
@@ -163,9 +186,9 @@ def posed(self: StepperBase, declaration: Any) -> Any:
 def interpolate_shapes(self: StepperBase, shapes: Shapes, alpha: float | None = None) -> np.ndarray:
     """Return the places of shapes for drawing, between the states before and after the last step of the frame.
 
-    shapes: `Boxes` or `Segments` of this stepper, also those in `Contacts(shapes=)`. alpha: as for `interpolate`. Returns
-    m, of shape (k, 2, dim): the lower and the upper corner of each box, or the two ends of each segment. Shapes that
-    rotate are drawn at an angle in between. Raises TypeError or ValueError for others, RuntimeError during a step.
+    shapes: `Boxes` or `Segments` of this stepper, also those in `Contacts(shapes=)`. alpha: as for `interpolate`.
+    Returns m, of shape (k, 2, dim): the lower and the upper corner of each box, or the two ends of each segment.
+    Shapes that rotate are drawn at an angle in between. Raises TypeError or ValueError for others, RuntimeError during a step.
 
     >>> import kickdrift as kd
     >>> lift = kd.Boxes([(0, 0)], [(40, 24)], velocity=(0, 30))

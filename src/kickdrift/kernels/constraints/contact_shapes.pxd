@@ -44,8 +44,8 @@ cdef inline int near_shapes(
 ) noexcept nogil:
     """The shapes that a body may touch in a step, in order, and whether they only report; how many.
 
-    It goes no farther than it would alone. free: may it be moved? known: the first pair of the last step with it, or one
-    with a body behind it.
+    It goes no farther than it would alone. free: may it be moved? known: the first pair of the last step with it, or
+    one with a body behind it.
     """
     cdef const Shapes* shapes
     cdef real gap[SHAPES_PER_BODY]

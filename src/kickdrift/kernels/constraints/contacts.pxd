@@ -55,8 +55,8 @@ cdef inline int contacts(
 
 
 cdef inline int rest(
-    int dim, double step, real full, int64_t n, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
-    const Contacts* data, void* owner,
+    int dim, double step, real full, int64_t n, int64_t stride, const real* before, const real* gain, real* x, real* v,
+    real* s, const Contacts* data, void* owner,
 ) noexcept nogil:
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* stiffness = <const real*> data.stiffness

@@ -6,7 +6,9 @@ from .events cimport (
     finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
 )
 from .friction cimport leave_belt, rub
-from .motion cimport begin_motion, go_back, go_forth, is_moving, lay, rotates, surface_velocity, turn_normal
+from .motion cimport (
+    begin_motion, go_back, go_forth, is_moving, lay, rotates, surface_velocity, turn_normal,
+)
 from .impacts cimport arrival, at_least_zero, each, is_constrained, meet_wall, replace
 from .outlines cimport away, passes, touch
 from ..abi.constraints cimport Shapes
@@ -151,7 +153,7 @@ cdef inline void turn(
     int dim, real h, int64_t i, int64_t number, real ago, real depth, real* y, real* u, const real* g, const real* n,
     const real* at, const real* moves, const Shapes* data,
 ) noexcept nogil:
-    """What becomes of a body that is found `depth` beyond the plane of touch; moves: its velocity, if shapes have any."""
+    """What becomes of a body that is found `depth` beyond the plane of touch; moves: the plane's velocity, if any."""
     cdef real lag = <real> data.wall.lag
     cdef real mu = each(&data.wall.friction, i, h)
     cdef real pull = dot(dim, n, g)
@@ -285,8 +287,8 @@ cdef inline int64_t first_touch(
 
     last: that which was touched last is left out, or -1: it is convex, and the way leads along the plane of touch or
     away.
-    through: the body is not held, and those that it is in from the start are left out. origin: where a body that is held
-    was before the step, else NULL.
+    through: the body is not held, and those that it is in from the start are left out. origin: where a body that is
+    held was before the step, else NULL.
     """
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]

@@ -78,8 +78,8 @@ class Level:
     def near(self, i, start, end, free, alive, first):
         """Return the shapes that a body may touch in a step, in order: (number, whether it is a sensor contact).
 
-        The body is assumed to move no farther than without contacts. free: whether it has finite mass. first: the number
-        of the first shape among all that bodies touch.
+        The body is assumed to move no farther than without contacts. free: whether it has finite mass. first: the
+        number of the first shape among all that bodies touch.
         """
         way = end - start
         length, found = sqrt(dot(way, way)), []

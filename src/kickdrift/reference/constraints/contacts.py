@@ -11,7 +11,7 @@ from ..vector import Vector, dot, sqrt
 from .collisions import near_pairs, notice
 from .contact_shapes import Level, lean
 from .filters import Filter
-from .friction import cone, cross, running, slip
+from .friction import cone, running, slip
 from .impacts import apply, approach, bounce, goes_on, meet, turn
 from .joints import numbers
 
@@ -147,7 +147,7 @@ def contacts(
             least = arms[1] if j < n and arms[1] < arms[0] else arms[0]
             contact.rotates(arms, eases, (resists[1] if resists[1] > resists[0] else resists[0]) * least)
         contact.surface = still if running_surfaces else None
-        if running_surfaces and j >= beyond:
+        if running_surfaces and level is not None and j >= beyond:
             contact.surface = level.surface(j - beyond, p[i] - distance * away, away)
         elif wall_belt is not None and j >= n:
             contact.surface = running(numbers(system, wall_belt[j - n])[0], -1 * contact.n)

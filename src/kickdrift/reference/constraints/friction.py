@@ -28,7 +28,7 @@ def slip(along, spin, n):
 
 
 def running(belt, n):
-    """Return the velocity of a conveyor belt. belt: speed along (-n_y, n_x) in the plane, and a vector; n: its normal."""
+    """Return the velocity of a belt with normal n. belt: speed along (-n_y, n_x) in the plane, and a vector."""
     v = Vector(belt[1:])
     v = v - dot(v, n) * n
     return v + belt[0] * Vector([-n[1], n[0]]) if len(v) == 2 else v

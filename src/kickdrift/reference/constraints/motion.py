@@ -61,7 +61,7 @@ class Motion:
         return self._vector(v)
 
     def back(self, k, now, then, point):
-        """Return where a point at the time `then` is relative to a shape, in coordinates where the shape is as `now`."""
+        """Return the place of a point at the time `then` in coordinates in which the shape is where it is `now`."""
         w = self.rows[k][-1]
         if w == 0:
             return point - self._way_of(k, then - now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations, product
 
 from ..vector import Vector, dot, sqrt
-from .friction import rub, running
+from .friction import rub
 from .motion import Motion
 from .walls import Wall, arrival, at_least, replace
 
@@ -67,6 +67,7 @@ class Shapes:
 
     def carried(self, number, at, since):
         """Return the place of a body that moves with a shape in the last `since` of the step."""
+        assert self.motion is not None
         h = self.motion.h
         return self.motion.forth(self.ends[number][0], h - float(since), h, at)
 
