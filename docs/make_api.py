@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "api"
 #: What `Stepper` has, by what one does.
 STEPPER = {
     "run": ("Run", "step advance ticks record restart"),
-    "draw": ("Draw", "interpolate interpolate_angles alpha clock"),
+    "draw": ("Draw", "interpolate interpolate_angles interpolate_shapes alpha clock"),
     "read": (
         "Read",
         "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "

@@ -161,7 +161,7 @@ class Shapes(Wall):
             )
         if isinstance(self, Segments):
             along = upper - lower
-            left = np.stack([-along[:, 1], along[:, 0]], axis=1) @ above
+            left = along[:, 0] * above[1] - along[:, 1] * above[0]
             sides = np.zeros((len(lower), plan.dim))
             sides[:, 0] = 1.0 if way is True else np.where(left < 0, -1.0, 1.0)
             return sides

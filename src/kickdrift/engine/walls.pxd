@@ -24,7 +24,7 @@ cdef class BoundConstraint:
     cdef bint shares        # does it have a workspace that threads cannot share?
     cdef list kept          # arrays that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
-    cdef object declaration # that it was bound for
+    cdef object declaration  # that it was bound for
     cdef object tenants     # generations of the slots that it belongs to, or None
     cdef object last        # the array that `allocate` made last
     cdef object order       # permutation of the writable fields, or None for their own order
