@@ -199,7 +199,7 @@ cdef inline bint keep_out(
                     motion = way
                     if not sixteen * dot(dim, way, way) > reach * reach:
                         continue
-                if passes(dim, start, reach, number, shapes):
+                if shapes.one_way != NULL and passes(dim, start, reach, number, shapes):
                     continue
                 # Who is already in it, as those are that rest, is kept from its middle.
                 distance = away(dim, start, number, shapes, n)
@@ -247,7 +247,8 @@ cdef inline void begin_shape(
     for c in range(dim):
         own[c * w] = -one * normal[c]
         point[c] = body(dim, data, i, gain)[dim + c] - distance * normal[c]
-    move_surface(dim, data.place[k], number, point, normal, data)
+    if data.surface != NULL:
+        move_surface(dim, data.place[k], number, point, normal, data)
     begin_impulse(dim, stride, gain, data.place[k], data)
 
 
@@ -275,8 +276,6 @@ cdef inline void move_surface(
     cdef real v[MAX_DIM]
     cdef real moves[MAX_DIM]
     cdef int c
-    if data.surface == NULL:
-        return
     for c in range(dim):
         v[c] = 0
     if shapes.wall.belt != NULL:
@@ -342,7 +341,8 @@ cdef inline void lean_one(
         apart[m] = gaps[m] > reach / four
         for c in range(dim):
             places[m * dim + c] = y[c] - distance * normal[c]
-        move_surface(dim, data.place[group[m]], shape_at(group[m], data), places + m * dim, normal, data)
+        if data.surface != NULL:
+            move_surface(dim, data.place[group[m]], shape_at(group[m], data), places + m * dim, normal, data)
         for c in range(dim):
             normal[c] = -one * normal[c]
             pull[c] = zero - y[c]
@@ -353,7 +353,9 @@ cdef inline void lean_one(
                 pull[c] = gain[c * stride + i]
             share = dot(dim, pull, normal)
             for c in range(dim):
-                pull[c] = u[c] if data.surface == NULL else u[c] - surface_of(data, data.place[group[m]], gain)[c * w]
+                pull[c] = u[c]
+                if data.surface != NULL:
+                    pull[c] = pull[c] - surface_of(data, data.place[group[m]], gain)[c * w]
             more[SPEED * w] = dot(dim, pull, normal) - given * (share / <real> data.substeps)
             more[SLOW * w] = magnitude(share)
     for m in range(count):

@@ -75,7 +75,7 @@ cdef inline int rest(
     cdef bint was_deep = False
     cdef int64_t solved = 0
     cdef real lead = <real> data.lag * substeps
-    cdef double then
+    cdef double then = step
     cdef bint told = data.grid.told != NULL
     cdef int j
     if data.grid.classes > 0:
@@ -85,7 +85,7 @@ cdef inline int rest(
             drop_strangers(n, &data.grid)
     else:
         memset(data.grid.count, 0, n * sizeof(int32_t))
-    for k in range(data.parts):
+    for k in range(data.parts if data.moves else 0):
         begin_motion(dim, step, &data.shapes[k], x)
     bounces = begin_bodies(dim, full, n, stride, before, gain, x, v, data)
     memset(data.touched, 0, n + data.faces + 1)
@@ -136,9 +136,8 @@ cdef inline int rest(
                     times = contact(dim, data, k, x) + (2 * dim + TIMES) * data.lanes
                     times[0] = <real> 0.8 if data.deep[group_of(k, data)] else <real> 1.12
         was_deep = deep
-        then = step
-        if _substep + 1 < data.substeps:
-            then = step * (_substep + 1) / data.substeps
+        if data.moves:
+            then = step if _substep + 1 == data.substeps else step * (_substep + 1) / data.substeps
         for i in range(n):
             own = body(dim, data, i, x)
             for j in range(dim):

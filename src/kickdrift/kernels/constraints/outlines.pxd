@@ -27,8 +27,6 @@ cdef inline bint passes(int dim, const real* y, real r, int64_t number, const Sh
     cdef real sixteen = 16
     cdef real size
     cdef int j
-    if data.one_way == NULL:
-        return False
     if data.segments:
         for j in range(dim):
             e[j] = b[j] - a[j]

@@ -102,6 +102,7 @@ cdef inline void go_through(
     """Report the shape that a body which is not held comes to first, and all that it is in at the end of the step."""
     cdef real reach = each(&data.reach, i, h)
     cdef real there[MAX_DIM]
+    cdef real motion[MAX_DIM]
     cdef real still[MAX_DIM]
     cdef real moves[MAX_DIM]
     cdef real n[MAX_DIM]
@@ -111,13 +112,17 @@ cdef inline void go_through(
     cdef int j
     for j in range(dim):
         still[j] = 0
+        motion[j] = y[j] - start[j]
     if first >= 0:
         come(dim, step, h, i, first, share, start, y, u, g, data)
     number = next_overlap(dim, step, NULL, y, reach, -1, data)
     while number >= 0:
         if number == first:
             pass
-        elif touch_moving(True, dim, step, h, start, y, reach, number, data, &share):
+        elif (
+            touch_moving(True, dim, step, h, start, y, reach, number, data, &share) if is_moving(data)
+            else touch(True, dim, start, motion, reach, number, data, &share)
+        ):
             come(dim, step, h, i, number, share, start, y, u, g, data)
         else:
             # It was in there before the step.
@@ -221,17 +226,13 @@ cdef inline bint touch_moving(
     bint through, int dim, double step, real since, const real* start, const real* y, real r, int64_t number,
     const Shapes* data, real* share,
 ) noexcept nogil:
-    """`touch` on the straight way of a body in the last `since` of the step, by shapes that may move."""
+    """`touch` on the straight way of a body in the last `since` of the step, by shapes that move."""
     cdef real begin[MAX_DIM]
     cdef real motion[MAX_DIM]
     cdef real one = 1
     cdef real last = 0
     cdef real before, here, then
     cdef int _step, j
-    if not is_moving(data):
-        for j in range(dim):
-            motion[j] = y[j] - start[j]
-        return touch(through, dim, start, motion, r, number, data, share)
     go_back(dim, &data.motion, number, 0, step - <double> since, start, begin)
     go_back(dim, &data.motion, number, 0, step, y, motion)
     for j in range(dim):
@@ -331,10 +332,15 @@ cdef inline int64_t search(
     cdef real n[MAX_DIM]
     cdef real moves[MAX_DIM]
     cdef real there[MAX_DIM]
-    cdef real t
+    cdef real motion[MAX_DIM]
+    cdef real t, distance
     cdef int64_t found = -1
     cdef int64_t count = 1
     cdef int64_t node, k, number
+    cdef bint one_way = origin != NULL and data.one_way != NULL
+    cdef int j
+    for j in range(dim):
+        motion[j] = y[j] - start[j]
     waiting[0] = 0
     while count > 0:
         count -= 1
@@ -348,18 +354,25 @@ cdef inline int64_t search(
             continue
         for k in range(data.first[node], data.first[node] + data.leaves[node]):
             number = data.number[k]
-            if origin != NULL and passes(dim, origin, reach, number, data):
+            if one_way and passes(dim, origin, reach, number, data):
                 continue
             if on_way:
                 if number == last:
                     continue
-                if not touch_moving(through, dim, step, since, start, y, reach, number, data, &t):
+                if is_moving(data):
+                    if not touch_moving(through, dim, step, since, start, y, reach, number, data, &t):
+                        continue
+                elif not touch(through, dim, start, motion, reach, number, data, &t):
                     continue
                 if found < 0 or t < share[0] or (t == share[0] and number < found):
                     found = number
                     share[0] = t
             elif number > last and (found < 0 or number < found):
-                if meet_shape(dim, step, 0, number, y, data, n, moves, there) < reach:
+                if is_moving(data):
+                    distance = meet_shape(dim, step, 0, number, y, data, n, moves, there)
+                else:
+                    distance = away(dim, y, number, data, n)
+                if distance < reach:
                     found = number
     return found
 
