@@ -19,7 +19,7 @@ require_rounding(__name__)
 
 
 cdef enum:
-    LONG = 2000     # bodies: some 20 microseconds
+    LONG = 2000     # fewest bodies for which the GIL is released: some 20 microseconds of work
 
 
 cdef class Torques:
@@ -51,7 +51,7 @@ cdef class BoundRotation:
     cdef void begin(
         self, const Kernels* kernels, double h, const uint8_t* alive, Torques torques, const void* decay, bint each,
     ) noexcept:
-        """Prepare a step of h. decay: what damping leaves, a number for each body or one for all; or NULL."""
+        """Prepare a step of h. decay: damping factors, one per body if `each`, else one for all; or NULL."""
         self.turning.decay, self.turning.decay_body = decay, each
         self.turning.h, self.turning.alive = h, alive
         self.turning.torques, self.turning.torque = torques.count, torques.torque
@@ -62,7 +62,7 @@ cdef class BoundRotation:
         return self.run(kernels.complete_turning)
 
     cdef Py_ssize_t run(self, Turn turn) noexcept:
-        """Run a pass over all bodies, without the GIL where it takes long."""
+        """Run a pass over all bodies, without the GIL if there are many."""
         cdef Py_ssize_t body
         if self.turning.n < LONG:
             return turn(&self.turning, NULL)

@@ -188,7 +188,8 @@ def interpolate_shapes(self: StepperBase, shapes: Shapes, alpha: float | None = 
 
     shapes: `Boxes` or `Segments` of this stepper, also those in `Contacts(shapes=)`. alpha: as for `interpolate`.
     Returns m, of shape (k, 2, dim): the lower and the upper corner of each box, or the two ends of each segment.
-    Shapes that rotate are drawn at an angle in between. Raises TypeError or ValueError for others, RuntimeError during a step.
+    Shapes that rotate are drawn at an angle in between. Raises TypeError or ValueError for others, RuntimeError during
+    a step.
 
     >>> import kickdrift as kd
     >>> lift = kd.Boxes([(0, 0)], [(40, 24)], velocity=(0, 30))

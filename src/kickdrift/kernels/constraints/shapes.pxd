@@ -1,4 +1,4 @@
-# Bodies that meet shapes: the formulas of kickdrift/reference/constraints/shapes.py.
+# Collisions of bodies with shapes: the formulas of kickdrift/reference/constraints/shapes.py.
 
 from libc.stdint cimport int64_t
 
@@ -18,9 +18,9 @@ from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
 
 cdef enum:
-    REFINED = 4     # secant steps to the time when a body touches a shape that rotates
-    BOUNCES = 8     # of a body in a step at most
-    DEEPEST = 128   # nodes of a tree that wait
+    REFINED = 4     # secant steps to the time when a body touches a rotating shape
+    BOUNCES = 8     # maximum number of bounces of a body per step
+    DEEPEST = 128   # maximum size of the stack of tree nodes to visit
 
 
 cdef inline int meet_shapes(
@@ -99,7 +99,7 @@ cdef inline void meet_body(
 cdef inline void go_through(
     int dim, double step, real h, int64_t i, const real* start, const real* y, const real* u, const real* g, const Shapes* data,
 ) noexcept nogil:
-    """Report the shape that a body which is not held comes to first, and all that it is in at the end of the step."""
+    """Record the first shape on the path of a sensor body, and all that it overlaps at the end of the step."""
     cdef real reach = each(&data.reach, i, h)
     cdef real there[MAX_DIM]
     cdef real motion[MAX_DIM]
@@ -125,7 +125,7 @@ cdef inline void go_through(
         ):
             come(dim, step, h, i, number, share, start, y, u, g, data)
         else:
-            # It was in there before the step.
+            # The overlap began before the step.
             meet_shape(dim, step, 0, number, y, data, n, moves, there)
             tell_shape(dim, h, i, number, h, 0, still, still, n, 0, y, data)
         number = next_overlap(dim, step, NULL, y, reach, number, data)
@@ -135,7 +135,7 @@ cdef inline void come(
     int dim, double step, real h, int64_t i, int64_t number, real share, const real* start, const real* y,
     const real* u, const real* g, const Shapes* data,
 ) noexcept nogil:
-    """Report a shape that a body comes to after this share of its way."""
+    """Record a shape that a body reaches after `share` of its displacement."""
     cdef real at[MAX_DIM]
     cdef real there[MAX_DIM]
     cdef real moves[MAX_DIM]
@@ -158,7 +158,7 @@ cdef inline void turn(
     int dim, real h, int64_t i, int64_t number, real ago, real depth, real* y, real* u, const real* g, const real* n,
     const real* at, const real* moves, const Shapes* data,
 ) noexcept nogil:
-    """What becomes of a body that is found `depth` beyond the plane of touch; moves: the plane's velocity, if any."""
+    """Bounce a body that is `depth` beyond the tangent plane at the contact. moves: the plane's velocity, if any."""
     cdef real lag = <real> data.wall.lag
     cdef real mu = each(&data.wall.friction, i, h)
     cdef real pull = dot(dim, n, g)
@@ -284,12 +284,10 @@ cdef inline int64_t first_touch(
     bint through, int dim, double step, real since, const real* origin, const real* start, const real* y, real reach,
     int64_t last, const Shapes* data, real* share,
 ) noexcept nogil:
-    """The shape that is touched first on the way, and after which share of it; of two at once the first; or -1.
+    """First shape touched along the displacement, and after which share of it; the lower number if equal; or -1.
 
-    last: that which was touched last is left out, or -1: it is convex, and the way leads along the plane of touch or
-    away.
-    through: the body is not held, and those that it is in from the start are left out. origin: where a body that is
-    held was before the step, else NULL.
+    last: the shape touched last, or -1. It is skipped: shapes are convex, and the path leaves it or slides along it.
+    through: for sensors; shapes that overlap the start are skipped. origin: position before the step; NULL for sensors.
     """
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
@@ -307,7 +305,7 @@ cdef inline int64_t first_touch(
 cdef inline int64_t next_overlap(
     int dim, double step, const real* origin, const real* y, real reach, int64_t after, const Shapes* data,
 ) noexcept nogil:
-    """The first shape after this one that the body overlaps, or -1."""
+    """First shape with a number above `after` that the body overlaps, or -1."""
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
     cdef double large = reach
@@ -377,13 +375,13 @@ cdef inline int64_t search(
     return found
 
 
-# What is reported.
+# Events.
 
 cdef inline void tell_shape(
     int dim, real h, int64_t i, int64_t number, real ago, real depth, const real* u, const real* g, const real* n,
     real impulse, const real* at, const Shapes* data,
 ) noexcept nogil:
-    """Report a touch; of each body no more than there is room for. Who goes through leaves after the step."""
+    """Record a contact with a shape, up to the capacity of the body. Sensor contacts end after the step."""
     cdef Told* told = data.wall.told
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
@@ -429,7 +427,7 @@ cdef inline void tell_shapes(
     if told.contacts == 0 and told.count == 0:
         return
     for i in range(n):
-        # Those met in the step, in the order of their keys.
+        # Contacts of the step in the order of their keys.
         count = 0
         for k in range(told.slots):
             contact = met_at(told, i * told.slots + k)
