@@ -53,6 +53,7 @@ TITLES = {
     "asteroids": "Asteroids",
     "breakout": "Breakout",
     "pinball": "Pinball",
+    "platformer": "A platformer",
     "ball_pit": "A ball pit",
     "marble_run": "A marble run",
     "pool": "Pool",

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "api"
 #: Members of `Stepper`, grouped by purpose.
 STEPPER = {
     "run": ("Run", "step advance ticks record restart"),
-    "draw": ("Draw", "interpolate interpolate_angles alpha clock"),
+    "draw": ("Draw", "interpolate interpolate_angles interpolate_shapes alpha clock"),
     "read": (
         "Read",
         (

@@ -36,6 +36,7 @@ from plans import (
     resting_around_scene,
     resting_scene,
     rolling_scene,
+    running_scene,
     scene,
     spinning_scene,
     takers,
@@ -297,6 +298,12 @@ def cases():
         name = f"{title} {number} {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
         yield name, partial(stepped, drawn, Draws(number))
         if number % 5 == 0:
+            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = running_scene(Draws(f"running {number}"), integrator, (held_scene, level_scene)[number % 2], dtype, 2)
+        name = f"running {number} {integrator!r} {np.dtype(dtype)} {drawn.position.shape} {drawn.layout}"
+        yield name, partial(stepped, drawn, Draws(number))
+        if number % 3 == 0:
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
     turning = [integrator for integrator in INTEGRATORS if not isinstance(integrator, kd.Exact)]
     for number, (integrator, dtype) in enumerate(product(turning, DTYPES)):

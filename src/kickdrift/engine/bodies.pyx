@@ -493,6 +493,11 @@ cdef class Core(Runner):
         self.raise_interrupt()
         raise NonFiniteError(self.job.bad_body, self.completed - 1, self.completed, "body", len(self.state) > 2)
 
+    cdef int coast(self, Py_ssize_t steps) except -1:
+        if self._motion is not None:
+            self._motion.coast(self._plan, steps, self.plan.h)
+        return 0
+
     cdef int save_and_run(self, Py_ssize_t steps) except -1:
         """Save the state and run steps; wall kernels save it tile by tile, while it is in the L1 cache."""
         cdef Array[2] saved

@@ -12,6 +12,7 @@ from ..stepper.events import key
 from . import newton_krylov
 from .callbacks import ENERGIES, INTERACTIONS
 from .constraints import CONSTRAINTS
+from .constraints.motion import advance, motion_rows, moved_records
 from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import ONE_BY_ONE, SCHEMES, STARTS, NotConverged, energy_together
@@ -248,6 +249,10 @@ class System(Body):
 
     def count(self) -> None:
         super().count()
+        for record in moved_records(self):
+            for rows in motion_rows(self, record):
+                if rows is not None:
+                    advance(rows, self.dim, float(self.stepper._h))
         if self._next is not None:
             self.remembered, self.remembered_rods = self._next
 
@@ -401,6 +406,10 @@ class System(Body):
         """Apply a constraint; contacts recorded meanwhile get its number."""
         outer, self.source = self.source, self.plan.source(record)
         fields = present_fields(self, record)
+        if record in moved_records(self):
+            prefix = "shape_" if record.kind == "contacts" else ""
+            fields = {**fields, f"{prefix}motion": motion_rows(self, record)}
+            fields = fields if prefix else {**fields, "motion": fields["motion"][0]}
         if "pair" in fields:
             fields["cells"] = cells(self.plan, record, fields)
         function(self, before, **fields, **chosen)

@@ -8,9 +8,12 @@ from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
-from ..abi.constraints cimport CONTACTS, DISTANCE, ConstraintCall, Contacts, Distance, LoadCell, Torus, is_static
+from ..abi.constraints cimport (
+    CONTACTS, DISTANCE, MOVING, ConstraintCall, Contacts, Distance, LoadCell, Shapes, Torus, is_static,
+)
 from ..abi.events cimport Log
 from ..constraints.loads cimport settle
+from ..constraints.motion cimport end_motion
 from ..constraints.static cimport Extent, constrain_tile, find_gain, measure, reaches_any
 from ..simd.vec cimport f32vec, vec, width
 from ..abi.plan cimport (
@@ -324,6 +327,9 @@ cdef inline int constrain(
         if coupling.constraint[number].kind == CONTACTS:
             # The step is final: the next one warm-starts from its impulses.
             remember(<const Contacts*> coupling.constraint[number].data)
+            move_level(plan.dim, plan.h, <const Contacts*> coupling.constraint[number].data)
+        elif coupling.constraint[number].kind == MOVING:
+            end_motion(plan.dim, plan.h, <const Shapes*> coupling.constraint[number].data)
         if coupling.constraint[number].kind == CONTACTS or coupling.constraint[number].kind == DISTANCE:
             keep_loads(coupling, &coupling.constraint[number], workspace, like)
     return 0
@@ -353,6 +359,12 @@ cdef inline void keep_loads(
 
 cdef inline void remember(const Contacts* contacts) noexcept nogil:
     contacts.state[0] = 1 - contacts.state[0]
+
+
+cdef inline void move_level(int dim, double h, const Contacts* contacts) noexcept nogil:
+    cdef int64_t part
+    for part in range(contacts.parts if contacts.moves else 0):
+        end_motion(dim, h, &contacts.shapes[part])
 
 
 cdef inline bint only_attracted(const Coupling* coupling, const vec* like) noexcept nogil:
