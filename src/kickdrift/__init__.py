@@ -11,6 +11,7 @@ In a game: `world.advance(seconds)` with the time of each frame, and draw what `
 
 Worlds
   Stepper             bodies under forces: step, advance, ticks, interpolate; spawn, kill; set, enable, add
+  Worlds              many copies of one world, stepped in one call
   ODEStepper, flows   many trajectories of y' = f(t, y)
   Trajectory, ODETrajectory   what `record` returns
   kick, drift, damp   single substeps, for your own loops
@@ -93,6 +94,7 @@ _NAMES = {
     "stepper.events": "BEGIN END ENTER HIT LEAVE Events",
     "stepper.stepper": "Stepper",
     "stepper.trajectory": "ODETrajectory Trajectory",
+    "stepper.worlds": "Worlds",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

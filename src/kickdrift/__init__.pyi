@@ -69,6 +69,7 @@ from .rollback.tape import Tape as Tape
 from .stepper.events import BEGIN as BEGIN, END as END, ENTER as ENTER, HIT as HIT, LEAVE as LEAVE, Events as Events
 from .stepper.stepper import Stepper as Stepper
 from .stepper.trajectory import ODETrajectory as ODETrajectory, Trajectory as Trajectory
+from .stepper.worlds import Worlds as Worlds
 from .verbs import damp as damp, drift as drift, kick as kick
 
 __version__: str

@@ -41,6 +41,7 @@ class Stepper(Living, Exclusive, StepperBase):
     _measured: int | None = None  # monotonic ns of the last frame without a time of its own
 
     _clock_type = FixedClock
+    _world = 0  # number among `Worlds`, which is added to the keys of noise
     # The part that depends on dt, see `_numbers`.
     _h: float
     _decay: np.ndarray | None
