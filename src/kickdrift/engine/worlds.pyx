@@ -610,7 +610,7 @@ cdef list number_blocks(Core core):
             add_field(found, core, <const Field*> <size_t> field, plan.dim)
     if plan.turned:
         add_field(found, core, &plan.turn, MAX_DIM)
-        add_field(found, core, &plan.turn_share, MAX_DIM)
+        add_field(found, core, &plan.turn_share, plan.dim)
     if plan.scheme == EXACT:
         for k in range(4):
             add_field(found, core, &plan.flow[k], plan.dim)
@@ -870,7 +870,8 @@ cdef class WorldsCore:
         cdef double seconds
         self.active = NULL if active is None else <const uint8_t*> address(active)
         while steps > 0:
-            part = min(steps, self.most)
+            # Long calls go round the worlds, so that Ctrl-C finds them at ticks near to each other.
+            part = min(steps, self.most, max(<Py_ssize_t> 64, self.most // max(<Py_ssize_t> 1, self.number)))
             self.last = 0
             while self.last < self.number:
                 at_once = max(<Py_ssize_t> 1, self.most // part)

@@ -165,6 +165,7 @@ class Worlds(WorldsBase, WorldsCore):
         for stepper, others in zip(self._steppers, self._others, strict=False):
             renumber(stepper, [(others.get(one, one), given) for one, given in values[0]])
         self._bind_again()
+        renumber(self._fitted, values[0])
         self._begin_numbers(self._fitted)
         for i, given in enumerate(values):
             renumber(self._fitted, given)

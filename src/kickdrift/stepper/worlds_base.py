@@ -17,6 +17,7 @@ from ..forces.applied import Applied
 from ..rollback import snapshots
 from . import changes
 from .base import StepperBase
+from .rotation import check_unit
 from .world_view import World
 
 if TYPE_CHECKING:
@@ -71,6 +72,11 @@ class WorldsBase:
         self._mass = np.broadcast_to(world._plan.mass + np.zeros(world.n), (self._count, world.n))
         self._applied = [np.repeat(array[None], self._count, 0) for array in world._plan.applied]
         self._torques = [np.repeat(array[None], self._count, 0) for array in world._plan.torques]
+        alive = np.ones(world.n, np.bool_) if world._slots is None else world._slots.alive
+        for name, array in given.items():
+            array[:, ~alive] = 0
+            if name == "orientation":
+                check_unit(array[:, alive].reshape(-1, 4))
         #: Whether each world begins where the template stands; else its history begins anew, as after `rebind`.
         alike = np.ones(self._count, np.bool_)
         for name, array in given.items():
