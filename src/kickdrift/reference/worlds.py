@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..stepper.worlds_base import WorldsBase, error_in, fields_of_all, private, renumber
+from ..errors import in_world
+from ..stepper.worlds_base import WorldsBase, fields_of_all, private, renumber
 from .lock import Exclusive
 from .stepper import Stepper
 
@@ -85,7 +86,7 @@ class Worlds(WorldsBase):
                 except Exception as error:  # the other worlds make their steps
                     errors.append((i, error))
         if errors:
-            raise error_in(*errors[0])
+            raise in_world(*errors[0])
 
     def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any:
         return function(self._steppers[i], *given, **named)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import validation
 from ..declaration import Declaration
-from ..errors import KickdriftError, SnapshotError
+from ..errors import SnapshotError
 from ..forces.applied import Applied
 from ..rollback import snapshots
 from . import changes
@@ -487,16 +487,6 @@ class WorldsEvents:
 def fields_of_all(fields: np.dtype) -> np.dtype:
     """Return the dtype of events with the column of the world."""
     return np.dtype([("world", np.int64), *[(name, fields[name]) for name in fields.names or ()]])
-
-
-def error_in(world: int, error: Exception) -> Exception:
-    """Return an error that names the world."""
-    error.world = world  # type: ignore[attr-defined]
-    if isinstance(error, KickdriftError):
-        error.args = (f"world {world}: {error}", *error.args[1:])
-    else:
-        error.add_note(f"in world {world} of kickdrift.Worlds")
-    return error
 
 
 def rows_of(array: np.ndarray) -> np.ndarray:
