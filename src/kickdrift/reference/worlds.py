@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import in_world
-from ..stepper.worlds_base import WorldsBase, fields_of_all, private, renumber
-from .lock import Exclusive
+from ..stepper.world_copies import private, renumber
+from ..stepper.world_view import fields_of_all
+from ..stepper.worlds_base import WorldsBase
 from .stepper import Stepper
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Worlds(WorldsBase):
         self._guest, others = private(world, Stepper, {}, lambda one: one.array.copy())
         self._others.append(others)
 
-    def _made(self, world: StepperBase, i: int) -> tuple[Any, dict[Declaration, Declaration]]:
+    def _made(self, world: StepperBase, i: int) -> tuple[Any, dict[Declaration, Any]]:
         """Return a stepper in the rows of a world."""
         arrays: dict[str, Any] = {name: array[i] for name, array in self._given.items()}
         before = {name: array.copy() for name, array in arrays.items()}
@@ -58,13 +59,14 @@ class Worlds(WorldsBase):
         state = {name: array[i, ...] for name, array in self._user.items()}
 
         def array_of(one: Applied) -> np.ndarray:
-            for own, of_all in zip((world._plan.applied, world._plan.torques), (self._applied, self._torques)):
+            plan = world._plan
+            for own, of_all in ((plan.applied, self._applied), (plan.torques, self._torques)):
                 for array, each in zip(own, of_all, strict=True):
                     if array is one.array:
                         return each[i]
             return one.array.copy()
 
-        made = private(world, Stepper, {**arrays, "state": state}, array_of)
+        made = private(world, Stepper, arrays | {"state": state}, array_of)
         for name, array in arrays.items():
             array[...] = before[name]
         return made

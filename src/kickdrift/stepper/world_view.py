@@ -1,4 +1,4 @@
-"""One of many worlds, with the methods of a stepper."""
+"""What `Worlds` shows of itself: one world, with the methods of a stepper, and the events of all."""
 
 from __future__ import annotations
 
@@ -12,11 +12,24 @@ if TYPE_CHECKING:
     from .worlds_base import WorldsBase
 
 #: Methods of a stepper that change nothing but the state, and what may be read of it.
-_CALLS = frozenset("step record energy checksum teleport restart spawn kill touching slots interpolate".split())
-_CALLS |= {"interpolate_angles"}
-_READS = frozenset("n dim dtype dt mass time count integrator forces constraints inertia threads".split())
+_CALLS = {"step", "record", "energy", "checksum", "teleport", "restart", "spawn", "kill", "touching", "slots"}
+_CALLS |= {"interpolate", "interpolate_angles"}
+_READS = {
+    "n",
+    "dim",
+    "dtype",
+    "dt",
+    "mass",
+    "time",
+    "count",
+    "integrator",
+    "forces",
+    "constraints",
+    "inertia",
+    "threads",
+}
 #: Arrays of all worlds, of which it shows its own.
-_ARRAYS = frozenset("position velocity angular_velocity angle orientation alive ids".split())
+_ARRAYS = {"position", "velocity", "angular_velocity", "angle", "orientation", "alive", "ids"}
 
 
 class World:
@@ -74,3 +87,35 @@ class World:
 
     def __repr__(self) -> str:
         return f"<world {self._index} of {self._worlds!r}>"
+
+
+class WorldsEvents:
+    """The events of all worlds, `worlds.events`. Each event can be taken once."""
+
+    __slots__ = ("_worlds",)
+
+    def __init__(self, worlds: WorldsBase) -> None:
+        self._worlds = worlds
+
+    def take(self) -> np.ndarray:
+        """All events since the last time: those of `Events`, with the column `world`, sorted by world, then as there.
+
+        >>> import kickdrift as kd
+        >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=0.5, constraints=[kd.Box(0, 2.5)], events=kd.Events())
+        >>> worlds = kd.Worlds(ball, 2)
+        >>> worlds.step()
+        >>> hits = worlds.events.take()
+        >>> hits["world"][hits["kind"] == kd.HIT].tolist()
+        [0, 1]
+        """
+        return np.asarray(self._worlds._exclusively(self._worlds._take_events))
+
+    @property
+    def dropped(self) -> np.ndarray:
+        """How many events of each world had no room: int64 of shape (worlds,)."""
+        return self._worlds._events_dropped
+
+
+def fields_of_all(fields: np.dtype) -> np.dtype:
+    """Return the dtype of events with the column of the world."""
+    return np.dtype([("world", np.int64), *[(name, fields[name]) for name in fields.names or ()]])

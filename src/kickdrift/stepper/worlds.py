@@ -9,7 +9,9 @@ import numpy as np
 from ..engine.worlds import WorldsCore
 from ..validation import as_rows
 from .stepper import Stepper
-from .worlds_base import WorldsBase, fields_of_all, private, renumber, rows_of
+from .world_copies import private, renumber, rows_of
+from .world_view import fields_of_all
+from .worlds_base import WorldsBase
 
 if TYPE_CHECKING:
     from ..declaration import Declaration

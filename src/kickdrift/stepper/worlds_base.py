@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,9 @@ from ..forces.applied import Applied
 from ..rollback import snapshots
 from . import changes
 from .base import StepperBase
-from .rotation import check_unit
-from .world_view import World
+from .slots import LAST_GENERATION
+from .world_copies import counted, of_all
+from .world_view import World, WorldsEvents
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -52,7 +52,7 @@ class WorldsBase:
             "angular_velocity": angular_velocity, "angle": angle, "orientation": orientation,
         }  # fmt: skip
         given = {name: array for name, array in given.items() if array is not None}
-        self._count = _counted(worlds, given)
+        self._count = counted(worlds, given)
         world._exclusively(self._begin, world, given)
 
     def _begin(self, world: StepperBase, given: dict[str, np.ndarray]) -> None:
@@ -61,22 +61,23 @@ class WorldsBase:
         known = {"position": world._position, "velocity": world._velocity, **world._turning_arrays()}
         for name in given.keys() - known.keys():
             raise ValueError(f"{name}: expected a world with angular_velocity in as many dimensions")
-        self._given = {name: self._of_all(name, own, given.get(name)) for name, own in known.items()}
-        #: (worlds, n, k) of each array that a step reads or writes.
-        self._position, self._velocity = (self._given[name] for name in ("position", "velocity"))
-        for name in ("position", "velocity"):
-            other = self._given["velocity" if name == "position" else "position"]
-            if np.shares_memory(self._given[name], other):
-                raise ValueError("velocity: shares memory with position, expected arrays of their own")
+        alive = np.ones(world.n, np.bool_) if world._slots is None else world._slots.alive
+        self._given = {
+            name: of_all(name, own, self._count, given.get(name), alive if name in given else None)
+            for name, own in known.items()
+        }
+        arrays = [*self._given.items()]
+        for k, (name, array) in enumerate(arrays):
+            for other, another in arrays[:k]:
+                if np.may_share_memory(array, another) and np.shares_memory(array, another):
+                    raise ValueError(f"{name}: shares memory with {other}, expected an array of its own")
+        for array in given.values():
+            array[:, ~alive] = 0
+        self._position, self._velocity = self._given["position"], self._given["velocity"]
         self._user = {name: np.repeat(array[None], self._count, 0) for name, array in world._user_arrays.items()}
         self._mass = np.broadcast_to(world._plan.mass + np.zeros(world.n), (self._count, world.n))
         self._applied = [np.repeat(array[None], self._count, 0) for array in world._plan.applied]
         self._torques = [np.repeat(array[None], self._count, 0) for array in world._plan.torques]
-        alive = np.ones(world.n, np.bool_) if world._slots is None else world._slots.alive
-        for name, array in given.items():
-            array[:, ~alive] = 0
-            if name == "orientation":
-                check_unit(array[:, alive].reshape(-1, 4))
         #: Whether each world begins where the template stands; else its history begins anew, as after `rebind`.
         alike = np.ones(self._count, np.bool_)
         for name, array in given.items():
@@ -85,28 +86,7 @@ class WorldsBase:
         self._numbers: dict[Declaration, dict[str, Any]] = {}
         self._make(world, alike)
 
-    def _of_all(self, name: str, own: np.ndarray, given: np.ndarray | None) -> np.ndarray:
-        """Return an array of all worlds: one that was handed in, or copies of the world's."""
-        shape = (self._count, *own.shape)
-        if given is None:
-            array = np.empty(shape, own.dtype)
-            array[...] = own
-            return array
-        if given.dtype != own.dtype or not given.dtype.isnative:
-            raise TypeError(f"{name}: expected {own.dtype}, in which the world computes, got {given.dtype}")
-        if given.shape != shape:
-            raise ValueError(f"{name}: expected shape {shape}, got {given.shape}")
-        flags = given.flags
-        if not flags.writeable or not flags.aligned:
-            raise ValueError(f"{name}: expected a writable, aligned array (it is stepped in place)")
-        if _overlaps(given):
-            raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
-        if not np.isfinite(given).all():
-            raise ValueError(f"{name}: expected finite numbers, got {validation.show(given[~np.isfinite(given)][0])}")
-        return given
-
     if TYPE_CHECKING:
-
         _guest: Any  # a stepper that reads snapshots
 
         def _make(self, world: StepperBase, alike: np.ndarray) -> None: ...  # make what steps the worlds
@@ -183,7 +163,7 @@ class WorldsBase:
 
     @property
     def ids(self) -> np.ndarray:
-        """The id of each row's body, -1 for a free row, int64 of shape (worlds, n): a copy. Ids are those of a stepper."""
+        """The id of each row's body, -1 for a free row, as of a stepper: int64 of shape (worlds, n), a copy."""
         alive, generation = self._slots_of_all()
         return np.where(alive, generation << 32 | np.arange(self.n), -1)
 
@@ -241,8 +221,8 @@ class WorldsBase:
     def step(self, n: int = 1, active: np.ndarray | None = None) -> None:
         """Run n fixed steps of each world in compiled code, in place, and return None.
 
-        active: bool, (worlds,): those whose item is False stay as they are, tick and all; all run if left out.
-        An error in one world names it, as in "world 3: ...", and has its number as `world`; all others make their steps.
+        active: bool, (worlds,): those whose item is False stay as they are, tick and all; all run if left out. An
+        error in one world names it, as in "world 3: ...", and has its number as `world`; all others make their steps.
         A long call answers Ctrl-C within a fraction of a second, with each world at a completed tick.
 
         Raises the errors of `Stepper.step`: that of the first world that has one.
@@ -278,7 +258,7 @@ class WorldsBase:
             self._check_snapshot(snapshot)
             self._go_back(snapshot, mask)
             return
-        parts = _parted(bytes(snapshot), len(self))
+        parts = parted(bytes(snapshot), len(self))
         for part in parts:
             self._check_snapshot(part)
         for i in np.flatnonzero(mask):
@@ -370,10 +350,12 @@ class WorldsBase:
         if not isinstance(given, np.ndarray):
             raise TypeError(f"{field}: expected an array of your own, got {validation.show(given)}")
         for k in numbers:
-            arrays[k] = self._of_all(field, own[k], given)
+            arrays[k] = of_all(field, own[k], len(self), given)
         self._rebind_arrays()
 
-    def _numbers_of(self, i: int, numbers: dict[Declaration, dict[str, Any]]) -> list[tuple[Declaration, dict[str, Any]]]:
+    def _numbers_of(
+        self, i: int, numbers: dict[Declaration, dict[str, Any]]
+    ) -> list[tuple[Declaration, dict[str, Any]]]:
         """Return what a world is given: (declaration of the private steppers, coefficients)."""
         return [
             (
@@ -410,13 +392,14 @@ class WorldsBase:
         for name, value in given.items():
             if value is not None and name not in self._given:
                 raise ValueError(f"{name}: expected a world with angular_velocity in as many dimensions")
-        usual = {"angular_velocity": 0.0, "angle": 0.0, "orientation": (1.0, 0.0, 0.0, 0.0)}
-        values = {"position": position, "velocity": velocity}
+        usual: dict[str, Any] = {"angular_velocity": 0.0, "angle": 0.0, "orientation": (1.0, 0.0, 0.0, 0.0)}
+        values: dict[str, Any] = {"position": position, "velocity": velocity}
         values |= {name: usual[name] if given[name] is None else given[name] for name in [*self._given][2:]}
         rows = [(self._given[name], self._values_of(name, value, mask)) for name, value in values.items()]
-        alive, _ = self._slots_of_all()
-        if (alive.astype(np.bool_) & mask).any():
-            world, row = np.argwhere(alive.astype(np.bool_) & mask)[0]
+        alive, generation = self._slots_of_all()
+        taken = mask & ((alive == 1) | (generation == LAST_GENERATION))
+        if taken.any():
+            world, row = np.argwhere(taken)[0]
             raise ValueError(f"where: expected free rows, got row {row} of world {world}, which has a body")
         self._exclusively(self._spawn, mask, rows)
         return self.ids[mask]
@@ -461,66 +444,15 @@ class WorldsBase:
             raise ValueError(f"{name}: expected a mask of shape {shape}, got {mask.shape}")
         return mask
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt, (type(self), self._guest, len(self), self._threads, self.snapshot(), self._numbers)
+
     def __repr__(self) -> str:
         kind = f"{type(self).__module__}.{type(self).__name__}"
         return f"<{kind}: {len(self)} worlds of {self.n} bodies, dim {self.dim}, {self.dtype}, threads={self.threads}>"
 
 
-class WorldsEvents:
-    """The events of all worlds, `worlds.events`. Each event can be taken once."""
-
-    __slots__ = ("_worlds",)
-
-    def __init__(self, worlds: WorldsBase) -> None:
-        self._worlds = worlds
-
-    def take(self) -> np.ndarray:
-        """All events since the last time: those of `Events`, with the column `world`; sorted by world, then as there."""
-        return np.asarray(self._worlds._exclusively(self._worlds._take_events))
-
-    @property
-    def dropped(self) -> np.ndarray:
-        """How many events of each world had no room: int64 of shape (worlds,)."""
-        return self._worlds._events_dropped
-
-
-def fields_of_all(fields: np.dtype) -> np.dtype:
-    """Return the dtype of events with the column of the world."""
-    return np.dtype([("world", np.int64), *[(name, fields[name]) for name in fields.names or ()]])
-
-
-def rows_of(array: np.ndarray) -> np.ndarray:
-    """Return a view of an array of all worlds as (worlds, n, k)."""
-    return array[..., None] if array.ndim == 2 else array
-
-
-def _counted(worlds: Any, given: dict[str, Any]) -> int:
-    """Return the number of worlds, from the number itself or from arrays of all of them."""
-    for name, array in given.items():
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"{name}: expected an array of your own, (worlds, n, ...), got {validation.show(array)}")
-        if array.ndim < 2:
-            raise ValueError(f"{name}: expected shape (worlds, n, ...), got {array.shape}")
-    counts = {len(array) for array in given.values()}
-    if worlds is not None:
-        counts.add(validation.integer("worlds", worlds, 0))
-    if len(counts) != 1:
-        raise ValueError(f"worlds: expected one number of worlds, or arrays of as many, got {sorted(counts) or 'none'}")
-    return counts.pop()
-
-
-def _overlaps(array: np.ndarray) -> bool:
-    """Return whether items of an array share memory, or may."""
-    span = array.itemsize
-    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
-        if size > 1 and array.size:
-            if stride < span:
-                return True
-            span = stride * (size - 1) + span
-    return False
-
-
-def _parted(data: bytes, count: int) -> list[bytes]:
+def parted(data: bytes, count: int) -> list[bytes]:
     """Return the snapshots of each world in one of all."""
     sizes = np.zeros(0, np.int64)
     if len(data) >= _HEAD.size + 8 * count and _HEAD.unpack_from(data)[1] == count:
@@ -531,31 +463,12 @@ def _parted(data: bytes, count: int) -> list[bytes]:
     return [data[first:last] for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
 
-def private(
-    world: StepperBase, cls: type[Any], arrays: dict[str, np.ndarray], array_of: Callable[[Applied], np.ndarray]
-) -> tuple[Any, dict[Declaration, Declaration]]:
-    """Return a stepper that stands where another does, and the declarations that it has instead of the other's.
-
-    arrays: its own, as arguments. array_of: the array of each force that reads one.
-    """
-    _, (_, arguments, snapshot, _, given) = world._reduced()
-    declared = [*world._handles, *world._firsts, *(one for added in given[1] for one in added[:2])]
-    others = {one: type(one)(array_of(one)) for one in declared if isinstance(one, Applied)}  # type: ignore[call-arg]
-    memo = {id(one): others.get(one, one) for one in declared}
-    parts = (arguments["forces"], arguments["constraints"], given)
-    forces, constraints, given = copy.deepcopy(parts, memo)
-    arguments |= {"forces": forces, "constraints": constraints, "threads": 1, **arrays}
-    return snapshots.rebuild(cls, arguments, snapshot, None, given), others
-
-
-def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
-    """Give a stepper other coefficients than its declared ones, which its snapshots do not have."""
-    entries, changed = [*stepper._entries], {}
-    before = vars(stepper).get("_numbered", stepper._entries)
-    for declaration, given in numbers:
-        for place in changes._places(stepper, declaration):
-            entries[place] = changes.with_coefficients(stepper, entries[place], given, stepper._plan)
-            changed[id(entries[place].today)] = stepper._plan._parts.get(id(before[place].today)), given
-    made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
-    made["attributes"]["_numbered"] = made["attributes"].pop("_entries")
-    stepper._commit(numbers=stepper._numbers(made["binding"], stepper._dt), **made)
+def rebuilt(
+    cls: type[WorldsBase], world: StepperBase, count: int, threads: int, snapshot: bytes, numbers: Any
+) -> WorldsBase:
+    """Return worlds from what pickle kept of them."""
+    worlds = cls(world, count, threads=threads)
+    worlds.restore(snapshot)
+    for declaration, given in numbers.items():
+        worlds.set(declaration, **given)
+    return worlds
