@@ -86,7 +86,8 @@ def members(cls):
 
 
 def test_members_have_a_docstring():
-    for cls in (kd.Stepper, kd.reference.Stepper, kd.ODEStepper, kd.reference.ODEStepper):
+    steppers = (kd.Stepper, kd.reference.Stepper, kd.ODEStepper, kd.reference.ODEStepper)
+    for cls in (*steppers, kd.Worlds, kd.reference.Worlds):
         for name in members(cls):
             assert inspect.getdoc(getattr(cls, name)), f"{cls}.{name}"
 
@@ -123,13 +124,14 @@ def test_the_reference_offers_what_the_stepper_does():
     assert (book.tick, book.force_evaluations) == (0, 0)
     assert members(kd.reference.Stepper) <= members(kd.Stepper)
     assert members(kd.reference.ODEStepper) == members(kd.ODEStepper)
+    assert members(kd.reference.Worlds) == members(kd.Worlds)
 
 
 def test_public_names():
     """All that is declared is public, and what else is, is here."""
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
     errors += " CapacityError DeadBodyError"
-    steppers = "Stepper ODEStepper FixedClock Rollback Tape Trajectory ODETrajectory"
+    steppers = "Stepper Worlds ODEStepper FixedClock Rollback Tape Trajectory ODETrajectory"
     others = "BEGIN END ENTER HIT LEAVE Events Neighbours sync_test INTEGRATORS kick drift damp build_info get_include"
     classes = [*known(Term), *known(Constraint), *kd.INTEGRATORS.values(), kd.Dopri8]
     classes += [*options.POLICIES.values(), *options.OVERLOADS.values()]

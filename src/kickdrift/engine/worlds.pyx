@@ -111,7 +111,7 @@ cdef class WorldsCore:
         if bound_by(core) != self.bound:
             raise ValueError(
                 f"set: expected numbers that may differ from world to world; those of world {i} need other pairs, "
-                f"shapes or steps than those of world 0"
+                f"shapes or steps than those of world 0 (such as a drag of 0 in one of them)"
             )
         for place, size in number_blocks(core):
             memcpy(to, <const void*> <size_t> place, size)

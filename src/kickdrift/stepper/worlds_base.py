@@ -226,6 +226,12 @@ class WorldsBase:
         A long call answers Ctrl-C within a fraction of a second, with each world at a completed tick.
 
         Raises the errors of `Stepper.step`: that of the first world that has one.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> worlds = kd.Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.5), 3)
+        >>> worlds.step(2, active=np.array([True, False, True]))
+        >>> worlds.tick.tolist(), worlds.position.ravel().tolist()
+        ([2, 0, 2], [1.0, 0.0, 1.0])
         """
         number = validation.steps(n, int(self.tick.max(initial=0)))
         mask = None if active is None else self._mask("active", active)
@@ -249,6 +255,14 @@ class WorldsBase:
         of later ticks that were not taken are dropped. Numbers that `set` gave each world stay: only `set` changes
         them. Raises SnapshotError, and changes nothing, for a snapshot of another stepper, or with other coefficients
         or another dt than the template had when the worlds were made.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> worlds = kd.Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.5), 3)
+        >>> start = worlds.snapshot(0)
+        >>> worlds.step(4)
+        >>> worlds.restore(start, where=worlds.position[:, 0, 0] > 1.5)
+        >>> worlds.tick.tolist()
+        [0, 0, 0]
         """
         mask = np.ones(len(self), np.bool_) if where is None else self._mask("where", where)
         self._exclusively(self._restored, snapshot, mask.astype(np.bool_))
@@ -281,6 +295,13 @@ class WorldsBase:
         source, target: numbers of worlds, ints of shape (k,), or one int; one source may serve several targets. All are
         read before one is written. Numbers that `set` gave a world stay where they are. Untaken events of the targets
         are dropped. Raises IndexError for a world that is not there, ValueError for a target that is named twice.
+
+        >>> import kickdrift as kd
+        >>> worlds = kd.Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.5), 4)
+        >>> worlds[0].step(3)
+        >>> worlds.copy(0, [2, 3])
+        >>> worlds.tick.tolist()
+        [3, 0, 3, 3]
         """
         pairs = [np.atleast_1d(validation.plain(name, each)) for name, each in (("source", source), ("target", target))]
         for name, each in zip(("source", "target"), pairs, strict=True):
@@ -308,11 +329,20 @@ class WorldsBase:
         declaration: as for `Stepper.set`; the object that the template was given. coefficients: an array whose first
         axis has an item for each world, of the shape that `Stepper.set` takes; or a number or tuple for all worlds.
         The force of an `AppliedForce` and the torque of an `AppliedTorque` are your own arrays, (worlds, n, dim), which
-        each step reads and `restore` writes. Numbers may differ from world to world, but not what a world consists of:
-        radii of contacts, pairs, shapes, filters.
+        each step reads and `restore` writes. Numbers may differ from world to world, but not what a world consists of
+        and how it is stepped: radii of contacts, pairs, shapes, filters, or a drag that is 0 in some worlds only.
 
         Numbers stay with the place of a world: no snapshot has them, and `copy` leaves them. It takes some 0.1 ms for
         each world. Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> wind = kd.LinearDrag(1.0)
+        >>> leaf = kd.Stepper([[0.0]], [[1.0]], dt=0.5, integrator="explicit_euler", forces=[wind])
+        >>> worlds = kd.Worlds(leaf, 3)
+        >>> worlds.set(wind, coefficient=np.array([0.5, 1.0, 2.0]))
+        >>> worlds.step()
+        >>> worlds.velocity.ravel().tolist()
+        [0.75, 0.5, 0.0]
         """
         if not coefficients:
             raise TypeError("set: expected coefficients by name")
@@ -386,6 +416,13 @@ class WorldsBase:
         rotate; 0, 0 and (1, 0, 0, 0) if left out.
 
         Raises ValueError for a row that is taken, or numbers that are not finite; nothing has changed then.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> worlds = kd.Worlds(kd.Stepper([[0.0, 0.0]] * 3, dt=0.5, alive=1), 2)
+        >>> ids = worlds.spawn(np.array([[False, True, False], [False, True, True]]), (1.0, 2.0))
+        >>> worlds.kill(worlds.position[:, :, 0] == 0)
+        >>> worlds.alive.tolist()
+        [[False, True, False], [False, True, True]]
         """
         mask = self._rows_mask("where", where)
         given = {"angular_velocity": angular_velocity, "angle": angle, "orientation": orientation}
