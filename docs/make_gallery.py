@@ -34,6 +34,8 @@ EXAMPLES = {
     "ball_pit": 300,
     "ragdoll_stairs": 260,
     "lennard_jones": 500,
+    "air_hockey": 60,
+    "golf_search": 300,
 }
 DEMOS = ("attractor",)  #: whose `--plot` is shown
 #: Of README: two rows of three, left to right.
