@@ -153,7 +153,7 @@ def learn(generations=150, tables=4096, changed=256, threads=1, seed=0, tell=pri
         found, goals = returns(env, network + 0.1 * noise, seed=seed * 10_000 + generation)
         ranks = found.argsort().argsort() / (changed - 1) - 0.5
         speed = 0.9 * speed + ranks @ noise / changed
-        network = network + 0.25 * speed
+        network = network + 0.5 * speed
         curve.append(goals.mean())
         if generation % 10 == 0:
             tell(f"generation {generation}: {100 * goals.mean():.0f} % of the episodes end with a goal")

@@ -1,11 +1,12 @@
 """Minigolf by tree search: strokes that lead around the walls into the hole, found by trying them in copies of the world.
 
 Monte Carlo tree search (Kocsis and Szepesvari 2006, upper confidence bounds). Each node of the tree is one world of a
-`kd.Worlds`, and so is each try: a node's world is copied, the copies get other strokes, and all roll in one call of `step`.
+`kd.Worlds`, and so is each try: a node's world is copied, the copies get other strokes, and all roll in one call.
 `--frames 200` looks at 200 nodes.
 """
 
 import argparse
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def left_to_go(position):
     """How far a ball is from the hole, through the gates: m."""
     stations = [*GATES, HOLE]
     passed = (position[:, 0, None] > GATES[:, 0]).sum(axis=1)
-    way = np.array([0.0, *np.cumsum([np.linalg.norm(b - a) for a, b in zip(stations, stations[1:], strict=False)])])
+    way = np.array([0.0, *np.cumsum([np.linalg.norm(b - a) for a, b in pairwise(stations)])])
     return np.linalg.norm(position - np.array(stations)[passed], axis=1) + way[-1] - way[passed]
 
 
