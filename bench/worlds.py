@@ -1,9 +1,9 @@
 """Costs of many worlds in one call: `python -m bench.worlds`.
 
-Times of one thread are those of the processor, so that other work on the machine counts little. Worlds of six discs in a
-box: beside a Python loop over steppers, pymunk, and NumPy over all worlds; memory of a million
-resets. `--sweep` adds 100,000 parameter sets on a LocalCluster, which needs the extra `distributed` and some minutes.
-VMAS is not measured: it needs torch, a third of a gigabyte.
+Worlds of six discs in a box: beside a Python loop over steppers, pymunk, and NumPy over all worlds; memory of a million
+resets. Times of one thread are those of the processor, so that other work on the machine counts little. `--sweep` adds
+100,000 parameter sets on a LocalCluster, which needs the extra `distributed` and some minutes. VMAS is not measured: it
+needs torch, a third of a gigabyte.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def steps(rounds: int) -> Iterator[Row]:
 def peers(rounds: int) -> Iterator[Row]:
     for count in (64, 4096, 65536):
         worlds, batch = kd.Worlds(discs(), count), Batch(count)
-        few = min(count, 256)  # a loop takes as long for each of 256 as for each of 65,536
+        few = min(count, 4096)  # a loop takes as long for each of 4,096 as for each of 65,536
         steppers, missing = [discs() for _ in range(few)], []
 
         def loop(steppers: list[kd.Stepper] = steppers) -> None:

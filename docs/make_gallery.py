@@ -34,7 +34,7 @@ EXAMPLES = {
     "ball_pit": 300,
     "ragdoll_stairs": 260,
     "lennard_jones": 500,
-    "air_hockey": 60,
+    "air_hockey": 120,
     "golf_search": 300,
 }
 DEMOS = ("attractor",)  #: whose `--plot` is shown

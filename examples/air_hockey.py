@@ -1,8 +1,8 @@
 """Air hockey in Gymnasium's interface, 4,096 tables at once, and a policy that learns to score in two minutes.
 
 `AirHockey` is a `gymnasium.vector.VectorEnv`: all of it is views and masks of one `kd.Worlds`. `learn` improves a small
-network by evolution strategies (Salimans et al. 2017, arXiv 1703.03864), in plain NumPy: each of 256 changed networks plays
-on 16 tables. The curve is shown at the end. `--frames 30` is for 30 generations, `--threads 2` for two cores.
+network by evolution strategies (Salimans et al. 2017, arXiv 1703.03864), in plain NumPy: each of 256 changed networks
+plays on 16 tables. The curve is shown at the end. `--frames 30` is for 30 generations, `--threads 2` for two cores.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def table(push):
 
 
 class AirHockey(VectorEnv):
-    """Shoot the puck into the right goal: +1; into the left one: -1. Each action adds what it moves the puck, in m / 10."""
+    """Shoot the puck into the right goal: +1; into the left one: -1. Moving the puck to the right by a metre: +0.1."""
 
     def __init__(self, num_envs=1, threads=1, autoreset_mode=AutoresetMode.NEXT_STEP):
         self.num_envs = num_envs
@@ -142,7 +142,7 @@ def returns(env, networks, seed):
     return total.reshape(len(networks), -1).mean(axis=1), goals.reshape(len(networks), -1).mean(axis=1)
 
 
-def learn(generations=150, tables=4096, changed=256, threads=1, seed=0, tell=print):
+def learn(generations=120, tables=4096, changed=256, threads=1, seed=0, tell=print):
     """Evolution strategies with mirrored samples and ranks; returns the network, and of each generation its goals."""
     env = AirHockey(tables, threads, AutoresetMode.DISABLED)
     rng, curve = np.random.default_rng(seed), []
@@ -193,7 +193,7 @@ def draw(network, curve, picture=None):
         plt.show()
 
 
-def main(frames=150, picture=None, threads=1):
+def main(frames=120, picture=None, threads=1):
     network, curve = learn(frames, threads=threads)
     draw(network, curve, picture)
     return curve
@@ -201,7 +201,7 @@ def main(frames=150, picture=None, threads=1):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--frames", type=int, default=150, help="generations")
+    parser.add_argument("--frames", type=int, default=120, help="generations")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
     main(arguments.frames, threads=arguments.threads)

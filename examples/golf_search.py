@@ -1,4 +1,4 @@
-"""Minigolf by tree search: strokes that lead around the walls into the hole, found by trying them in copies of the world.
+"""Minigolf by tree search: strokes around the walls into the hole, found by trying them in copies of the world.
 
 Monte Carlo tree search (Kocsis and Szepesvari 2006, upper confidence bounds). Each node of the tree is one world of a
 `kd.Worlds`, and so is each try: a node's world is copied, the copies get other strokes, and all roll in one call.
