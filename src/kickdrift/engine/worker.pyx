@@ -45,8 +45,7 @@ cdef class Worker:
     # Pointers.
 
     cdef int bind(self, list state, list turning, list applied, list torques) except -1:
-        """Find all that is moved; after each change of the stepper's binding. The arrays have all worlds, (worlds, n, k).
-        """
+        """Find all that is moved, after each change of the stepper's binding; in arrays (worlds, n, k)."""
         cdef Core core = self.core
         cdef Array* own
         cdef int j

@@ -213,7 +213,6 @@ cdef class WorldsCore:
 
     def _run(self, Py_ssize_t steps, active):
         """Step all worlds of a mask, or all; check for Ctrl-C some times a second."""
-        cdef Worker worker
         cdef Py_ssize_t part, at_once
         cdef int64_t ran
         cdef double seconds
