@@ -23,6 +23,12 @@ from ..errors import in_world
 require_rounding(__name__)
 
 
+cdef int write(list writes) except -1:
+    for array, index, values in writes:
+        array[index] = values
+    return 0
+
+
 cdef class WorldsCore:
     """The compiled part of Worlds. `_found` is called once all arrays are there."""
 
@@ -74,7 +80,7 @@ cdef class WorldsCore:
         self.most = min(<Py_ssize_t> (0.25 * PATIENCE / self.cost) + 1, <Py_ssize_t> 1 << 16)
         if core.slots is not None:
             self._take_slots()
-        self._spread(np.ones(number, np.uint8))
+        self._write([], spread=np.ones(number, np.uint8))
 
     def _take_slots(self):
         """Give each world slots of its own, as the workers have."""
@@ -148,29 +154,41 @@ cdef class WorldsCore:
     def _unlock(self):
         release(&self.busy)
 
-    def _load(self, Py_ssize_t i):
-        """Load a world into the first worker, whose arrays are its own; the caller copies these."""
+    def _load(self, Py_ssize_t i, list writes):
+        """Load a world into the first worker, and write the arrays of that."""
+        write(writes)
         (<Worker> self.workers[0]).load(i)
 
-    def _store(self, Py_ssize_t i):
+    def _store(self, Py_ssize_t i, list writes):
         cdef Worker worker = self.workers[0]
+        write(writes)
         worker.store(i)
         worker.go_home()
         self._raise_errors()
 
-    def _spread(self, const uint8_t[::1] where):
-        """Store what the first worker has into all worlds of a mask, without events."""
+    def _write(self, list writes, const uint8_t[::1] spread=None, copies=None):
+        """Change arrays of all worlds, in one go: no signal handler runs in between.
+
+        writes: (array, index, values). spread: a mask of worlds that get what the first worker has and no array; or
+        copies: (source, target), worlds that get that of others.
+        """
         cdef Worker worker = self.workers[0]
         cdef Py_ssize_t i
+        if copies is not None:
+            source, target = copies
+            self.copy_saved(source, target)     # may find no memory, and therefore comes first
+        write(writes)
+        if spread is None:
+            return
         if worker.core.store is not None:
             worker.core.store.log.count = worker.core.store.log.dropped = 0
         for i in range(self.every.worlds):
-            if where[i]:
+            if spread[i]:
                 worker.store(i)
                 self.every.stale[i] = True
         self._raise_errors()
 
-    def _copy_saved(self, const int64_t[::1] source, const int64_t[::1] target):
+    cdef int copy_saved(self, const int64_t[::1] source, const int64_t[::1] target) except -1:
         """Copy contacts and touching pairs of worlds onto those of others; all are read before one is written."""
         cdef Py_ssize_t count = len(source)
         cdef Py_ssize_t k
@@ -178,7 +196,7 @@ cdef class WorldsCore:
         cdef Saved* saved
         cdef bint made = True
         if self.every.saved == NULL or count == 0:
-            return
+            return 0
         copies = <Saved*> PyMem_Calloc(count, sizeof(Saved))
         if copies == NULL:
             raise MemoryError
@@ -196,6 +214,7 @@ cdef class WorldsCore:
         PyMem_Free(copies)
         if not made:
             raise MemoryError
+        return 0
 
     def _raise_errors(self):
         """Raise the error of the first world that has one, or what interrupts the program."""

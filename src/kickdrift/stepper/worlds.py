@@ -112,9 +112,7 @@ class Worlds(WorldsBase, WorldsCore):
         stepper = self._guest
         if function.__name__ in ("spawn", "kill") and self._alive is None:
             self._take_slots()
-        for own, of_all in self._pairs:
-            own[...] = of_all[i]
-        self._load(i)
+        self._load(i, [(own, ..., of_all[i]) for own, of_all in self._pairs])
         try:
             if self._numbers and function.__name__ == "energy":
                 stepper = self._fitted
@@ -122,9 +120,7 @@ class Worlds(WorldsBase, WorldsCore):
                 stepper._position[...], stepper._velocity[...] = self._guest._position, self._guest._velocity
             return function(stepper, *given, **named)
         finally:
-            for own, of_all in self._pairs:
-                of_all[i] = own
-            self._store(i)
+            self._store(i, [(of_all, i, own) for own, of_all in self._pairs])
             self._waiting += self._new_events()
 
     def _go_back(self, snapshot: bytes, where: np.ndarray) -> None:
@@ -132,27 +128,27 @@ class Worlds(WorldsBase, WorldsCore):
         guest._exclusively(guest._restore, snapshot)
         if guest._slots is not None and self._alive is None:
             self._take_slots()
-        for own, of_all in self._pairs:
-            of_all[where] = own
-        self._spread(where.astype(np.uint8))
-        self._drop_events(where, guest.tick)
+        waiting, pending = self._events_left(where, guest.tick)
+        writes: list[Any] = [(of_all, where, own) for own, of_all in self._pairs]
+        self._write([*writes, (self._pending, ..., pending)], spread=where.view(np.uint8))
+        self._waiting = waiting
 
-    def _drop_events(self, where: np.ndarray, tick: int) -> None:
-        """Drop events of these worlds after a tick."""
+    def _events_left(self, where: np.ndarray, tick: int) -> tuple[list[np.ndarray], np.ndarray]:
+        """Return the events without those of some worlds after a tick, and how many each world has."""
         left = [rows[~where[rows[:, 0]] | (rows[:, 1] <= tick)] for rows in self._waiting]
-        self._waiting = [rows for rows in left if len(rows)]
-        self._pending[:] = np.bincount(np.concatenate([[0], *[rows[:, 0] for rows in left]]), minlength=len(self))
-        self._pending[0] -= 1
+        numbers = np.concatenate([np.zeros(0, np.int64), *[rows[:, 0] for rows in left]])
+        return [rows for rows in left if len(rows)], np.bincount(numbers, minlength=len(self))
 
     def _copy(self, source: np.ndarray, target: np.ndarray) -> None:
-        self._copy_saved(source, target)
-        every = [of_all for _, of_all in self._pairs] + [self._tick, self._began, self._spanned]
-        for array in every + ([] if self._alive is None else [self._alive, self._young, self._generation]):
-            array[target] = array[source]
-        self._stale[target] = 1
         where = np.zeros(len(self), np.bool_)
         where[target] = True
-        self._drop_events(where, -1)
+        waiting, pending = self._events_left(where, -1)
+        arrays = [*(of_all for _, of_all in self._pairs), self._tick, self._began, self._spanned]
+        arrays += [] if self._alive is None else [self._alive, self._young, self._generation]
+        writes: list[Any] = [(array, target, array[source]) for array in arrays]
+        writes += [(self._stale, target, 1), (self._pending, ..., pending)]
+        self._write(writes, copies=(source, target))
+        self._waiting = waiting
 
     def _renumber(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
         try:
@@ -163,6 +159,8 @@ class Worlds(WorldsBase, WorldsCore):
 
     def _fit(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
         """Find the numbers of each world by giving them to a stepper."""
+        if not len(self):
+            return
         values = [self._numbers_of(i, numbers) for i in range(len(self))]
         for stepper, others in zip(self._steppers, self._others, strict=False):
             renumber(stepper, [(others.get(one, one), given) for one, given in values[0]])
@@ -183,21 +181,17 @@ class Worlds(WorldsBase, WorldsCore):
     def _spawn(self, where: np.ndarray, rows: list[tuple[np.ndarray, np.ndarray]]) -> None:
         if self._alive is None:
             self._take_slots()
-        for of_all, values in rows:
-            of_all[where] = values
-        for history in self._state_arrays[2:]:
-            history[where] = 0
-        self._generation[where] += 1
-        self._alive[where] = self._young[where] = 1
-        self._stale[where.any(axis=1)] = 1
+        writes: list[Any] = [(of_all, where, values) for of_all, values in rows]
+        writes += [(history, where, 0) for history in self._state_arrays[2:]]
+        writes += [(array, where, 1) for array in (self._alive, self._young)]
+        writes += [(self._generation, where, self._generation[where] + 1), (self._stale, where.any(axis=1), 1)]
+        self._write(writes)
 
     def _kill(self, mask: np.ndarray) -> None:
         if self._alive is None:
             self._take_slots()
-        for of_all in (*self._state_arrays, *self._turning_arrays):
-            of_all[mask] = 0
-        self._alive[mask] = self._young[mask] = 0
-        self._stale[mask.any(axis=1)] = 1
+        arrays = (*self._state_arrays, *self._turning_arrays, self._alive, self._young)
+        self._write([*((array, mask, 0) for array in arrays), (self._stale, mask.any(axis=1), 1)])
 
     def _take_events(self) -> np.ndarray:
         fields = fields_of_all(self._guest._take_events().dtype)
