@@ -25,8 +25,8 @@ CHECKED = MODE != "release"
 DIRECTIVES = {"language_level": "3", "embedsignature": True, "embedsignature.format": "python", "auto_pickle": False}
 DIRECTIVES |= {"wraparound": False, "cdivision": True, "autotestdict": False, "freethreading_compatible": True}
 DIRECTIVES |= dict.fromkeys(("boundscheck", "initializedcheck", "emit_code_comments"), CHECKED)
-# Flags of all: no contraction of a * b + c, for the same bits everywhere; two that change no value, but let GCC turn
-# choices into masks; no strict aliasing, for kernels read the same bytes as vectors and as single numbers.
+# Flags of all modules: no contraction of a * b + c, for bitwise reproducibility; two that change no result, but let
+# GCC convert branches to masks; no strict aliasing, because kernels read memory both as vectors and as single numbers.
 COMMON = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"]
 COMMON += ["-O1", "-g"] if CHECKED else ["-g0", "-fvisibility=hidden", "-ffunction-sections", "-Wno-unused"]
 MSVC = ["/O2", "/fp:precise"]
@@ -34,14 +34,14 @@ LINK = ["-s", "-Wl,--gc-sections"] if MODE == "release" and sys.platform == "lin
 if MODE == "sanitize":
     LINK = ["-fsanitize=address,undefined"]
     COMMON += [*LINK, "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
-# Kernels are written in vectors: a vectoriser only makes them larger. GCC 12 crashes where ipa-cp copies functions of
-# SSE2's vectors. A step of one body takes up to a tenth longer if a function starts anywhere in its cache line.
+# Kernels use explicit vectors: auto-vectorization only makes them larger. GCC 12 crashes in ipa-cp on functions with
+# SSE2 vectors. A step of one body takes up to a tenth longer if functions are not aligned to cache lines.
 # Tried: -O2, also with -fpeel-loops; sums with drag took three times as long.
 KERNELS = ["-O3", "-fno-tree-vectorize", "-fno-ipa-cp", "-falign-functions=64", "-Wno-maybe-uninitialized"]
 KERNELS += ["-DKICKDRIFT_INLINE=__inline__ __attribute__((always_inline))"]
-REST = ["-Os", "-falign-functions=64"]  # tried: -O2; half as large again, a third more to compile, 30 ns less a frame
+REST = ["-Os", "-falign-functions=64"]  # tried: -O2; half as large again, a third more to compile, 30 ns less per frame
 
-ISAS = {  # flags of other compilers, of Microsoft's
+ISAS = {  # flags of GCC and Clang, flags of Microsoft's compiler
     "baseline": ([], []),
     "avx2": (["-mavx2"], ["/arch:AVX2"]),
     "avx512": (["-march=x86-64-v4", "-mprefer-vector-width=512"], ["/arch:AVX512"]),
@@ -50,29 +50,30 @@ PROCESSOR = sysconfig.get_platform() + os.environ.get("ARCHFLAGS", "")
 if not re.search("x86_64|amd64", PROCESSOR) or os.environ.get("KICKDRIFT_ISAS") == "baseline":
     ISAS = {"baseline": ISAS["baseline"]}
 
-# An instruction set is one module of three parts, compiled from the C of the baseline's. The slowest come first.
+# An instruction set is one module of three parts, compiled from the baseline's C. The slowest to compile come first.
 SETS = "kernels.instruction_sets"
 MODULES = {f"{SETS}.{isa}": [f"{SETS}.{isa}{part}" for part in ("", "_coupled", "_formulas")] for isa in reversed(ISAS)}
-UTILITY = "engine.cython_utility"  # what Cython would else add to each module
+UTILITY = "engine.cython_utility"  # code that Cython would otherwise duplicate in each module
 NAMES = [".".join(path.with_suffix("").parts[2:]) for path in sorted(Path("src/kickdrift").rglob("*.pyx"))]
 MODULES |= {name: [name] for name in (f"{SETS}.scalar", *NAMES, UTILITY) if f"{SETS}.baseline" not in name}
 
-# Modules that exchange structs compare this digest when they are imported.
-ABI = b"".join(path.read_bytes() for path in sorted(Path("src/kickdrift/kernels/abi").glob("*.pxd")))
-MACROS = [("CYTHON_COMPRESS_STRINGS", "0")]  # wheels are compressed; and this would take its time in each import
+# Modules that exchange structs compare this digest at import.
+STRUCTS = sorted(Path("src/kickdrift/kernels/abi").glob("*.pxd"))
+ABI = b"".join(path.read_bytes() for path in STRUCTS)
+MACROS = [("CYTHON_COMPRESS_STRINGS", "0")]  # wheels are compressed anyway, and decompression slows down imports
 MACROS += [("KICKDRIFT_ABI", f"0x{hashlib.blake2b(ABI, digest_size=8).hexdigest()}ULL")]
-NO_INIT = [("CYTHON_NO_PYINIT_EXPORT", "1")]  # of parts: so that linkers leave it out
-# Coverage knows no inline functions, so kernels are not traced. Line tracing boxes what functions return: no vectors.
+NO_INIT = [("CYTHON_NO_PYINIT_EXPORT", "1")]  # for the parts of a module: lets linkers drop their PyInit
+# Coverage cannot trace inline functions, so kernels are not traced. Line tracing boxes return values, so no vectors.
 TRACE = [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0"), ("KICKDRIFT_SCALAR", "1")]
 
 
 class BuildExt(build_ext):
-    """Translate, then choose flags by the compiler, which is known only now."""
+    """Translate, then choose flags for the compiler, which is not known earlier."""
 
     def build_extensions(self):
         self.parallel = self.parallel or os.cpu_count()
         self.c = self.translate(False) | self.translate(True)
-        # Microsoft's compiler has no vectors. By itself Clang compiles for the processor that it runs on.
+        # Microsoft's compiler has no vector types. By default Clang compiles for the host processor.
         self.target, clang = {"win-amd64": "x86_64", "win-arm64": "aarch64"}.get(self.plat_name), which("clang-cl")
         self.msvc = self.compiler.compiler_type == "msvc"
         self.clang = self.msvc and bool(self.target and clang)
@@ -83,7 +84,7 @@ class BuildExt(build_ext):
         super().build_extensions()
 
     def translate(self, traced):
-        """Have Cython write the C of each .pyx, once for all instruction sets; {name: path}."""
+        """Translate each .pyx to C with Cython, once for all instruction sets; return {name: path}."""
         names = [name for name in chain(*MODULES.values()) if is_traced(name) == traced and "avx" not in name]
         gc.disable()  # Cython allocates much and frees little: collecting would take a third of its time
         sources = [[] if name == UTILITY else [f"src/kickdrift/{name.replace('.', '/')}.pyx"] for name in names]
@@ -109,12 +110,12 @@ class BuildExt(build_ext):
         return flags
 
     def build_extension(self, extension):
-        """Compile the parts that are older than their C, each with its flags, and link them."""
+        """Compile the parts that are older than their C, each with its own flags, and link them."""
         for name in MODULES[extension.name.partition(".")[2]]:
             isa = name.rpartition(".")[2].partition("_")[0]
             source = self.c[name] if name in self.c else renamed(self.c[name.replace(isa, "baseline")], isa)
             (compiled,) = self.compiler.object_filenames([str(source)], output_dir=self.build_temp)
-            if self.force or older(Path(compiled), source):
+            if self.force or any(older(Path(compiled), path) for path in (source, *STRUCTS)):
                 macros = MACROS + (TRACE if is_traced(name) else []) + ([] if name in MODULES else NO_INIT)
                 options = {"macros": macros, "debug": self.debug, "extra_postargs": self.flags_of(name, isa)}
                 self.compiler.compile([str(source)], output_dir=self.build_temp, **options)
@@ -123,7 +124,7 @@ class BuildExt(build_ext):
         super().build_extension(extension)
 
     def copy_extensions_to_source(self):
-        """Also remove the instruction sets that KICKDRIFT_ISAS leaves out: they may be from another build."""
+        """Copy the modules, and remove stale ones of instruction sets that KICKDRIFT_ISAS leaves out."""
         super().copy_extensions_to_source()
         for isa in {"avx2", "avx512"} - ISAS.keys():
             Path("src", self.get_ext_filename(f"kickdrift.{SETS}.{isa}")).unlink(missing_ok=True)
@@ -134,7 +135,7 @@ def is_traced(name):
 
 
 def renamed(source, isa):
-    """The C of the baseline as that of another instruction set, written again when it was translated again."""
+    """Return the baseline's C renamed for another instruction set; rewrite it if the baseline's is newer."""
     path = source.with_name(source.name.replace("baseline", isa))
     if older(path, source):
         path.write_text(source.read_text("utf-8").replace("baseline", isa), "utf-8")

@@ -1,4 +1,4 @@
-"""Do the layers hold that pyproject.toml names? import-linter reads Python: in a copy, Cython's imports become such."""
+"""Check the layers of pyproject.toml. import-linter reads Python: Cython imports become Python in a copy."""
 
 import re
 import shutil

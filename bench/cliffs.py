@@ -1,8 +1,8 @@
-"""Cliffs: what is added to a world may cost its share, and no more. `python -m bench.cliffs`
+"""Cliffs: adding a feature may cost its share of time, but not more. `python -m bench.cliffs`
 
-Pairs of forces, uniform or per body, with `--triples` triples; walls, shapes and sensors near and far, with events and
-without; `alive=`; more and more bodies. Each world is measured in turns with its parts, in processor time. A cliff
-takes more than 1.5 times as long as its parts together, with ten walls that no body is near more than 3 times as long.
+Measures pairs of forces, uniform or per body, with `--triples` also triples; walls, shapes and sensors near and far,
+with and without events; `alive=`; increasing numbers of bodies. Worlds are measured in turns with their parts, in
+processor time. A cliff takes more than 1.5 times the time of its parts, with ten distant walls more than 3 times.
 """
 
 import argparse
@@ -133,14 +133,14 @@ class Question(NamedTuple):
 
 
 def sums(size: int, base: World) -> Iterator[Question]:
-    """So many forces at once; of several per body, those in one field are one question."""
+    """Combine this number of forces; no force is combined with its own per-body variant."""
     for names in combinations(FORCES, size):
         if len({name.removesuffix(" per body") for name in names}) == size:
             yield Question(replace(base, forces=names), tuple(replace(base, forces=(name,)) for name in names))
 
 
 def walls(base: World) -> Iterator[Question]:
-    """What is far costs little, ten times too; what is near costs its share beside forces and other walls."""
+    """Distant walls cost little, even ten of them; near walls cost their share beside forces and other walls."""
     falling = replace(base, forces=("gravity",))
     kinds = [kind for kind in WALLS if base.dim == 2 or kind != "Segments"]
     for kind in kinds:
@@ -157,7 +157,7 @@ def walls(base: World) -> Iterator[Question]:
 
 
 def living(base: World) -> Iterator[Question]:
-    """`alive=` with all of them alive: the world without it is all that there is to do."""
+    """`alive=` with all bodies active costs no more than the world without it."""
     for name in FORCES:
         world = replace(base, forces=(name,))
         yield Question(replace(world, alive=True), (world,))
@@ -169,7 +169,7 @@ def living(base: World) -> Iterator[Question]:
 
 
 def ladder(sizes: tuple[int, ...]) -> Iterator[Question]:
-    """Ten times as many bodies take at most ten times as long, and half of that again."""
+    """Ten times as many bodies take at most ten times as long, plus a half."""
     for forces in (("gravity",), ("gravity", "linear drag"), ("well",), ("well", "quadratic drag")):
         for walls in ((), ("Plane far",)):
             for few, many in pairwise(sizes):

@@ -1,7 +1,7 @@
-"""Measures the fixed-step clock beside the float accumulator that every tutorial shows.
+"""Measure the fixed-step clock and the float accumulator of common tutorials.
 
-Prints Markdown: what each clock does where others go wrong, what a call, a frame and a snapshot cost, and which
-goals that meets. `python -m bench.clock` takes about half a minute on a machine of its own, with `--quick` a fifth.
+Prints Markdown: the behaviour of both in difficult cases, the cost of calls, frames and snapshots, and the goals
+that are met. `python -m bench.clock` takes about half a minute on an idle machine, with `--quick` a fifth.
 """
 
 import argparse
@@ -142,7 +142,7 @@ def totals(goals, seconds):
             f"{clock.tick:,} (`advance`, {clock.fed_ns - seconds * 10**9:+d} ns fed), {absolute.tick:,} (`advance_to`)",
         )
         goals.add(f"{name}, `advance_to`: steps", f"{truth:,}", f"{absolute.tick:,}", absolute.tick == truth)
-    # The exact sum of the floats; the clock may lag by less than a nanosecond that is not yet counted.
+    # The exact sum of the floats; the clock may lag by less than the nanosecond that is not yet counted.
     behind = Fraction(1 / 144) * len(day) * 10**9 - clock.fed_ns
     goals.add(
         f"{seconds:,} s of 1/144 s frames, `advance`: behind the exact sum of the floats",
@@ -230,7 +230,7 @@ def bodies(n, dim, dtype, layout="row", **arguments):
 
 
 def frames_drawn(goals, rounds):
-    """A frame of one step, drawn, against the step alone."""
+    """Compare a frame of one step with interpolation to the step alone."""
     head(
         "A frame of 1,000 bodies: `advance` of 1 step, and `interpolate(out=float32)`",
         "bodies",
@@ -261,7 +261,7 @@ def frames_drawn(goals, rounds):
 
 
 def saving(goals, rounds):
-    """Snapshot and restore against copies of as many bytes."""
+    """Compare snapshot and restore to copies of equally many bytes."""
     head(
         "`snapshot` and `restore` of 10,000 bodies against copies of the same bytes",
         "bodies",

@@ -1,8 +1,8 @@
-"""Measures `kickdrift.distributed`: bodies on a cluster of two processes, a sweep on every executor, cost per chunk.
+"""Measure `kickdrift.distributed`: bodies on a cluster of two processes, a sweep on every executor, cost per chunk.
 
 Prints Markdown; `python -m bench.distributed` needs the extra `distributed`, two cores, 4 GB and about two minutes,
-with `--quick` a tenth of each. MPI's executor is measured where mpi4py is: with mpirun,
-`mpirun -n 3 --oversubscribe python -m mpi4py.futures -m bench.distributed --mpi`.
+with `--quick` a tenth of each. MPI's executor is measured if mpi4py is installed: with mpirun, `mpirun -n 3
+--oversubscribe python -m mpi4py.futures -m bench.distributed --mpi`.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""kd.math beside NumPy: 10,000 numbers, each function, both dtypes.
+"""Measure kd.math and NumPy: each function of 10,000 numbers, in both dtypes.
 
-Run as `python -m bench.elementary`; it takes some seconds. Prints Markdown: shares of NumPy's speed.
-KICKDRIFT_ISA chooses an instruction set, NPY_DISABLE_CPU_FEATURES takes some from NumPy.
+Run as `python -m bench.elementary`; it takes a few seconds. Prints Markdown: speed relative to NumPy. KICKDRIFT_ISA
+chooses an instruction set, NPY_DISABLE_CPU_FEATURES disables some of NumPy's.
 """
 
 import argparse

@@ -50,7 +50,7 @@ def empty_step():
 
 
 def call(rounds: int) -> list[Row]:
-    """step() on one body against an empty compiled method: what is on top of the call itself."""
+    """step() on one body against an empty compiled method: the overhead beyond the call itself."""
     empty = empty_step()
     rows = []
     for dtype in ("float32", "float64"):
@@ -80,8 +80,8 @@ print(between - start, imported - between, time.perf_counter() - between)
 
 
 def imports(rounds: int) -> list[Row]:
-    """`import kickdrift` once NumPy is imported, against NumPy's own, in fresh processes."""
-    compileall.compile_dir(Path(kd.__file__).parent, quiet=2)  # as pip does at installation
+    """`import kickdrift` after NumPy is imported, against NumPy's own import, in fresh processes."""
+    compileall.compile_dir(Path(kd.__file__).parent, quiet=2)  # like pip at installation
     command = [sys.executable, "-c", PROGRAM]
     texts = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(rounds)]
     theirs, *ours = (list(times) for times in zip(*(map(float, text.split()) for text in texts), strict=True))

@@ -1,7 +1,7 @@
-"""What sets the limits that docs/speed.md names, measured: the call, the units, and passes over arrays in plain C.
+"""Measure the lower bounds named in docs/speed.md: the call, the execution units, and passes over arrays in plain C.
 
 Run as `python -m bench.limits`; it needs a C compiler, and Cython for the empty method. All times are minima of many
-short rounds in turns, so a busy machine does little to them. Prints Markdown.
+short rounds in turns, which makes them robust on a busy machine. Prints Markdown.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def passes(name: str, dtype: str, times: int, numbers: int, arrays: int) -> Call
 
 
 def call(rounds: int) -> list[tuple[str, str, str]]:
-    """One body: what `step()` adds to an empty method."""
+    """Measure the overhead of `step()` on one body beyond an empty method."""
     empty = empty_step()
     if empty is None:
         return []
@@ -75,7 +75,7 @@ def call(rounds: int) -> list[tuple[str, str, str]]:
 
 
 def functions(rounds: int) -> list[tuple[str, str, str]]:
-    """A Python force of 1,000 bodies that does nothing, per step, beside the passes around it in C."""
+    """Measure a Python force on 1,000 bodies that does nothing, per step, and the passes around it in C."""
     rows = []
     array = np.zeros((1000, 3))
     for dtype in DTYPES:
@@ -94,7 +94,7 @@ def functions(rounds: int) -> list[tuple[str, str, str]]:
 
 
 def kept(rounds: int) -> list[tuple[str, str, str]]:
-    """`advance` of one due step against `step()`, beside the same in C."""
+    """Measure `advance` of one due step against `step()`, and equivalent loops in C."""
     rows = []
     for dtype in DTYPES:
         for n in (6_000, 100_000):
@@ -122,12 +122,12 @@ def kept(rounds: int) -> list[tuple[str, str, str]]:
 
 
 def walls(rounds: int) -> list[tuple[str, str, str]]:
-    """Shots over a Plane, or that lie on it, against the same without it, and a pass that no wall can do without."""
+    """Measure bodies above or on a Plane against those without it, and the pass over the bodies that any wall needs."""
     rows, tiles, steps = [], 520, 64
     for dtype in DTYPES:
         for integrator in ("semi_implicit_euler", "velocity_verlet"):
             still = np.zeros((tiles * 192, 3))
-            planes = [], [kd.Plane((0, 1, 0), -1e6)], [kd.Plane((0, 1, 0), 0.0)]  # one far below, one that they lie on
+            planes = [], [kd.Plane((0, 1, 0), -1e6)], [kd.Plane((0, 1, 0), 0.0)]  # none, far, with resting bodies
             worlds = [shots(still, still, dtype, integrator, plane) for plane in planes]
             state = [aligned_zeros((1, tiles * 3 * 192), np.dtype(dtype)) for _ in range(3)]
             given = [ctypes.c_long(steps), ctypes.c_long(tiles), *(ctypes.c_void_p(s.ctypes.data) for s in state)]
@@ -142,7 +142,7 @@ def walls(rounds: int) -> list[tuple[str, str, str]]:
 
 
 def natives(rounds: int) -> list[tuple[str, str, str]]:
-    """A force in machine code against the built-in term, beside the passes around the same function in C."""
+    """Measure a native callback against the built-in term, and the passes around the same function in C."""
     rows, tiles, steps = [], 520, 64
     with tempfile.TemporaryDirectory() as folder:
         for dtype in DTYPES:
@@ -169,7 +169,7 @@ def natives(rounds: int) -> list[tuple[str, str, str]]:
 
 
 def terms(rounds: int) -> list[tuple[str, str, str]]:
-    """Terms that are alone: C that is written for the scene, and C that does what the terms do in any scene."""
+    """Measure single uniform terms: C written for the scene, and C with all the operations of the general terms."""
     rows = []
     for force, name in (("well", "PointGravity"), ("wind", "QuadraticDrag"), ("vortex", "Vortex")):
         for integrator in ("leapfrog", "rk4"):
@@ -183,7 +183,7 @@ def terms(rounds: int) -> list[tuple[str, str, str]]:
 
 
 def saved(rounds: int) -> list[tuple[str, str, str]]:
-    """snapshot() and restore() beside what they cannot do without: a copy each, and a digest of what was copied."""
+    """Measure snapshot() and restore() against their lower bound: a copy each, and a digest of the copy."""
     rows = []
     for dtype in DTYPES:
         stepper = kd.Stepper(np.ones((10_000, 2), dtype), forces=[kd.Gravity((0, -9.81))])
@@ -199,7 +199,7 @@ def saved(rounds: int) -> list[tuple[str, str, str]]:
 
 
 def lorenz(rounds: int) -> list[tuple[str, str, str]]:
-    """A step of rk4 of Lorenz's equations beside its additions and products."""
+    """Measure an RK4 step of Lorenz's equations against its number of additions and products."""
     isa = kd.build_info()["isa"]
     units = library("float64")
     stepper = kd.ODEStepper(

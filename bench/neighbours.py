@@ -1,10 +1,10 @@
-"""The nearest points beside SciPy's cKDTree, and what making either takes.
+"""Nearest points compared with SciPy's cKDTree, including the construction of both.
 
-    python -m bench.neighbours [--rounds R] [count ...]      10,000 points where nothing is said; needs SciPy
+    python -m bench.neighbours [--rounds R] [count ...]      default: 10,000 points; needs SciPy
 
-2,000 places are asked at once, on one thread: among the points, beside single ones, outside of all and far outside.
-Points lie evenly or in twenty clusters; the radius of `Neighbours` is what is between them, or a thousandth of it. Each
-has its turn in each round, of which the best one counts.
+A query has 2,000 places, on one thread: among the points, next to single points, outside of all and far outside.
+Points are uniform or in twenty clusters; the radius of `Neighbours` is the mean spacing or a thousandth of it. Both
+are measured in turns, and the best round counts.
 """
 
 import argparse

@@ -1,9 +1,8 @@
-"""Measures ODEStepper beside what a user would pick instead: jax.jit with fori_loop, and numba.
+"""Measure ODEStepper and its alternatives: jax.jit with fori_loop, and numba.
 
-10,000 Lorenz trajectories, 1,000 RK4 steps, float64, everybody on one thread of one processor. The
-competitors take turns, so that whatever else the machine does hits all of them, and the medians are
-compared. Compilation is not counted. Prints Markdown.
-Run as `python -m bench.ode` where numba and jax are installed; it takes about 20 seconds.
+10,000 Lorenz trajectories, 1,000 RK4 steps, float64, each on one thread of one processor. The competitors run in
+turns, so that a busy machine affects all of them, and medians are compared. Compilation is not counted. Prints
+Markdown. Run as `python -m bench.ode` with numba and jax installed; it takes about 20 seconds.
 """
 
 import argparse
@@ -38,7 +37,7 @@ def kickdrift_run(y: np.ndarray, steps: int) -> Callable[[], np.ndarray]:
 
 
 def numpy_function_run(y: np.ndarray, steps: int) -> Callable[[], np.ndarray]:
-    """The same stepper with the flow as a Python function."""
+    """Run kickdrift's stepper with the flow as a Python function."""
 
     def lorenz(t, y, out):
         x, y, z = y.T
@@ -86,7 +85,7 @@ def numba_run(y: np.ndarray, steps: int) -> Callable[[], np.ndarray]:
 
 
 def numba_planes_run(y: np.ndarray, steps: int, block: int = 128) -> Callable[[], np.ndarray]:
-    """As an expert writes it: planes, in blocks that stay in the first-level cache and fill vectors; not fastmath."""
+    """Numba code of an expert: structure of arrays, in blocks that fit the L1 cache and fill vectors; no fastmath."""
     import numba
 
     @numba.njit(error_model="numpy")
@@ -119,7 +118,7 @@ def numba_planes_run(y: np.ndarray, steps: int, block: int = 128) -> Callable[[]
 
 
 def jax_run(y: np.ndarray, steps: int, columns: bool) -> Callable[[], np.ndarray]:
-    """Rows (n, 3) as everybody holds them, or a tuple of columns, which suits compilers better."""
+    """Run JAX on rows (n, 3), the usual layout, or on a tuple of columns, which compilers optimize better."""
     import jax
     import jax.numpy as jnp
 

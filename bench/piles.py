@@ -1,10 +1,10 @@
-"""Piles beside pymunk: how deep they sink into themselves, how still they lie, and what a step costs.
+"""Piles compared with pymunk: overlap, residual velocity, and time per step.
 
-    python -m bench.piles [--seconds S] [--scene NAME] [count ...]      200 balls where nothing is said; needs pymunk
+    python -m bench.piles [--seconds S] [--scene NAME] [count ...]      default: 200 balls; needs pymunk
 
-Balls of radius 10 fall into a box, a V of 45 degrees and a narrow V with a floor: g = 900, 60 steps a second, 10 s or
-what is said. Then the same steps are timed of all, in turns, of which the best turn counts: pymunk has 10 iterations,
-begins at the same places, and has settled for as long.
+Balls of radius 10 fall into a box, a V of 45 degrees and a narrow V with a floor: g = 900, 60 steps per second, for
+10 s by default. Then steps of all are timed in turns, and the best turn counts: pymunk has 10 iterations, the same
+initial positions, and an equal time to settle.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""Random sums of forces beside C that a generator writes for each of them. `python -m bench.random_plans`
+"""Random sums of forces against C code generated for each of them. `python -m bench.random_plans`
 
-Draws one to four of gravity, linear drag, quadratic drag, a well and an anchored spring, in two or three dimensions, in
-float32 or float64, some coefficients per body. The C is a plain loop over bodies with all that a step does to one
-of them, over tiles that stay in the cache, compiled by `cc -O3 -march=native`: once as it comes, where the compiler may
-contract a * b + c, and once without contraction. Both take turns with ours, in processor time.
+Draws one to four of gravity, linear drag, quadratic drag, a well and an anchored spring, in two or three dimensions,
+in float32 or float64, with some coefficients per body. The C code is a plain loop over bodies that makes a whole
+step of each, over tiles that fit the cache, compiled by `cc -O3 -march=native`: with and without permission to
+contract a * b + c. It is measured in turns with kickdrift, in processor time.
 """
 
 import argparse

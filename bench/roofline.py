@@ -11,7 +11,7 @@ import numpy as np
 
 from .scene import Scene
 
-#: Additions, multiplications, quotients and roots of one step, for each component, roughly: by force and integrator.
+#: Approximate number of arithmetic operations and roots per step and component, by force and integrator.
 OPERATIONS = {
     ("drag", "semi_implicit_euler"): 6,
     ("drag", "velocity_verlet"): 12,

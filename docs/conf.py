@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages: python -m sphinx -W -b html docs build/docs."""
+"""Sphinx configuration of these pages: python -m sphinx -W -b html docs build/docs."""
 
 import inspect
 import os
@@ -20,7 +20,7 @@ release = version = kickdrift.__version__
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
-make_api = import_module("make_api")  # beside this file
+make_api = import_module("make_api")  # in this folder
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_gallery.gen_gallery"]
 extensions += ["sphinx_copybutton", "sphinx_design"]
@@ -43,7 +43,7 @@ maximum_signature_line_length = 80
 python_use_unqualified_type_names = True
 copybutton_exclude = ".linenos, .gp, .go"
 
-EXAMPLES = DOCS.parent / "build" / "examples"  #: what sphinx-gallery reads
+EXAMPLES = DOCS.parent / "build" / "examples"  #: input of sphinx-gallery
 TITLES = {
     "pygame_scene": "pygame-ce: bouncing balls",
     "pyglet_scene": "pyglet: more balls",
@@ -54,10 +54,13 @@ TITLES = {
     "breakout": "Breakout",
     "pinball": "Pinball",
     "ball_pit": "A ball pit",
+    "marble_run": "A marble run",
+    "pool": "Pool",
     "fountain": "A fountain in the wind",
     "netplay": "Netplay",
     "torn_cloth": "A curtain that tears",
     "rope_bridge": "A rope bridge",
+    "grapple": "A grapple",
     "ragdoll_stairs": "Ragdolls on the stairs",
     "solar_system": "The solar system",
     "magnetic_bottle": "A magnetic bottle",
@@ -69,7 +72,7 @@ TITLES = {
 
 
 class Order:
-    """As in TITLES."""
+    """Sort the examples by their order in TITLES."""
 
     def __init__(self, folder):
         pass
@@ -82,7 +85,7 @@ sphinx_gallery_conf = {
     "examples_dirs": str(EXAMPLES),
     "gallery_dirs": "examples",
     "within_subsection_order": Order,
-    "plot_gallery": "False",  # they open windows: docs/make_gallery.py makes their pictures
+    "plot_gallery": "False",  # examples open windows: docs/make_gallery.py takes their pictures
     "download_all_examples": False,
     "write_computation_times": False,
     "show_signature": False,
@@ -91,7 +94,7 @@ sphinx_gallery_conf = {
 
 
 def prepare_examples():
-    """Copies of the examples, with a title and a picture on top, as sphinx-gallery wants them."""
+    """Copy the examples for sphinx-gallery, with a title and a picture at the top."""
     EXAMPLES.mkdir(parents=True, exist_ok=True)
     head = ":orphan:\n\nPrograms\n========\n"
     (EXAMPLES / "GALLERY_HEADER.rst").write_text(head, encoding="utf-8")
@@ -109,7 +112,7 @@ def prepare_examples():
 
 
 def inline(line):
-    """Names in backticks are code; bars, stars and underscores are what they are."""
+    """Convert backticks to code literals, and escape bars, stars and underscores."""
     line = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line)
     parts = re.split(r"(``.*?``)", line)
     parts[::2] = [re.sub(r"([|*\\]|(?<=\w)_(?=\W|$))", r"\\\1", part) for part in parts[::2]]
@@ -117,7 +120,7 @@ def inline(line):
 
 
 def plain(app, what, name, item, options, lines):
-    """Docstrings are written for help(): make reStructuredText of them, with a table of the arguments."""
+    """Convert docstrings, which are written for help(), to reStructuredText with a table of the parameters."""
     try:
         names = set(inspect.signature(item).parameters)
     except (TypeError, ValueError):
@@ -163,7 +166,7 @@ def raises(lines):
 
 
 def link_names(app, doctree):
-    """`kd.Name` on a page leads to the page of that name, `name.py` to that program."""
+    """Link `kd.Name` to the API page of that name, and `name.py` to the page of that example."""
     for literal in list(doctree.findall(nodes.literal)):
         text = literal.astext()
         found = re.fullmatch(r"(?:kd\.)?([A-Z]\w+)(?:\(.*\))?", text, re.DOTALL)
@@ -182,7 +185,7 @@ def link_names(app, doctree):
 
 
 def index_words(app, doctree):
-    """The words of the glossary lead the search to the pages that explain them."""
+    """Add the words of the glossary to the search index of the pages that explain them."""
     entries = []
     text = (DOCS / "glossary.md").read_text(encoding="utf-8")
     for words, meaning in re.findall(r"((?:^\w.*\n)+)((?:^  .*\n)+)", text, re.MULTILINE):
@@ -193,7 +196,7 @@ def index_words(app, doctree):
 
 
 def drop_compiled(app):
-    """What has no Python source is in no list of sources."""
+    """Remove compiled modules, which have no Python source, from the list of sources."""
     app.env._viewcode_modules = {name: entry for name, entry in app.env._viewcode_modules.items() if entry}
     return []
 

@@ -1,4 +1,4 @@
-"""Writes the pages of docs/api from the package: one for each class or group. conf.py calls it before Sphinx reads."""
+"""Generate the pages of docs/api: one for each class or group. conf.py calls it before Sphinx reads."""
 
 import dataclasses
 import inspect
@@ -10,18 +10,20 @@ import kickdrift as kd
 
 FOLDER = Path(__file__).parent / "api"
 
-#: What `Stepper` has, by what one does.
+#: Members of `Stepper`, grouped by purpose.
 STEPPER = {
     "run": ("Run", "step advance ticks record restart"),
     "draw": ("Draw", "interpolate interpolate_angles alpha clock"),
     "read": (
         "Read",
-        "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
-        "integrator threads force_evaluations",
+        (
+            "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
+            "integrator threads force_evaluations load whole"
+        ),
     ),
     "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),
     "bodies": ("Bodies that come and go", "spawn kill alive ids slots count"),
-    "events": ("Events", "events touching"),
+    "events": ("Events, contacts and casts", "events touching grounded cast overlap"),
     "save": ("Save and go back", "snapshot restore checksum"),
 }
 
@@ -30,7 +32,7 @@ ERRORS = (
     "DeadBodyError OverloadError"
 )
 
-#: Page: title, names, pages that explain them. Pages stand in this order.
+#: Page: title, names, pages that explain them. Pages appear in this order.
 PAGES = {
     "Stepper": {
         "stepper": ("Stepper", "Stepper", "first-ten-minutes game-loop"),
@@ -48,7 +50,7 @@ PAGES = {
     },
     "Forces": {
         "gravity": ("Gravity and PointGravity", "Gravity PointGravity", "forces"),
-        "drag": ("LinearDrag, QuadraticDrag, Damping", "LinearDrag QuadraticDrag Damping", "forces"),
+        "drag": ("Drag, damping and friction", "LinearDrag QuadraticDrag Damping FloorFriction", "forces"),
         "springs": ("AnchorSpring and Springs", "AnchorSpring Springs", "forces which-constraint"),
         "fields": ("Vortex, Magnetic, RotatingFrame", "Vortex Magnetic RotatingFrame", "forces"),
         "nbody": ("NBody", "NBody", "forces"),
@@ -58,7 +60,7 @@ PAGES = {
         "own-forces": (
             "AppliedForce, AppliedTorque, Force, Acceleration, NativeForce",
             "AppliedForce AppliedTorque Force Acceleration NativeForce get_include",
-            "forces own-code rolling",
+            "forces own-code rotation",
         ),
     },
     "Constraints": {
@@ -66,7 +68,7 @@ PAGES = {
         "distance": ("Distance", "Distance", "constraints which-constraint"),
         "walls": ("Box and Plane", "Box Plane", "constraints"),
         "collisions": ("ElasticCollisions", "ElasticCollisions", "constraints which-constraint"),
-        "contacts": ("Contacts", "Contacts", "constraints which-constraint"),
+        "contacts": ("Contacts", "Contacts", "constraints which-constraint rolling"),
         "shapes": ("Segments and Boxes", "Segments Boxes", "constraints"),
         "periodic": ("Periodic", "Periodic", "periodic"),
         "sensor": ("Sensor", "Sensor", "events"),
@@ -79,11 +81,11 @@ PAGES = {
         "integrators-teaching": ("For teaching", "ExplicitEuler Midpoint Heun EnergyEuler", "integrators"),
     },
     "Events": {
-        "events": ("Events and their kinds", "Events BEGIN END ENTER HIT LEAVE", "events"),
+        "events": ("Events and their kinds", "Events BEGIN BREAK END ENTER HIT LEAVE", "events"),
         "neighbours": ("Neighbours", "Neighbours", "events"),
     },
     "Going back": {
-        "rollback": ("Rollback and sync_test", "Rollback sync_test", "rollback"),
+        "rollback": ("Rollback, Inputs and sync_test", "Rollback Inputs sync_test", "rollback"),
         "tape": ("Tape", "Tape", "rollback"),
     },
     "Others": {
@@ -96,15 +98,23 @@ MODULES = {
     "math": ("kickdrift.math", ""),
     "distributed": ("kickdrift.distributed", "step step_ode sweep CaseError WorkerError"),
 }
-#: Members that are shown beside the class itself.
+#: Members that are shown after the class itself.
 MEMBERS = {
     "AnchorSpring": "from_frequency", "Springs": "from_frequency", "Damping": "per_frame",
     "Expression": "program digest", "Potential": "program digest", "PairPotential": "program digest",
     "NativeForce": "prototype",
 }  # fmt: skip
-WHOLE = {"ODEStepper", "FixedClock", "Events", "Neighbours", "Rollback", "Tape"}  #: shown with all their members
+WHOLE = {
+    "ODEStepper",
+    "FixedClock",
+    "Events",
+    "Neighbours",
+    "Rollback",
+    "Inputs",
+    "Tape",
+}  #: shown with all their members
 
-#: How time grows, where that is not with the number of bodies.
+#: Cost, where it does not grow with the number of bodies.
 COST = {
     "NBody": "grows with the square of the number of bodies",
     "Springs": "grows with the number of springs",
@@ -123,7 +133,7 @@ UNITS = re.compile(
 
 
 def public():
-    """All names that some page shows."""
+    """Return all names that are shown on some page."""
     return {name for group in PAGES.values() for _, names, _ in group.values() for name in names.split()}
 
 
@@ -177,7 +187,7 @@ def kind(name):
 
 
 def arguments(lines, names):
-    """A docstring's lines without the paragraphs of arguments, and {names: text} of these."""
+    """Split a docstring's lines: return those without parameter paragraphs, and {names: text} of these."""
     rest, found, key = [], {}, None
     pattern = re.compile(r"(?:^|(?<=[.)] ))(?:Or )?(\w+(?:, \w+)*): ")
     for line in lines:
@@ -202,7 +212,7 @@ def arguments(lines, names):
 
 
 def table(item, found):
-    """Parameters as a list-table: unit, default and range, where they are known."""
+    """Return the parameters as a list-table: unit, default and range, as far as known."""
     parameters = inspect.signature(item).parameters
     bounds = {}
     if dataclasses.is_dataclass(item):

@@ -1,6 +1,6 @@
-"""Plays the examples and demos, and keeps a picture of each in docs/pictures: python docs/make_gallery.py [NAME ...].
+"""Run the examples and demos and save a picture of each in docs/pictures: python docs/make_gallery.py [NAME ...].
 
-Without a screen xvfb-run lends one (apt-get install xvfb libgl1-mesa-dri). What is not installed is left out, and said.
+Uses xvfb-run if there is no screen (apt-get install xvfb libgl1-mesa-dri). Reports and skips what is not installed.
 """
 
 import os
@@ -14,8 +14,8 @@ from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
-WIDTH, HEIGHT = 480, 400  #: pixels, of a picture in the gallery at most
-#: The frame that is kept of each example.
+WIDTH, HEIGHT = 480, 400  #: largest size of a gallery picture in pixels
+#: Number of the frame to save, by example.
 EXAMPLES = {
     "pygame_scene": 70,
     "pyglet_scene": 90,
@@ -28,17 +28,20 @@ EXAMPLES = {
     "fountain": 240,
     "torn_cloth": 150,
     "rope_bridge": 150,
+    "grapple": 446,
     "solar_system": 600,
     "magnetic_bottle": 150,
     "predator_prey": 150,
     "ball_pit": 300,
+    "marble_run": 1300,
+    "pool": 60,
     "ragdoll_stairs": 260,
     "lennard_jones": 500,
     "air_hockey": 120,
     "golf_search": 300,
 }
-DEMOS = ("attractor",)  #: whose `--plot` is shown
-#: Of README: two rows of three, left to right.
+DEMOS = ("attractor",)  #: demos whose `--plot` is shown
+#: Pictures of README: two rows of three, left to right.
 HERO = ("panda3d_scene", "torn_cloth", "solar_system", "rope_bridge", "predator_prey", "arcade_scene")
 
 PLAY = """
@@ -67,19 +70,19 @@ else:
 
 
 def play(name, frames, out):
-    """Play so many frames of an example, and keep the last one as it is."""
+    """Run an example for a number of frames, and save the last one unchanged."""
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "SDL_AUDIODRIVER": "dummy"}
     screen = []
     if not os.environ.get("DISPLAY"):
-        environment["SDL_VIDEODRIVER"] = "dummy"  # of pygame; the others ask for a screen
+        environment["SDL_VIDEODRIVER"] = "dummy"  # for pygame; the others need a screen
         screen = ["xvfb-run", "-a"] if shutil.which("xvfb-run") else []
     command = [*screen, sys.executable, "-c", PLAY, str(ROOT / "examples" / f"{name}.py"), str(frames), str(out)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def save(picture, name):
-    """As a small file: 256 colours are enough here."""
+    """Save a small file: 256 colours are sufficient."""
     path = FOLDER / f"{name}.png"
     picture.convert("RGB").quantize(256).save(path, optimize=True)
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes", flush=True)
@@ -92,7 +95,7 @@ def small(picture, width=WIDTH):
 
 
 def hero(pictures):
-    """All cut to 3 : 2 and put together."""
+    """Crop all pictures to 3 : 2 and arrange them in a grid."""
     width, height = 320, 213
     whole = Image.new("RGB", (3 * width, 2 * height))
     for place, name in enumerate(HERO):

@@ -1,4 +1,4 @@
-"""Films examples side by side, without their texts, as docs/pictures/motion.webp: python docs/make_motion.py."""
+"""Film two examples side by side, without their texts, as docs/pictures/motion.webp: python docs/make_motion.py."""
 
 import os
 import subprocess
@@ -11,8 +11,8 @@ from PIL import Image
 ROOT = Path(__file__).parents[1]
 FILM = ROOT / "docs" / "pictures" / "motion.webp"
 LIMIT = 1_500_000  #: bytes
-SCENES = {"ball_pit": (120, 36), "torn_cloth": (8, 0)}  #: the first frame that is shown, pixels cut off above
-SIZE, FRAMES, EVERY = (380, 246), 90, 3  #: of each scene; pictures; frames from one to the next
+SCENES = {"ball_pit": (120, 36), "torn_cloth": (8, 0)}  #: first frame shown, pixels cropped at the top
+SIZE, FRAMES, EVERY = (380, 246), 90, 3  #: size of each scene; number of pictures; frames between them
 
 PLAY = """
 import runpy, sys
@@ -40,7 +40,7 @@ runpy.run_path(path)["main"](first + count * every)
 
 
 def film(name, folder):
-    """The pictures of a scene, cut and scaled to SIZE."""
+    """Return the pictures of a scene, cropped and scaled to SIZE."""
     first, top = SCENES[name]
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "SDL_AUDIODRIVER": "dummy"}

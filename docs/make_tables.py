@@ -1,4 +1,4 @@
-"""Writes the figures of speed.md and README.md from bench/results: python docs/make_tables.py. A test compares them."""
+"""Write the figures of speed.md and README.md from bench/results: python docs/make_tables.py. A test compares them."""
 
 import json
 import re
@@ -8,7 +8,7 @@ DOCS = Path(__file__).parent
 SPEED, README = DOCS / "speed.md", DOCS.parent / "README.md"
 RESULTS = DOCS.parent / "bench" / "results" / "epyc-zen4-quiet.json"
 
-SINGLE = {  # what a row of the first table is called, and its case
+SINGLE = {  # title of a row in the first table: its case
     "100,000 bodies, semi-implicit Euler, `step(64)`, float32, component-major":
         "100,000 bodies, gravity + linear drag, semi implicit euler, step(64), component-major, f32",
     "the same in float64, rows of (x, y, z)":
@@ -24,7 +24,7 @@ SINGLE = {  # what a row of the first table is called, and its case
     "one body, `step()`": "1 body, gravity + linear drag, semi implicit euler, step(1), row-major, f32",
 }  # fmt: skip
 PEERS = {"NumPy": "NumPy in place", "numba": "numba, plain loop", "numba expert": "numba, fastmath", "C": "C, by hand"}
-OTHERS = {  # what a row of the second table is called, its case and its peer
+OTHERS = {  # title of a row in the second table: its case and peer
     "1,000 bodies that attract each other, 10 leapfrog steps": (
         "n-body gravity, 1,000 bodies, leapfrog, step(10), f64", "REBOUND"),
     "3 of them, 1,000 steps": ("n-body gravity, 3 bodies, leapfrog, step(1000), f64", "REBOUND"),
@@ -44,7 +44,7 @@ OTHERS = {  # what a row of the second table is called, its case and its peer
 
 
 def tables():
-    """{page: {name: Markdown}} of what is generated."""
+    """Return {page: {name: Markdown}} of the generated parts."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     rows = {(row["case"], row["peer"]): row for row in results["rows"]}
     machine, versions = results["machine"], ("numpy", "numba", "scipy", "rebound", "pymunk")
@@ -77,7 +77,7 @@ def times(row):
 
 
 def filled(page):
-    """The text of a page, with its generated parts as they should be."""
+    """Return the text of a page with its generated parts updated."""
     text = page.read_text(encoding="utf-8")
     for name, part in tables()[page].items():
         text, found = re.subn(

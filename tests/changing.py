@@ -1,4 +1,4 @@
-"""A world that is changed at random, beside the book-keeping that says what it should be by then."""
+"""Random changes to a world, next to a model that records the state expected after each change."""
 
 import dataclasses
 import pickle
@@ -14,7 +14,7 @@ from kickdrift.constraints.joints import colours
 
 
 def coefficients(rng, declaration, n, dim):
-    """Other coefficients for a declaration, by the names of its constructor."""
+    """Draw new coefficients for a declaration: {parameter of its constructor: value}."""
 
     def each(low, high, count=n):
         return rng.uniform(low, high, count) if rng.integers(3) == 0 else float(rng.uniform(low, high))
@@ -76,19 +76,19 @@ def coefficients(rng, declaration, n, dim):
         },
     }[type(declaration).__name__]
     names = [name for name in choices if rng.integers(2)] or [next(iter(choices))]
-    if rng.integers(3) == 0:  # often nothing needs to be bound anew then
+    if rng.integers(3) == 0:  # often the change can be made in place, without a new binding
         names = [str(rng.choice(list(choices)))]
     return {name: choices[name]() for name in names}
 
 
-def held_by(declaration):
-    """The bodies, (k,), or pairs, (k, 2), that end with their bodies; None where it is for all."""
+def indices_of(declaration):
+    """Return (name, bodies (k,) or pairs (k, 2)) of a declaration that lists bodies; None if it applies to all."""
     name = next((name for name in ("pairs", "indices") if hasattr(declaration, name)), None)
     return None if name is None else (name, np.asarray(getattr(declaration, name)))
 
 
-class Told(NamedTuple):
-    """What a stepper is said to have: a handle, what it is by now, and for the how manieth in its slots it is."""
+class Declared(NamedTuple):
+    """Expected state of one declaration: its handle, its current value, and the body generations it belongs to."""
 
     handle: Any
     now: Any
@@ -96,29 +96,29 @@ class Told(NamedTuple):
     tenants: np.ndarray | None
 
 
-class Book(NamedTuple):
-    """What a stepper is said to be."""
+class Expected(NamedTuple):
+    """Expected state of the stepper."""
 
-    told: tuple[Told, ...]
+    told: tuple[Declared, ...]
     mass: Any
     alive: np.ndarray
-    generation: np.ndarray  #: how many bodies each slot has seen
+    generation: np.ndarray  #: number of bodies each slot has had
 
     def tenants(self, declaration):
-        held = held_by(declaration)
+        held = indices_of(declaration)
         return None if held is None else (self.generation + ~self.alive)[held[1]]
 
     def left(self, one):
-        """A declaration as it would be given now: without what ended with its bodies."""
+        """Return the declaration as a new world would get it: without the entries whose bodies are dead."""
         if one.tenants is None or len(one.tenants) == 0:
             return one.now
-        name, held = held_by(one.now)
+        name, held = indices_of(one.now)
         lasts = (self.generation + ~self.alive)[held] == one.tenants
         lasts = lasts if lasts.ndim == 1 else lasts.all(axis=1)
         if lasts.all() and one.now.tenants is None:
             return one.now
         chosen, fields = np.flatnonzero(lasts), {}
-        if getattr(one.now, "order", None) == "coloured":  # pairs that ended leave the colours of the others
+        if getattr(one.now, "order", None) == "coloured":  # removed pairs do not change the colours of the others
             chosen, fields = chosen[np.argsort(colours(held)[chosen], kind="stable")], {"order": "given"}
         fields |= {name: held[chosen], "tenants": None}
         for other in one.now.coefficients:
@@ -129,7 +129,7 @@ class Book(NamedTuple):
 
 
 class World:
-    """A stepper, and the book that says what it should be."""
+    """A stepper and the model of its expected state."""
 
     def __init__(self, cls, rng, integrator, dtype, births=False):
         self.cls, self.rng, self.births = cls, rng, births
@@ -145,7 +145,7 @@ class World:
         more = {}
         if births and rng.integers(2):
             more["alive"] = alive = rng.random(self.n) < 0.7
-        #: Added now and then; and another, that it has from the beginning.
+        #: One force to add later; and one that is present from the beginning.
         self.applied, first = (kd.AppliedForce(rng.normal(size=(self.n, self.dim)).astype(dtype)) for _ in range(2))
         if births and rng.integers(4) == 0 and not isinstance(integrator, kd.Exact):
             self.scene.arguments["forces"].append(first)
@@ -153,17 +153,17 @@ class World:
             self.scene.arguments["events"] = kd.Events()
         self.stepper = self.scene.make(cls, **more)
         handles = [*self.scene.arguments["forces"], *self.scene.arguments["constraints"]]
-        book = Book((), self.scene.arguments["mass"], alive, alive.astype(np.int64))
-        told = (Told(each, now := self.stepper.current(each), True, book.tenants(now)) for each in handles)
+        book = Expected((), self.scene.arguments["mass"], alive, alive.astype(np.int64))
+        told = (Declared(each, now := self.stepper.current(each), True, book.tenants(now)) for each in handles)
         self.book = book._replace(told=tuple(told))
         self.saved = [(self.stepper.snapshot(), self.book, self.pushes())]
 
     def pushes(self):
-        """What is in the arrays of applied forces, by their handles."""
+        """Return {handle: contents} of the applied forces."""
         return {one.handle: one.handle.force.copy() for one in self.book.told if isinstance(one.now, kd.AppliedForce)}
 
     def anew(self):
-        """A stepper that is made as this one is said to be, in the same state."""
+        """Build a new stepper from the expected declarations, in the current state."""
         world, book = self.stepper, self.book
         today = [book.left(one) for one in book.told if one.enabled]
         forces = [now for now in today if isinstance(now, kd.forces.Term)]
@@ -183,7 +183,7 @@ class World:
         return other
 
     def change(self):
-        """Change the stepper and what it is said to be; or nothing of either, where it is refused."""
+        """Apply one random change to the stepper and to the model; to neither if it is refused."""
         kinds = [
             "set",
             "set",
@@ -210,19 +210,19 @@ class World:
             assert self.stepper.snapshot() == before
             if all(one.enabled and one.now is not None for one in new.told):
                 self.book = new
-                with pytest.raises(ValueError, match=re.escape(str(refused))):  # nor could one be made so
+                with pytest.raises(ValueError, match=re.escape(str(refused))):  # a new stepper refuses it too
                     self.anew()
                 self.book = kept
             return
         self.book = new
-        if kind == "shift":  # whose rounding is not what is tested here
+        if kind == "shift":  # moves bodies with a rounding error that is not under test
             current = self.stepper.current
             self.book = new._replace(told=tuple(one._replace(now=current(one.handle)) for one in new.told))
         if kind == "restore":
             for handle, force in self.restored.items():
                 assert (handle.force == force).all()
 
-    # Each says what the stepper should be by then, and returns how it becomes that.
+    # Each method below updates the model and returns the call that changes the stepper accordingly.
 
     def save(self):
         self.saved.append((self.stepper.snapshot(), self.book, self.pushes()))
@@ -258,22 +258,22 @@ class World:
             kd.PairPotential("e*(q/r)**4", cutoff=1.0, e=1.0, q=0.25),
             kd.Expression(x="a*sin(x) - b*b*x", a=1, b=0),
         ]
-        if not self.births:  # where a world made anew has other ids, and so other noise
+        if not self.births:  # noise depends on body ids, and a newly built world has other ids
             several.append(kd.Langevin(0.5, 0.25, seed=int(rng.integers(99))))
         boxes = [one for one in self.book.told if isinstance(one.handle, kd.Periodic)]
-        if boxes:  # which may be switched on again
+        if boxes:  # a box that is off may be enabled again
             several = [each for each in several if not isinstance(each, kd.NBody)]
         new = several[int(rng.integers(len(several)))]
         if new in [one.handle for one in self.book.told]:
             return None
         box = next((one.now for one in boxes if one.enabled), None)
         self.book = self.book._replace(
-            told=(*self.book.told, Told(new, new.placed(world.position, box), True, self.book.tenants(new)))
+            told=(*self.book.told, Declared(new, new.placed(world.position, box), True, self.book.tenants(new)))
         )
         return lambda: world.add(new)
 
     def _replace(self, change):
-        """Change one of those that it has; None where there is none, or `change` returns no call."""
+        """Change one of the current declarations; None if there is none, or if `change` returns no call."""
         told = list(self.book.told)
         if not told:
             return None
@@ -292,7 +292,7 @@ class World:
                 formula = isinstance(one.now, kd.Expression | kd.PairPotential)
                 now = one.now.changed(given) if formula else dataclasses.replace(one.now, **given)
             except ValueError:
-                return [one._replace(now=None)], call  # which no stepper can be made with
+                return [one._replace(now=None)], call  # no stepper can be built with it
             tenants = self.book.tenants(now) if "indices" in given else one.tenants
             return [one._replace(now=now, tenants=tenants)], call
 
@@ -310,7 +310,7 @@ class World:
         return self._replace(lambda one: ([], lambda: self.stepper.remove(one.handle)))
 
     def push(self):
-        """Nothing is called: the array is the game's."""
+        """Write into the arrays of applied forces; no call to the stepper."""
         for handle, force in self.pushes().items():
             handle.force[...] = self.rng.normal(size=force.shape)
 
@@ -359,16 +359,16 @@ class World:
         return lambda: self.stepper.kill(which)
 
     def dirt(self):
-        """What engines write into the rows of the dead is nobody's business."""
+        """Write garbage into the rows of dead bodies: engines may leave anything there."""
         self.stepper.position[~self.book.alive] = np.nan
         self.stepper.velocity[~self.book.alive] = 1e30
 
     def compare(self, steps):
-        """Step this world and one that is made so; whether that went well."""
+        """Step this world and a newly built one, and compare; True if the steps succeeded."""
         world, alive = self.stepper, self.book.alive
         assert (world.mass + np.zeros(self.n) == self.book.mass + np.zeros(self.n)).all()
         assert world.alive.tolist() == alive.tolist()
-        self.book = self.book._replace(mass=world.mass)  # one for all and one for each: the same world, another plan
+        self.book = self.book._replace(mass=world.mass)  # a scalar and an equal array of masses: other plans
         other = self.anew()
         if not self.births:
             assert world._plan.fingerprint == other._plan.fingerprint
@@ -378,15 +378,15 @@ class World:
             world.events.take()
         ended = plans.outcome(world, steps)
         assert plans.outcome(other, steps) == ended
-        if told and not self.births:  # which have other ids in a world made anew
+        if told and not self.births:  # a newly built world has other body ids
             assert world.events.take().tobytes() == other.events.take().tobytes()
         if ended and ended[0] is kd.NonFiniteError:
             return False
         if world._plan.velocity_dependent != other._plan.velocity_dependent:
-            return not ended  # only pairs of the dead ask for velocities, and a world made anew has no such pairs
+            return not ended  # only dead pairs need velocities, and a newly built world lacks them
         for mine, others in zip(world._arrays(), other._arrays(), strict=True):
             plans.assert_same_bits(mine[alive], others[alive])
-        if all(self.book.left(one) is one.now for one in self.book.told):  # no springs at all have no damping either
+        if all(self.book.left(one) is one.now for one in self.book.told):  # an empty list of springs has no damping
             assert world.force_evaluations - evaluations[0] == other.force_evaluations - evaluations[1]
         acting = [one.now for one in self.book.told if one.enabled and isinstance(one.now, kd.forces.Term)]
         if all(term.conservative and not isinstance(term, kd.AppliedForce) for term in acting):
@@ -395,7 +395,7 @@ class World:
 
 
 def play(cls, seed, integrator, dtype, rounds=6, births=False):
-    """Change a world at random, and compare it after each change; the snapshots on the way."""
+    """Change a world at random and compare after each change; return the snapshots taken along the way."""
     world = World(cls, np.random.default_rng(seed), integrator, dtype, births)
     trace = [world.stepper.snapshot()]
     for _ in range(rounds):

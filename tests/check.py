@@ -1,6 +1,6 @@
-"""All tests that concern one declaration: `python tests/check.py QuadraticDrag [arguments of pytest]`.
+"""Run all tests that concern one declaration: `python tests/check.py QuadraticDrag [arguments of pytest]`.
 
-Its samples are in `samples.py`, or in `INTEGRATORS` of `plans.py`. What has none is named before the tests run.
+Its samples are in `samples.py`, or in `INTEGRATORS` of `plans.py`. Classes without a sample are listed first.
 """
 
 import sys
@@ -13,7 +13,7 @@ import samples
 import kickdrift as kd
 
 TESTS = Path(__file__).parent
-#: Of these all parameters are looked at.
+#: Test files where every parametrization that names the class is run.
 FILES = [
     *("docs/test_docs.py", "docs/test_help.py", "docs/test_pages.py", "test_import.py", "stepper/test_declaration.py"),
     *("stepper/test_changes.py", "stepper/test_places.py", "stepper/test_set_rows.py"),
@@ -23,16 +23,16 @@ FILES = [
     ),
     "integrators/test_mathematics.py",
 ]
-#: These look at all that is declared.
+#: Tests that cover all declarations at once, and therefore always run.
 ALL = {
-    *("test_help_on_the_package_is_an_overview", "test_public_names", "test_the_reference_lists_every_public_name"),
+    *("test_help_on_the_package_is_an_overview", "test_public_names", "test_the_api_pages_list_every_public_name"),
     *("test_the_table_of_constraints", "test_the_table_of_integrators", "test_the_table_of_terms"),
-    *("test_type_checkers_see_the_same_names", "test_declarations_say_what_plans_ask_for", "test_the_whole_table"),
+    *("test_the_stub_file_lists_the_same_public_names", "test_per_body_coefficients_are_declared_exactly"),
 }
 
 
 class Concerning:
-    """A plugin of pytest that keeps the tests of one class."""
+    """Pytest plugin: keep only the tests of one class."""
 
     def __init__(self, cls):
         self.cls = cls

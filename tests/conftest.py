@@ -1,4 +1,4 @@
-"""Fixtures: the same tests run on the reference and on every instruction set of the machine."""
+"""Fixtures: run each test on the reference and on every instruction set of the machine."""
 
 import gc
 import os
@@ -9,23 +9,23 @@ import pytest
 import kickdrift as kd
 from kickdrift import kernels
 
-# Shells start what runs in the background with Ctrl-C ignored, and what that starts inherits it: Ctrl-C is tested here.
+# Shells start background jobs with SIGINT ignored, and child processes inherit that: some tests need Ctrl-C.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# To collect makes much and drops little: a third of its time would go into looking for garbage.
+# Collection allocates but frees little; disabling GC saves a third of it.
 gc.disable()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
-    """The whole suite runs on all cores, where pytest-xdist is; tests that are named run in one process.
+    """Run the whole suite on all cores if pytest-xdist is installed; run selected tests in one process.
 
-    Options of the command line win: `-n 0` keeps all in one process.
+    Command-line options take precedence: `-n 0` keeps everything in one process.
     """
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
-        return  # one of those processes, which must not start others
+        return  # a worker process must not start workers
     if config.args_source == config.ArgsSource.ARGS or not config.pluginmanager.hasplugin("xdist"):
         return
     option = config.option
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """What was collected stays until the end: the garbage collector need not look at it again and again."""
+    """Move collected tests out of the garbage collector's reach: they stay alive until the end."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -52,14 +52,14 @@ def pytest_collection_finish():
 
 @pytest.fixture(params=kernels.isas)
 def isa(request, monkeypatch):
-    """Each instruction set in turn; steppers made in the test use it."""
+    """Run the test with each instruction set; steppers created in the test use it."""
     monkeypatch.setattr(kernels, "isa", request.param)
     return request.param
 
 
 @pytest.fixture(params=["reference", *kernels.isas])
 def Stepper(request, monkeypatch):  # noqa: N802
-    """The stepper class of each implementation in turn."""
+    """Run the test with the stepper class of each implementation."""
     if request.param == "reference":
         return kd.reference.Stepper
     monkeypatch.setattr(kernels, "isa", request.param)
@@ -68,7 +68,7 @@ def Stepper(request, monkeypatch):  # noqa: N802
 
 @pytest.fixture(params=["reference", *kernels.isas])
 def ODEStepper(request, monkeypatch):  # noqa: N802
-    """The ODE stepper class of each implementation in turn."""
+    """Run the test with the ODE stepper class of each implementation."""
     if request.param == "reference":
         return kd.reference.ODEStepper
     monkeypatch.setattr(kernels, "isa", request.param)

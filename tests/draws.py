@@ -1,7 +1,7 @@
-"""Random numbers that are the same on every platform and for every version of NumPy.
+"""Random numbers that are reproducible on every platform and NumPy version.
 
-NumPy promises neither: its normal() asks libm, and its uniform() is a sum of products that some
-compilers contract. What is drawn here is a matter of integers and of single roundings.
+NumPy guarantees neither: its normal() calls libm, and its uniform() is a sum of products that some compilers
+contract to FMA. These draws use integers and single roundings only.
 """
 
 import math
@@ -11,13 +11,13 @@ import numpy as np
 
 
 class Draws:
-    """As much of `numpy.random.Generator` as tests/plans.py uses."""
+    """The part of the `numpy.random.Generator` interface that tests/plans.py uses."""
 
     def __init__(self, seed):
         self._bits = random.Random(seed).getrandbits
 
     def _words(self, each, size):
-        """So many words of 32 bits for each number of an array: those that drawing number after number would give."""
+        """Draw `each` 32-bit words per array element, in the order in which scalar draws would consume them."""
         shape = tuple(size) if np.iterable(size) else (int(size),)
         count = math.prod(shape) * each
         drawn = self._bits(32 * count).to_bytes(4 * count, "little") if count else b""
@@ -34,14 +34,14 @@ class Draws:
         return low + (high - low) * self.random(size)
 
     def normal(self, loc=0.0, scale=1.0, size=None):
-        """Nearly: the sum of twelve uniform numbers, less six."""
+        """Approximately normal: the sum of twelve uniform numbers, minus 6."""
         total = sum(self._bits(32) for _ in range(12)) if size is None else self._words(12, size).sum(axis=-1)
         return loc + scale * (total / 2**32 - 6)
 
     def integers(self, low, high=None, size=None):
-        """In [low, high), or in [0, low)."""
+        """Uniform integers in [low, high), or in [0, low)."""
         low, high = (0, low) if high is None else (low, high)
-        # The bias of a remainder of 64 bits is of no interest here.
+        # The modulo bias of a 64-bit remainder is negligible here.
         if size is None:
             return low + self._bits(64) % (high - low)
         words = self._words(2, size)

@@ -1,10 +1,10 @@
-"""Game engines that are made up: each shows so many frames, and keeps what was drawn."""
+"""Fake game engines: each shows a given number of frames and records what was drawn."""
 
 from types import SimpleNamespace
 
 
 class Frames:
-    """An engine's display: so many frames, and what was drawn in each."""
+    """Display of an engine: shows `count` frames and records what was drawn in each."""
 
     def __init__(self, count=30):
         self.left, self.drawn = count, []

@@ -1,4 +1,4 @@
-"""Snapshots that nobody saved: with fields of the forger's choice, and lengths and checksums that are right."""
+"""Forged snapshots: arbitrary fields with consistent lengths and checksums."""
 
 import json
 import struct
@@ -14,18 +14,18 @@ NAMES = ("tick", "clock_tick", "started", "text_length", "last_h", "checksum")
 
 
 def take_apart(snapshot):
-    """(numbers by name, text as bytes, arrays as bytes) of a snapshot."""
+    """Split a snapshot into (numbers by name, text as bytes, arrays as bytes)."""
     length = PROLOGUE.unpack_from(snapshot)[1]
     numbers = dict(zip(NAMES, NUMBERS.unpack_from(snapshot, PROLOGUE.size), strict=True))
     return numbers, snapshot[PROLOGUE.size + NUMBERS.size : length], snapshot[length:]
 
 
 def forge(snapshot, text=None, fields=None, arrays=None, length=None, check=None, sections=b"", **numbers):
-    """A snapshot with other `numbers`, `text`, `fields` of it, or `arrays`: raw bytes, or arrays of shape (n, dim).
+    """Build a snapshot with other `numbers`, `text`, text `fields` or `arrays` (bytes, or shape (n, dim)).
 
-    sections: bytes that follow such arrays, a multiple of 8 of them where the checksum is to be right.
+    sections: bytes that follow the arrays; a multiple of 8 if the checksum shall be correct.
 
-    What is not given is as it was, or as it then has to be. A field of `...` is left out.
+    Parameters left out keep their values or are computed to be consistent. A field set to `...` is removed.
     """
     was, own_text, tail = take_apart(snapshot)
     if fields is not None:
@@ -52,7 +52,7 @@ def forge(snapshot, text=None, fields=None, arrays=None, length=None, check=None
 
 
 def forgeries(snapshot):
-    """Forgeries of a snapshot that no stepper may take, by name."""
+    """Yield (name, snapshot) of forgeries that every stepper must reject."""
     for name, tick in (("negative", -1), ("2**62", 2**62), ("last", 2**63 - 1), ("first", -(2**63))):
         yield f"tick {name}", forge(snapshot, tick=tick)
     for clock_tick in (-2, -(2**63), 2**62, 2**63 - 1):

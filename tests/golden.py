@@ -1,10 +1,10 @@
-"""Golden digests: what a few hundred plans come to, to the last bit, on every platform.
+"""Golden digests: the bitwise results of a few hundred plans, equal on every platform.
 
     python tests/golden.py             compare this build, on each instruction set, with golden.txt
-    python tests/golden.py --digest    one word for all of them, for each instruction set of this build
-    python tests/golden.py --write     make golden.txt anew, by the reference: only where results are meant to change
+    python tests/golden.py --digest    print one digest of all results for each instruction set of this build
+    python tests/golden.py --write     rewrite golden.txt with the reference: only for intended changes of results
 
-A line of golden.txt is a digest and what it is of. Needs nothing but the package and NumPy.
+A line of golden.txt is a digest and the name of its case. Needs only the package and NumPy.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
+sys.path.insert(0, str(Path(__file__).parent))  # for imports from other folders
 import plain
 from draws import Draws
 from plans import (
@@ -34,6 +34,7 @@ from plans import (
     level_scene,
     resting_around_scene,
     resting_scene,
+    rolling_scene,
     scene,
     spinning_scene,
     takers,
@@ -54,7 +55,7 @@ ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4"
 
 
 def digest(*values):
-    """Of arrays, by their little-endian bits, and of anything else by what it looks like."""
+    """Digest of values: arrays by their little-endian bits, everything else by its repr."""
     total = hashlib.blake2b(digest_size=8)
     for value in values:
         if isinstance(value, np.ndarray):
@@ -66,7 +67,7 @@ def digest(*values):
 
 
 def attempt(step, *arguments):
-    """What a step raises, in a form that can be compared; None for nothing."""
+    """Return the exception of a step in comparable form; None if it succeeds."""
     try:
         step(*arguments)
     except kd.KickdriftError as error:
@@ -75,10 +76,10 @@ def attempt(step, *arguments):
 
 
 def stepped(drawn, rng, twin):
-    """A scene: steps at two rates, and frames."""
+    """Digest of a scene after steps at two rates and frames."""
     stepper = drawn.make(twin.Stepper)
     seen = [attempt(stepper.step, int(rng.integers(1, 12)))]
-    # Later counts depend on how a change of dt and `advance` cut the steps into calls.
+    # Later evaluation counts depend on how a change of dt and `advance` split the steps into calls.
     evaluations = stepper.force_evaluations
     if seen[-1] is None:
         stepper.dt = 0.0125
@@ -90,13 +91,13 @@ def stepped(drawn, rng, twin):
     if finished:
         seen += [stepper.time, stepper.checksum()]
         seen += [stepper.interpolate(mode=mode) for mode in ("linear", "hermite", "extrapolate")]
-    if not any("NonFiniteError" in part for part in seen if isinstance(part, tuple)):  # a NaN's payload is anybody's
+    if not any("NonFiniteError" in part for part in seen if isinstance(part, tuple)):  # NaN payloads are unspecified
         seen += [stepper.position, stepper.velocity]
     return digest(*seen)
 
 
 def saved(drawn, rng, twin):
-    """The bytes of a snapshot, and where they lead: what one platform writes, all can read."""
+    """Digest of a snapshot's bytes and of the steps after restore(): snapshots are portable across platforms."""
     stepper, other = drawn.make(twin.Stepper), drawn.make(twin.Stepper)
     attempt(stepper.step, int(rng.integers(1, 12)))
     snapshot = stepper.snapshot()
@@ -105,8 +106,8 @@ def saved(drawn, rng, twin):
     return digest(snapshot, failure, other.position, other.velocity)
 
 
-def lived(drawn, rng, twin):
-    """A scene whose bodies die and are born, and which goes back over that."""
+def with_spawns(drawn, rng, twin):
+    """Digest of a scene with spawns, despawns and a restore across them."""
     n, dim = drawn.position.shape
     stepper = drawn.make(twin.Stepper, alive=rng.random(n) < 0.7)
     seen, snapshot = [], stepper.snapshot()
@@ -127,8 +128,8 @@ def lived(drawn, rng, twin):
     return digest(*(seen[:-1] if isinstance(seen[-1], tuple) and "NonFiniteError" in seen[-1] else seen))
 
 
-def solved(y, flow, scheme, dt, twin):
-    """Trajectories of a flow."""
+def ode_flow(y, flow, scheme, dt, twin):
+    """Digest of the trajectories of an ODE flow."""
     stepper = twin.ODEStepper(y.copy(), flow, dt=dt, integrator=scheme)
     failure = attempt(stepper.step, 9)
     return digest(failure, stepper.tick, stepper.y, stepper.checksum())
@@ -147,8 +148,8 @@ NEAR = [
 FLOW = kd.flows.Expression(x="s*(y - x)", y="x*(r - z) - sin(y)", z="x*y - b*z + exp(-t)", s=10.0, r=28.0, b=8 / 3)
 
 
-def pushed(number, scheme, dtype, twin):
-    """Bodies under a formula."""
+def under_expression(number, scheme, dtype, twin):
+    """Digest of bodies under a force given as an expression."""
     rng = Draws(f"formula {number} {scheme}")
     position, velocity = (rng.normal(size=(17, 2)).astype(dtype) for _ in range(2))
     stepper = twin.Stepper(position, velocity, dt=0.01, mass=1.5, integrator=scheme, forces=[FORCES[number]])
@@ -156,8 +157,8 @@ def pushed(number, scheme, dtype, twin):
     return digest(failure, stepper.tick, stepper.position, stepper.velocity, stepper.checksum(), FORCES[number].digest)
 
 
-def beside(term, scheme, dtype, dt, twin):
-    """Bodies that push each other, those in a bath, and those that go back in time."""
+def forced(term, scheme, dtype, dt, twin):
+    """Digest of bodies under pair forces, a thermostat, or a negative time step."""
     rng = Draws(f"beside {scheme} {dt}")
     position, velocity = (rng.normal(size=(23, 3)).astype(dtype) for _ in range(2))
     stepper = twin.Stepper(position, velocity, dt=dt, mass=1.5, integrator=scheme, forces=[kd.AnchorSpring(2.0), term])
@@ -166,7 +167,7 @@ def beside(term, scheme, dtype, dt, twin):
 
 
 def computed(name, dtype, twin):
-    """Functions of arrays; the reference's of numbers, one by one."""
+    """Digest of functions on arrays; the reference evaluates them on single numbers."""
     rng = Draws(f"function {name}")
     anything = rng.uniform(-400, 400, 100)
     x, y = (
@@ -182,8 +183,8 @@ def computed(name, dtype, twin):
     return digest(np.where(np.isnan(results), dtype(0), results))
 
 
-def moved(dtype, layout, twin):
-    """The verbs alone, which have no twin."""
+def kicked_and_drifted(dtype, layout, twin):
+    """Digest of kick() and drift(), which have no reference implementation."""
     rng = Draws(layout)
     position, velocity, acceleration = (rng.normal(size=(37, 3)).astype(dtype) for _ in range(3))
     position, velocity = lay_out(position, layout), lay_out(velocity, layout)
@@ -193,25 +194,25 @@ def moved(dtype, layout, twin):
     return digest(position, velocity)
 
 
-def told(drawn, twin):
-    """Who met whom, and who touches."""
+def with_events(drawn, twin):
+    """Digest of collision and contact events."""
     stepper = drawn.make(twin.Stepper)
     seen = [attempt(stepper.step, 6)]
     if seen[-1] is None:
         seen += [stepper.checksum(), stepper.snapshot()]
     events = stepper.events.take()
     for name in ("time", "point", "normal", "speed", "impulse"):
-        events[name][np.isnan(events[name])] = np.nan  # whose sign is the processor's choice
+        events[name][np.isnan(events[name])] = np.nan  # the sign of a NaN depends on the processor
     return digest(*seen, events, stepper.events.dropped)
 
 
-def repeated(make, twin):
-    """A plain scene, in all dimensions, dtypes, sizes and layouts."""
+def plain_scene(make, twin):
+    """Digest of a plain scene in all dimensions, dtypes, sizes and layouts."""
     return digest(*(array for found in plain.worlds(twin, make) if found is not None for array in found))
 
 
-def asked(dtype, dim, twin):
-    """Who is near whom."""
+def neighbour_queries(dtype, dim, twin):
+    """Digest of neighbour queries."""
     rng = Draws(f"neighbours {dim}")
     position, places = rng.normal(size=(150, dim)).astype(dtype), rng.normal(size=(20, dim))
     near = twin.Neighbours(position, 0.4, rng.random(150) < 0.8)
@@ -219,8 +220,8 @@ def asked(dtype, dim, twin):
     return digest(*near.pairs(), *near.of(places), *near.nearest(places, 3), *near.cast(places, motion, 0.1))
 
 
-def asked_around(dtype, dim, twin):
-    """The same in a periodic box."""
+def periodic_neighbour_queries(dtype, dim, twin):
+    """Digest of neighbour queries in a periodic box."""
     rng = Draws(f"neighbours around {dim}")
     position, places = 2 * rng.normal(size=(150, dim)).astype(dtype), rng.normal(size=(20, dim))
     box = kd.Periodic(np.where(np.arange(dim) == 1, -np.inf, -1.5), np.where(np.arange(dim) == 1, np.inf, 2.0))
@@ -230,12 +231,12 @@ def asked_around(dtype, dim, twin):
 
 
 def cases():
-    """(what it is, function of `kickdrift` or `kickdrift.reference` that gives the digest), as golden.txt has them."""
+    """Yield (name, function of `kickdrift` or `kickdrift.reference` that computes the digest)."""
     for number in range(ROUNDS * len(INTEGRATORS) * len(DTYPES)):
         integrator = INTEGRATORS[number % len(INTEGRATORS)]
         dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]
         rng = Draws(number)
-        # In every third round bodies are held.
+        # Every third round has constraints.
         held = number // (len(INTEGRATORS) * len(DTYPES)) % 3 == 2
         drawn = (held_scene if held else scene)(rng, integrator, dtype=dtype)
         parts = [*drawn.arguments["forces"], *drawn.arguments.get("constraints", ())]
@@ -248,10 +249,10 @@ def cases():
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = told_scene(Draws(f"events {number}"), integrator, dtype=dtype)
         names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
-        yield f"events {number} {integrator!r} {np.dtype(dtype)}: {names}", partial(told, drawn)
+        yield f"events {number} {integrator!r} {np.dtype(dtype)}: {names}", partial(with_events, drawn)
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = told_resting_scene(Draws(f"events of contacts {number}"), integrator, dtype=dtype)
-        yield f"events of contacts {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+        yield f"events of contacts {number} {integrator!r} {np.dtype(dtype)}", partial(with_events, drawn)
     for number, dtype in product(range(3), DTYPES):
         drawn = resting_scene(Draws(f"fine substeps {number}"), INTEGRATORS[number], dtype=dtype)
         constraints = drawn.arguments["constraints"]
@@ -259,18 +260,18 @@ def cases():
         yield f"contacts in fine substeps {number} {np.dtype(dtype)}", partial(stepped, drawn, Draws(number))
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = level_scene(Draws(f"level {number}"), integrator, dtype=dtype, dim=2 if number % 2 else None)
-        yield f"contacts with shapes {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+        yield f"contacts with shapes {number} {integrator!r} {np.dtype(dtype)}", partial(with_events, drawn)
         if number % 5 == 0:
-            yield f"lives contacts with shapes {number}", partial(lived, drawn, Draws(number))
+            yield f"lives contacts with shapes {number}", partial(with_spawns, drawn, Draws(number))
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = resting_around_scene(Draws(f"contacts around {number}"), integrator, dtype=dtype)
-        yield f"contacts around {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+        yield f"contacts around {number} {integrator!r} {np.dtype(dtype)}", partial(with_events, drawn)
         if number % 5 == 0:
-            yield f"lives contacts around {number}", partial(lived, drawn, Draws(number))
+            yield f"lives contacts around {number}", partial(with_spawns, drawn, Draws(number))
     for number, dtype in product(range(3), DTYPES):
         drawn = told_scene(Draws(f"segments {number}"), kd.VelocityVerlet(), dtype=dtype, dim=2)
         drawn.arguments["constraints"].append(kd.Segments([[[-1.0, -0.5], [1.0, -0.25]]], 0.5, radius=0.1))
-        yield f"events {number} at Segments {np.dtype(dtype)}", partial(told, drawn)
+        yield f"events {number} at Segments {np.dtype(dtype)}", partial(with_events, drawn)
     for number in range(2 * len(INTEGRATORS) * len(DTYPES)):
         integrator = INTEGRATORS[number % len(INTEGRATORS)]
         dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]
@@ -278,16 +279,21 @@ def cases():
         rng = Draws(f"births and deaths {number}")
         drawn = (held_scene if held else scene)(rng, integrator, n=int(rng.choice([5, 17, 33])), dtype=dtype)
         name = "held, " if held else ""
-        yield f"births and deaths {number} {name}{integrator!r} {np.dtype(dtype)}", partial(lived, drawn, rng)
+        yield f"births and deaths {number} {name}{integrator!r} {np.dtype(dtype)}", partial(with_spawns, drawn, rng)
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = scene(Draws(f"applied {number}"), integrator, dtype=dtype)
         force = Draws(f"force {number}").normal(size=drawn.position.shape).astype(dtype)
         drawn.arguments["forces"].append(kd.AppliedForce(force))
         yield f"AppliedForce {integrator!r} {np.dtype(dtype)} {force.shape}", partial(stepped, drawn, Draws(number))
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        rolls = number % 2
         make = (scene, held_scene, resting_scene)[number % 3]
-        drawn = spinning_scene(Draws(f"spinning {number}"), integrator, make, dtype=dtype)
-        name = f"spinning {number} {integrator!r} {np.dtype(dtype)} {drawn.position.shape} {drawn.layout}"
+        title = "rolling" if rolls else "spinning"
+        drawn = (rolling_scene if rolls else spinning_scene)(Draws(f"{title} {number}"), integrator, make, dtype=dtype)
+        parts = [*drawn.arguments["forces"], *drawn.arguments.get("constraints", ())]
+        names = " + ".join(type(part).__name__ for part in parts) or "nothing"
+        shape = "x".join(map(str, drawn.position.shape))
+        name = f"{title} {number} {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
         yield name, partial(stepped, drawn, Draws(number))
         if number % 5 == 0:
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
@@ -309,7 +315,7 @@ def cases():
             if number % 5 == 0:
                 yield f"snapshot {name}", partial(saved, drawn, Draws(number))
             if word == "wrapped" and number % 4 == 1:
-                yield f"lives {name}", partial(lived, drawn, Draws(number))
+                yield f"lives {name}", partial(with_spawns, drawn, Draws(number))
     for integrator, dtype, number in product(ADDED_INTEGRATORS, DTYPES, range(ROUNDS)):
         rng = Draws(f"added {integrator!r} {np.dtype(dtype)} {number}")
         drawn = (held_scene if number % 3 == 2 else scene)(rng, integrator, dtype=dtype)
@@ -328,42 +334,42 @@ def cases():
         rng = Draws(f"{flow!r} {scheme}")
         y = rng.uniform(0.1, 1, (int(rng.integers(1, 40)), flow.dim)).astype(dtype)
         dt = rng.uniform(0.001, 0.05)
-        yield f"{flow!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, flow, scheme, dt)
+        yield f"{flow!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(ode_flow, y, flow, scheme, dt)
     for number, scheme, dtype in product(range(len(FORCES)), ("rk4", "velocity_verlet", "implicit_euler"), DTYPES):
-        yield f"{FORCES[number]!r} {scheme} {np.dtype(dtype)}", partial(pushed, number, scheme, dtype)
+        yield f"{FORCES[number]!r} {scheme} {np.dtype(dtype)}", partial(under_expression, number, scheme, dtype)
     for dtype in DTYPES:
-        yield f"{FORCES[1]!r} energy_euler {np.dtype(dtype)}", partial(pushed, 1, "energy_euler", dtype)
+        yield f"{FORCES[1]!r} energy_euler {np.dtype(dtype)}", partial(under_expression, 1, "energy_euler", dtype)
     for term, scheme, dtype in product(NEAR, ("velocity_verlet", "verlet", "rk4", "implicit_euler"), DTYPES):
-        yield f"{term!r} {scheme} {np.dtype(dtype)}", partial(beside, term, scheme, dtype, 0.01)
+        yield f"{term!r} {scheme} {np.dtype(dtype)}", partial(forced, term, scheme, dtype, 0.01)
     for scheme, dtype in product(("velocity_verlet", "verlet", "yoshida4", "implicit_euler", "energy_euler"), DTYPES):
-        yield f"back in time {scheme} {np.dtype(dtype)}", partial(beside, kd.PointGravity(2.0), scheme, dtype, -0.01)
+        yield f"back in time {scheme} {np.dtype(dtype)}", partial(forced, kd.PointGravity(2.0), scheme, dtype, -0.01)
     for scheme, dtype in product(ODE_INTEGRATORS, DTYPES):
         y = Draws(f"flow {scheme}").uniform(0.1, 1, (7, 3)).astype(dtype)
-        yield f"{FLOW!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, FLOW, scheme, 0.01)
+        yield f"{FLOW!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(ode_flow, y, FLOW, scheme, 0.01)
     for name, dtype in product(FUNCTIONS, DTYPES):
         yield f"math.{name} {np.dtype(dtype)}", partial(computed, name, dtype)
     for layout, dtype in product(LAYOUTS, DTYPES):
-        yield f"kick, drift, damp {np.dtype(dtype)} {layout}", partial(moved, dtype, layout)
+        yield f"kick, drift, damp {np.dtype(dtype)} {layout}", partial(kicked_and_drifted, dtype, layout)
     for name, make in plain.rows():
-        yield name, partial(repeated, make)
+        yield name, partial(plain_scene, make)
     for dim, dtype in product((1, 2, 3), DTYPES):
-        yield f"Neighbours {np.dtype(dtype)} dim {dim}", partial(asked, dtype, dim)
-        yield f"Neighbours around {np.dtype(dtype)} dim {dim}", partial(asked_around, dtype, dim)
+        yield f"Neighbours {np.dtype(dtype)} dim {dim}", partial(neighbour_queries, dtype, dim)
+        yield f"Neighbours around {np.dtype(dtype)} dim {dim}", partial(periodic_neighbour_queries, dtype, dim)
 
 
 def digests(twin=kd):
-    """{what it is: its digest}."""
+    """Return {name of the case: digest}."""
     return {name: compute(twin) for name, compute in cases()}
 
 
 def written():
-    """What golden.txt says."""
+    """Return the contents of golden.txt."""
     lines = [line for line in FILE.read_text("utf-8").splitlines() if line and not line.startswith("#")]
     return {name: digest for digest, name in (line.split(" ", 1) for line in lines)}
 
 
 def write():
-    """Write the reference's digests: a wrong kernel is not written down as right."""
+    """Write the digests of the reference, so that a wrong kernel is never recorded as correct."""
     found = digests(kd.reference)
     head = "# Made by `python tests/golden.py --write`: see there.\n"
     FILE.write_text(head + "".join(f"{digest} {name}\n" for name, digest in found.items()), "utf-8", newline="\n")
@@ -371,7 +377,7 @@ def write():
 
 
 def compare():
-    """How many digests differ; new rows do not count."""
+    """Return the number of differing digests; new rows do not count."""
     wrong = 0
     for isa in kernels.isas:
         kernels.isa = isa
@@ -385,7 +391,7 @@ def compare():
 
 
 def summary():
-    """One row of a table for each instruction set; also written to a file in the folder $KICKDRIFT_DIGESTS, if set."""
+    """Print a table row for each instruction set; also write it to the folder $KICKDRIFT_DIGESTS if that is set."""
     rows = []
     for isa in kernels.isas:
         kernels.isa = isa
@@ -396,7 +402,7 @@ def summary():
     print(*rows, sep="\n")
     if folder := os.environ.get("KICKDRIFT_DIGESTS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
-        name = sysconfig.get_config_var("EXT_SUFFIX").split(".")[1]  # of Python, processor, system and C library
+        name = sysconfig.get_config_var("EXT_SUFFIX").split(".")[1]  # Python, processor, system and C library
         (Path(folder) / f"{name}.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")
 
 

@@ -1,6 +1,6 @@
-"""A Lennard-Jones fluid: a world of it, what is measured there, and the equation of state.
+"""A Lennard-Jones fluid: the world, its observables, and the equation of state.
 
-All in reduced units: lengths in sigma, energies in epsilon, masses in those of an atom.
+Reduced units: lengths in sigma, energies in epsilon, masses in atomic masses.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import kickdrift as kd
 
 
 def fluid(side, density, temperature, cutoff, dtype=np.float64, seed=0, **options):
-    """side**3 atoms at rest in the mean, on a cubic lattice in a periodic box."""
+    """Create side**3 atoms with zero total momentum on a cubic lattice in a periodic box."""
     width = (side**3 / density) ** (1 / 3)
     place = (np.stack(np.meshgrid(*[np.arange(side)] * 3, indexing="ij"), axis=-1).reshape(-1, 3) + 0.5) * width / side
     velocity = np.random.default_rng(seed).normal(0, temperature**0.5, place.shape)
@@ -20,14 +20,14 @@ def fluid(side, density, temperature, cutoff, dtype=np.float64, seed=0, **option
 
 
 def temperature(velocity):
-    """Of atoms whose total momentum is 0."""
+    """Kinetic temperature of atoms with zero total momentum."""
     return float((velocity**2).sum() / (3 * len(velocity) - 3))
 
 
 def virial_and_energy(world):
-    """The pressure beside density * temperature, and the potential energy per atom.
+    """Return the virial part of the pressure (without density * temperature) and the potential energy per atom.
 
-    Both with what pairs beyond the cutoff would add where they are evenly spread.
+    Both include the long-range correction for uniformly distributed pairs beyond the cutoff.
     """
     box, rc = next(part for part in world.constraints if isinstance(part, kd.Periodic)), world.forces[0].cutoff
     width = float(box.upper)
@@ -52,7 +52,7 @@ X = [
     -8.867771540418822e3, -3.986982844450543e1, -4.689270299917261e3, 2.593535277438717e2, -2.694523589434903e3,
     -7.218487631550215e2, 1.721802063863269e2,
 ]  # fmt: skip
-#: Which of them belong to the powers of the density, without and with the exponential, and the powers of T they go by.
+#: Powers of T that multiply each power of the density, without and with the exponential factor.
 PLAIN = [(1, 0.5, 0, -1, -2), (1, 0, -1, -2), (1, 0, -1), (0,), (-1, -2), (-1,), (-1, -2), (-2,)]
 DAMPED = [(-2, -3), (-2, -4), (-2, -3), (-2, -4), (-2, -3), (-2, -3, -4)]
 
@@ -60,7 +60,7 @@ DAMPED = [(-2, -3), (-2, -4), (-2, -3), (-2, -4), (-2, -3), (-2, -3, -4)]
 def equation_of_state(density, t):
     """Pressure and energy per atom: P = rho T + sum a_i rho^(i+1) + F sum b_i rho^(2i+1), F = exp(-3 rho²)."""
     rest = iter(X)
-    # What T^p adds to the pressure, (1 - p) T^p adds to the energy: U = A - T dA/dT.
+    # A term T^p of the pressure becomes (1 - p) T^p in the energy: U = A - T dA/dT.
     terms = [[(next(rest), power) for power in powers] for powers in (*PLAIN, *DAMPED)]
     a = [sum(x * t**power for x, power in term) for term in terms]
     c = [sum(x * (1 - power) * t**power for x, power in term) for term in terms]
@@ -75,6 +75,6 @@ def equation_of_state(density, t):
 
 
 def error_of_mean(values, blocks=16):
-    """The standard error of a mean, from the means of blocks, which hardly depend on each other."""
+    """Standard error of a mean, from nearly independent block means."""
     length = len(values) // blocks
     return values[: blocks * length].reshape(blocks, length).mean(axis=1).std(ddof=1) / blocks**0.5

@@ -1,10 +1,10 @@
-"""Two peers in one process, who play one game with rollback over a bad line: do they ever differ?
+"""Rollback netplay of two peers in one process over a lossy line: their states must never differ.
 
     python tools/prove.py netplay --frames 1000000
 
-Each has a world of its own and predicts what the other presses. Packets come late, in any order or not at all; who was
-wrong goes back and plays again. Ships shoot, so that bodies are born and die; wind, springs, ropes, masses and forces
-change. Of every tick whose inputs both know, both checksums are compared.
+Each peer has its own world and predicts the other's inputs. Packets arrive late, out of order or never; after a
+wrong prediction a peer rolls back and resimulates. Ships shoot, so bodies spawn and die; wind, springs, ropes,
+masses and forces change. Both checksums are compared for every tick whose inputs both peers know.
 """
 
 import argparse
@@ -17,20 +17,20 @@ import numpy as np
 import kickdrift as kd
 
 SLOTS, WINDOW = 16, 16
-FIRE, THRUST, WIND = 1, 2, 4  # the rest of a key, if any, is something rare
+FIRE, THRUST, WIND = 1, 2, 4  # the remaining bits of an input are rare actions
 RARE = 8
 
 
 class Peer:
-    """One player's world, with all that both have pressed as far as this one knows."""
+    """World of one player, and all inputs that this player knows."""
 
     def __init__(self, me, frames):
         self.me = me
         self.pressed = [bytearray(frames), bytearray(frames)]
-        self.count = [0, 0]  #: how many ticks of each player are known
-        self.used = bytearray(frames)  #: what was taken for the other's
+        self.count = [0, 0]  #: number of known ticks of each player
+        self.used = bytearray(frames)  #: inputs assumed for the other player
         self.sums = {}
-        self.checked = 0  #: up to where what was taken is known to be right
+        self.checked = 0  #: tick up to which the assumed inputs are confirmed
         self.resimulated = self.rollbacks = 0
         self.ammo = np.full(2, 50, np.int64)
         self.fuse = np.zeros(SLOTS, np.int64)
@@ -51,7 +51,7 @@ class Peer:
         self.past = kd.Rollback(self.world, ticks=WINDOW)
 
     def inputs(self, world, tick):
-        """What happens at a tick: by nothing but the tick, the state and what both press."""
+        """Apply the inputs of a tick: depends only on the tick, the state and both players' inputs."""
         me, other = self.me, 1 - self.me
         known = self.count[other]
         theirs = self.pressed[other][tick] if tick < known else (self.pressed[other][known - 1] if known else 0)
@@ -92,7 +92,7 @@ class Peer:
             self.ammo[player] += 20
 
     def hear(self, count):
-        """The other's inputs up to a tick are here: go back to the first that was taken for another."""
+        """Receive the other's inputs up to a tick, and roll back to the first that was predicted wrongly."""
         other = 1 - self.me
         if count <= self.count[other]:
             return
@@ -109,13 +109,13 @@ class Peer:
         self.checked = end
 
     def play(self):
-        """One tick more, unless the other is too far behind."""
+        """Simulate one tick, unless the other player is too far behind."""
         tick = self.world.tick
         if tick < len(self.used) and tick - self.checked < WINDOW - 2:
             self.past.resimulate(tick + 1, self.inputs)
 
     def sum(self):
-        """Of the last tick whose inputs are all known here."""
+        """Store the checksum of the last tick whose inputs are all known."""
         tick, world = self.checked, self.world
         if tick not in self.sums:
             self.sums[tick] = world.checksum() if tick == world.tick else self.past.checksum(tick)
@@ -130,16 +130,16 @@ def press(dice, before):
 
 
 def run(frames, seed=0, loss=0.15, delay=(1, 7), say=None):
-    """Play until both have played all frames; raises AssertionError where they differ."""
+    """Play until both have simulated all frames; raise AssertionError if they diverge."""
     dice = random.Random(seed)
     peers = Peer(0, frames), Peer(1, frames)
-    line = [{}, {}]  #: what arrives at each, by the frame in which it does
+    line = [{}, {}]  #: packets by frame of arrival, for each peer
     frame = compared = 0
     while min(peer.checked for peer in peers) < frames:
         for me, peer in enumerate(peers):
             other = peers[1 - me]
             for count in line[me].pop(frame, ()):
-                # A packet has all inputs that are not known to have arrived.
+                # A packet has all inputs that are not acknowledged.
                 peer.pressed[1 - me][peer.count[1 - me] : count] = other.pressed[1 - me][peer.count[1 - me] : count]
                 peer.hear(count)
             tick = peer.world.tick
@@ -147,7 +147,7 @@ def run(frames, seed=0, loss=0.15, delay=(1, 7), say=None):
                 peer.pressed[me][tick] = press(dice, peer.pressed[me][tick - 1] if tick else 0)
                 peer.count[me] += 1
             peer.play()
-            # What was taken before it was played is right too.
+            # Inputs that were received before the tick was simulated are confirmed as well.
             if peer.count[1 - me] > peer.checked:
                 peer.checked = min(peer.count[1 - me], peer.world.tick)
             peer.sum()

@@ -1,8 +1,8 @@
-"""Plain scenes: one integrator, one or two uniform forces, a wall or two, in the two layouts that users have.
+"""Plain scenes: one integrator, one or two uniform forces, one or two walls, in the two common layouts.
 
-The scenes of plans.py are rich: several forces, coefficients per body, springs. Fast paths are made for these ones.
-Bodies do not interact here. So the reference steps FEW different bodies once; the worlds of kernels, of all SIZES,
-repeat these bodies.
+The scenes of plans.py combine several forces, coefficients per body and springs. Fast paths cover these simple ones.
+Bodies do not interact here. The reference therefore steps FEW different bodies once; the kernels step worlds of all
+SIZES that repeat these bodies.
 """
 
 from functools import cache, partial
@@ -14,13 +14,13 @@ from plans import INTEGRATORS, lay_out
 
 import kickdrift as kd
 
-#: One body, less than a vector, more than one, and more than a tile of bodies in 3-D rows.
+#: One body, less than a vector, more than a vector, and more than a tile of bodies in 3-D rows.
 SIZES = (1, 5, 17, 200)
 FEW = 17
-DT = 1 / 32  # s; exact, so that bodies come to lie exactly on walls
+DT = 1 / 32  # s; a power of two, so that bodies can lie exactly on walls
 DTYPES = (np.float32, np.float64)
 LAYOUTS = ("row", "component")
-#: Integrators of different kinds, where all would take too long.
+#: One integrator of each kind, for tests where all would take too long.
 FOUR = (kd.VelocityVerlet(), kd.Leapfrog(), kd.Verlet(), kd.RK4())
 
 
@@ -29,12 +29,12 @@ def vector(dim, *numbers):
 
 
 def turning(dim, *numbers):
-    """An angular velocity or a magnetic field."""
+    """Return an angular velocity or a magnetic field."""
     return numbers[2] if dim == 2 else np.array(numbers)
 
 
 def place(dim):
-    """No sum of it and another is exact, so that the order of additions shows."""
+    """Return coordinates whose sums with other numbers are inexact, so that the order of additions shows."""
     return vector(dim, 0.1, 0.7, -0.3)
 
 
@@ -42,7 +42,7 @@ def spin(dim):
     return turning(dim, 0.4, -0.3, 2.0)
 
 
-#: name -> the forces in so many dimensions; none where there is no such force.
+#: name -> function of the dimension that returns the forces; None where the force does not exist.
 FORCES = {
     "nothing": lambda dim: [],
     "Gravity": lambda dim: [kd.Gravity(vector(dim, 1.0, -9.8, 3.0))],
@@ -68,7 +68,7 @@ FORCES = {
     ),
 }
 
-#: name -> the walls in so many dimensions, that bodies of plain scenes reach in some steps.
+#: name -> function of the dimension that returns walls which the bodies reach within a few steps.
 WALLS = {
     "Plane": lambda dim: [kd.Plane(vector(dim, *[0.0] * (dim - 1), 1.0), -1.0, 0.5, 0.25)],
     "two Planes": lambda dim: [
@@ -87,9 +87,9 @@ WALLS = {
 
 @cache
 def bodies(dim, dtype):
-    """Positions and velocities of FEW bodies.
+    """Create positions and velocities of FEW bodies.
 
-    The first lies exactly on the walls' floor. The second is exactly there after a step without forces.
+    The first lies exactly on the floor. The second is exactly there after one step without forces.
     """
     rng = Draws(f"plain {dim}")
     position, velocity = rng.normal(size=(FEW, dim)) / 4, rng.normal(size=(FEW, dim))
@@ -99,9 +99,9 @@ def bodies(dim, dtype):
 
 
 def worlds(twin, make, sizes=SIZES):
-    """(results of `make`) for all dimensions, dtypes, sizes and layouts; the reference steps FEW bodies for all sizes.
+    """Yield results of `make` for all dimensions, dtypes, sizes and layouts; the reference steps FEW bodies.
 
-    make(cls, dim, position, velocity): the arrays that it ends with, with a row for each body; or None.
+    make(cls, dim, position, velocity) returns the final arrays, with one row per body; or None.
     """
     for dim, dtype in product((1, 2, 3), DTYPES):
         position, velocity = bodies(dim, dtype)
@@ -117,7 +117,7 @@ def worlds(twin, make, sizes=SIZES):
 
 
 def stepped(integrator, forces, walls, events, cls, dim, position, velocity):
-    """The state after a call of two steps, and after two of one step."""
+    """Return the state after one call of two steps and two calls of one step."""
     chosen = FORCES[forces](dim)
     if chosen is None:
         return None
@@ -131,7 +131,7 @@ def stepped(integrator, forces, walls, events, cls, dim, position, velocity):
     return seen
 
 
-#: name -> (a force that is off, other coefficients of it); both for so many dimensions.
+#: name -> (a force with zero effect, coefficients to set later); both are functions of the dimension.
 CHANGES = {
     "Gravity": (lambda dim: kd.Gravity(np.zeros(dim)), lambda dim: {"acceleration": vector(dim, 1.0, -9.8, 3.0)}),
     "LinearDrag": (lambda dim: kd.LinearDrag(0.0), lambda dim: {"coefficient": 0.7}),
@@ -147,7 +147,7 @@ TWO_AND_THREE = {"Vortex", "Magnetic", "RotatingFrame"}
 
 
 def changed(integrator, name, cls, dim, position, velocity):
-    """A force that is off, set, off, set again, and set once more after the world was shifted twice."""
+    """Return the state after a force was set, zeroed, set, and set once more after two calls of shift()."""
     if dim == 1 and name in TWO_AND_THREE:
         return None
     force, others = CHANGES[name][0](dim), CHANGES[name][1](dim)
@@ -173,7 +173,7 @@ def changed(integrator, name, cls, dim, position, velocity):
 
 
 def restored(integrator, cls, dim, position, velocity):
-    """What is drawn of a world with slots and events, before and after it went back."""
+    """Return the interpolated states of a world with slots and events, before and after a restore."""
     n = len(position)
     force = kd.Gravity(vector(dim, 1.0, -9.8, 3.0))
     stepper = cls(position, velocity, dt=DT, integrator=integrator, forces=[force], alive=n, events=kd.Events())
@@ -189,7 +189,7 @@ def restored(integrator, cls, dim, position, velocity):
 
 
 def takes(integrator, forces, walls=None):
-    """Whether an integrator takes these forces and walls."""
+    """True if the integrator supports these forces and walls."""
     for dim in (2, 1):
         try:
             position, velocity = bodies(dim, np.float64)
@@ -202,7 +202,7 @@ def takes(integrator, forces, walls=None):
 
 
 def rows():
-    """(name, function of `kickdrift` or `kickdrift.reference` that gives all arrays)."""
+    """Yield (name, function of `kickdrift` or `kickdrift.reference` that returns all arrays)."""
     for integrator, forces in product(INTEGRATORS, FORCES):
         if takes(integrator, forces):
             yield f"plain {integrator!r}: {forces}", partial(stepped, integrator, forces, None, False)

@@ -1,4 +1,4 @@
-"""Random plans: arguments for a stepper, drawn so that every feature meets every other."""
+"""Random plans: stepper arguments drawn so that all pairs of features occur together."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from kickdrift import kernels
 
 LAYOUTS = ("row", "component", "sliced", "reversed", "mixed")
 DTYPES = (np.float32, np.float64)
-#: What arrays may be.
+#: Combinations of layout, dtype and dimension.
 KINDS = [*product(LAYOUTS, DTYPES, (1, 2, 3))]
 
 INTEGRATORS = [
@@ -41,8 +41,8 @@ INTEGRATORS = [
 ]
 
 
-#: What golden.txt has rows of in the scenes below. If these drew more, most rows would change, and nobody could see
-#: which kernel did it: what else is among `SAMPLES` has scenes and rows of its own, and so has what is entered here.
+#: Declarations that the older rows of golden.txt draw from. Adding to this set would change most rows and hide
+#: which kernel changed; newer `SAMPLES` have scenes and rows of their own.
 DRAWN = {
     *("Acceleration", "AnchorSpring", "Box", "Boxes", "Contacts", "Damping", "Distance", "ElasticCollisions"),
     *("Expression", "Force", "Gravity", "Langevin", "LinearDrag", "Magnetic", "NBody", "NativeForce", "PairPotential"),
@@ -59,7 +59,7 @@ ADDED_CONSTRAINTS: dict[str, Any] = {
 
 @dataclass
 class Scene:
-    """Everything a stepper is made from; `make` lays the same numbers out anew each time."""
+    """All arguments of a stepper; `make` copies them into new arrays for each stepper."""
 
     position: np.ndarray
     velocity: np.ndarray
@@ -67,7 +67,7 @@ class Scene:
     arguments: dict[str, Any]
 
     def __str__(self):
-        """What a failure is about: bodies, layout, integrator, and the names of what acts."""
+        """Describe a scene in a failure: bodies, layout, integrator, and the names of forces and constraints."""
         parts = [*self.arguments["forces"], *self.arguments.get("constraints", ())]
         names = " + ".join(type(part).__name__ for part in parts) or "nothing"
         shape, dtype = "x".join(map(str, self.position.shape)), self.position.dtype
@@ -80,7 +80,7 @@ class Scene:
 
 
 def lay_out(array, layout):
-    """A copy of an array with other strides."""
+    """Return a copy of an array with the given strides."""
     if layout == "component":
         return np.asfortranarray(array.copy())
     if layout == "sliced":
@@ -95,7 +95,7 @@ def lay_out(array, layout):
 
 
 def scene(rng, integrator=None, n=None, dtype=None, dim=None):
-    """A random scene; `rng` is a numpy Generator."""
+    """Draw a random scene; `rng` is a numpy Generator."""
     integrator = integrator or INTEGRATORS[rng.integers(len(INTEGRATORS))]
     dtype = dtype or (np.float32, np.float64)[rng.integers(2)]
     dim = dim or int(rng.integers(1, 4))
@@ -117,7 +117,7 @@ def scene(rng, integrator=None, n=None, dtype=None, dim=None):
 
 
 def held_scene(rng, integrator=None, n=None, dtype=None, dim=None):
-    """A random scene whose bodies are held by constraints, close enough to meet."""
+    """Draw a random scene with constraints whose bodies are close enough to collide."""
     n = n or int(rng.choice([2, 3, 5, 8, 17, 33, 60]))
     drawn = scene(rng, integrator, n, dtype, dim)
     drawn.arguments["constraints"] = constraints(rng, n, drawn.position.shape[1])
@@ -125,7 +125,7 @@ def held_scene(rng, integrator=None, n=None, dtype=None, dim=None):
 
 
 def told_scene(rng, integrator=None, n=None, dtype=None, dim=None):
-    """A random scene whose bodies meet, take notice of some, and are reported."""
+    """Draw a random scene with collisions, filters and events."""
     drawn = held_scene(rng, integrator, n, dtype, dim)
     n, dim = drawn.position.shape
 
@@ -179,9 +179,9 @@ def told_scene(rng, integrator=None, n=None, dtype=None, dim=None):
 
 
 def wrapped_scene(rng, integrator=None, n=None, dtype=None, dim=None):
-    """A random scene in a periodic box, whose bodies meet across its sides, and push and hold each other there."""
+    """Draw a random scene in a periodic box, with collisions, forces and constraints across its sides."""
     n = n or int(rng.choice([2, 3, 5, 8, 17, 33, 60]))
-    told = rng.integers(2) and n <= 33  # in a crowd of more there is no room for all who touch
+    told = rng.integers(2) and n <= 33  # larger crowds have more contacts than can be tracked
     drawn = (told_scene if told else held_scene)(rng, integrator, n, dtype, dim)
     dim = drawn.position.shape[1]
     middle, width = rng.normal(size=dim), rng.uniform(2.2, 5, dim) * max(1, (n / 10) ** (1 / dim))
@@ -196,7 +196,7 @@ def wrapped_scene(rng, integrator=None, n=None, dtype=None, dim=None):
             forces.append(kd.Langevin(0.5, 2.0, seed=int(rng.integers(9))))
     held = drawn.arguments["constraints"]
     if rng.integers(3) == 0:
-        held = []  # nothing but the box, which is another way through the kernels
+        held = []  # the box alone takes another code path
         drawn.arguments.pop("events", None)
     held.insert(int(rng.integers(len(held) + 1)), box)
     drawn.arguments |= {"forces": forces, "constraints": held}
@@ -204,17 +204,17 @@ def wrapped_scene(rng, integrator=None, n=None, dtype=None, dim=None):
 
 
 def added_scene(rng, name, integrator=None, dtype=None):
-    """A random scene with something of ADDED_FORCES or ADDED_CONSTRAINTS; the latter is among held bodies."""
+    """Draw a random scene with one of ADDED_FORCES or ADDED_CONSTRAINTS; the latter come with other constraints."""
     held = name in ADDED_CONSTRAINTS
     added = (ADDED_CONSTRAINTS if held else ADDED_FORCES)[name]
-    size = {} if callable(added) else {"n": len(POSITION), "dim": 2}  # for which samples are made
+    size = {} if callable(added) else {"n": len(POSITION), "dim": 2}  # the size that samples are made for
     drawn = (held_scene if held else scene)(rng, integrator, dtype=dtype, **size)
     added = added(rng, *drawn.position.shape) if callable(added) else added
     drawn.arguments["constraints" if held else "forces"].append(added)
     return drawn
 
 
-#: Ways to hold pairs.
+#: Options of Distance.
 DISTANCES = {
     "before": {},
     "after": {"direction": "after"},
@@ -225,20 +225,20 @@ DISTANCES = {
 
 
 def mesh(side):
-    """The threads of a cloth, row after row, then column after column."""
+    """Return the edges of a cloth, row after row, then column after column."""
     index = np.arange(side * side).reshape(side, side)
     across, down = (index[:, :-1], index[:, 1:]), (index[:-1], index[1:])
     return np.concatenate([np.stack(ends, axis=-1).reshape(-1, 2) for ends in (across, down)])
 
 
 def random_pairs(rng, n, count):
-    """Some of them several times."""
+    """Draw random pairs; some occur several times."""
     first, way = rng.integers(n, size=(2, count))
     return np.stack([first, (first + 1 + way % (n - 1)) % n], axis=1)
 
 
 def coloured(rng, n):
-    """Random pairs that are taken colour by colour."""
+    """Draw random pairs that are solved colour by colour."""
     pairs = random_pairs(rng, n, int(rng.integers(1, 4 * n)))
     softness = ({}, {"stiffness": 0.5}, {"compliance": 0.01})[rng.integers(3)]
     how = {"direction": ("before", "after")[rng.integers(2)], "iterations": int(rng.integers(1, 5)), **softness}
@@ -246,7 +246,7 @@ def coloured(rng, n):
 
 
 def takers(name):
-    """The integrators that take something of ADDED_FORCES or ADDED_CONSTRAINTS."""
+    """Return the integrators that support one of ADDED_FORCES or ADDED_CONSTRAINTS."""
 
     def takes(integrator):
         try:
@@ -259,7 +259,7 @@ def takers(name):
 
 
 def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
-    """A random scene in magnetic fields and rotating frames."""
+    """Draw a random scene in magnetic fields and rotating frames."""
     dim = dim or int(rng.integers(2, 4))
     drawn = (held_scene if held else scene)(rng, integrator, dtype=dtype, dim=dim)
     n, terms = len(drawn.position), drawn.arguments["forces"]
@@ -270,24 +270,24 @@ def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
         terms.append(kd.Magnetic(charge, field))
     if rng.integers(2) or not rng.integers(4):
         terms.append(kd.RotatingFrame(rng.normal(size=shape), rng.normal(size=dim) if rng.integers(2) else 0))
-    if isinstance(integrator, kd.ImplicitEuler):  # refuses to turn bodies that see each other
+    if isinstance(integrator, kd.ImplicitEuler):  # refuses these together with interactions
         drawn.arguments["forces"] = [term for term in terms if not isinstance(term, (kd.Springs, kd.NBody))]
     return drawn
 
 
 def spinning_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
-    """A random scene of bodies that rotate, under torques and damping."""
+    """Draw a random scene of bodies that rotate, with torques and damping."""
     dim = dim or int(rng.integers(2, 4))
     more = {} if n is None else {"n": n}
     return spun(rng, (make or scene)(rng, integrator, dtype=dtype, dim=dim, **more))
 
 
 def spun(rng, drawn):
-    """The same scene with bodies that rotate."""
+    """Add rotation to the bodies of a scene."""
     dim = drawn.position.shape[1]
     n, dtype = len(drawn.position), drawn.position.dtype
     shape = (n,) if dim == 2 else (n, 3)
-    # Lists: each stepper makes arrays of its own.
+    # Lists, so that each stepper creates its own arrays.
     drawn.arguments["angular_velocity"] = (3 * rng.normal(size=shape)).tolist()
     drawn.arguments["inertia"] = rng.uniform(0.1, 2, n) if rng.integers(2) else 0.3
     if rng.integers(2):
@@ -304,7 +304,7 @@ def spun(rng, drawn):
 
 
 def rolling_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
-    """A random scene of bodies that rotate, and touch with friction and rolling resistance."""
+    """Draw a random scene of rotating bodies in contact, with friction and rolling resistance."""
     drawn = spinning_scene(rng, integrator, make, dtype, dim, n)
     n, inertia = len(drawn.position), rng.uniform(0.01, 0.5)
     each = rng.uniform(0.5, 2, n) if rng.integers(2) else 1.0
@@ -313,7 +313,7 @@ def rolling_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None)
         drawn.arguments["inertia"][rng.integers(n)] = np.inf
     rough = float(rng.uniform(0.1, 1))
     found = []
-    for part in drawn.arguments["constraints"]:
+    for part in drawn.arguments.get("constraints", ()):
         if isinstance(part, kd.Contacts):
             rolling = rng.uniform(0, 0.2, n) if rng.integers(2) else float(rng.choice([0, 0.1]))
             part = replace(part, rolling=rolling, friction=rough if rng.integers(4) else part.friction)
@@ -325,7 +325,7 @@ def rolling_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None)
 
 
 def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
-    """A random scene of bodies that rest on each other, on walls, and hang on rods."""
+    """Draw a random scene of bodies that rest on each other, on walls, and hang on rods."""
     n = n or int(rng.choice([2, 3, 5, 8, 17]))
     drawn = scene(rng, integrator, n, dtype, dim)
     dim = drawn.position.shape[1]
@@ -354,7 +354,7 @@ def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
 
 
 def told_resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
-    """The same, of bodies that take notice of some, and are reported; with walls of their own in corners."""
+    """Draw a resting scene with filters and events, and with walls that meet in corners."""
     drawn = resting_scene(rng, integrator, n, dtype, dim)
     n, dim = drawn.position.shape
 
@@ -376,7 +376,7 @@ def told_resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
             walls = [near() for _ in range(int(rng.integers(3)))] + [kd.Box(-1.0, 1.0, **filters(2))]
             part = replace(part, walls=(*part.walls, *walls[: int(rng.integers(4))]), **filters(1))
         found.append(part)
-    # Beside contacts a wall may stand that bodies go through.
+    # Walls outside of Contacts must be sensors here.
     beside = [kd.Box(-1.0, 1.0, 0.5, radius=0.1, **filters(2)), near()][: int(rng.integers(3))]
     drawn.arguments["constraints"] = [*found, *(replace(wall, sensor=True) for wall in beside)]
     flags = {"begin": bool(rng.integers(4)), "end": bool(rng.integers(4))}
@@ -385,7 +385,7 @@ def told_resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
 
 
 def level_scene(rng, integrator=None, n=None, dtype=None, dim=None):
-    """A random scene of bodies that rest on shapes, too, and are reported."""
+    """Draw a resting scene with events whose bodies also rest on shapes."""
     drawn = told_resting_scene(rng, integrator, n, dtype, dim)
     n, dim = drawn.position.shape
 
@@ -401,7 +401,7 @@ def level_scene(rng, integrator=None, n=None, dtype=None, dim=None):
         found = {"friction": float(rng.choice([0, 0.3])), "enabled": enabled, **filters()}
         lower = rng.normal(size=(k, dim))
         if dim == 2 and rng.integers(2):
-            if rng.integers(2):  # a ground, whose segments share their ends
+            if rng.integers(2):  # a ground whose segments share end points
                 x = np.arange(k + 1) * 4 / k - 2
                 line = np.stack([x, -0.5 + 0.2 * rng.normal(size=k + 1)], axis=1)
                 return kd.Segments(np.stack([line[:-1], line[1:]], axis=1), thickness=0.1, **found)
@@ -420,7 +420,7 @@ def level_scene(rng, integrator=None, n=None, dtype=None, dim=None):
 
 
 def resting_around_scene(rng, integrator=None, n=None, dtype=None, dim=None):
-    """A random scene of bodies that rest on each other across the sides of a periodic box, on what is level there."""
+    """Draw a random scene of bodies that rest on each other across periodic sides, and on walls and shapes."""
     drawn = told_resting_scene(rng, integrator, n, dtype, dim)
     n, dim = drawn.position.shape
     is_open = rng.random(dim) < 0.3
@@ -430,10 +430,10 @@ def resting_around_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     axes = np.eye(dim)[is_open]
     level = [kd.Plane(sign * axis, -float(rng.random()), friction=0.3) for axis in axes for sign in (1, -1)]
     shapes = []
-    if is_open.any() and rng.integers(2):  # a platform across all that wraps
+    if is_open.any() and rng.integers(2):  # a platform across all periodic axes
         half = np.where(is_open, 0.3, width / 2 + 1.0)
         shapes.append(kd.Boxes([middle - half], [middle + half]))
-    if rng.integers(2):  # a brick in the middle; and one on a side, with its images
+    if rng.integers(2):  # a box in the middle, and one on a side, with its images
         shapes.append(kd.Boxes([middle - 0.2], [middle + 0.2], friction=0.5))
         if not is_open[0] and rng.integers(2):
             away = np.where(np.arange(dim) == 0, width[0], 0)
@@ -443,7 +443,7 @@ def resting_around_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     for part in drawn.arguments["constraints"]:
         if isinstance(part, kd.Contacts):
             part = replace(part, walls=level[: int(rng.integers(2 * len(axes) + 1))], shapes=shapes)
-            found.append(box)  # whatever their order, it comes last
+            found.append(box)  # its position in the list does not matter
         found.append(part)
     forces = [term for term in drawn.arguments["forces"] if not isinstance(term, kd.NBody)]
     drawn.arguments |= {"forces": forces, "constraints": found}
@@ -522,7 +522,7 @@ def forces(rng, integrator, n, dim):
 
 
 def pushes(rng, integrator, n, mass):
-    """Now and then springs and attractions among the bodies."""
+    """Draw springs and attractions among the bodies, or none."""
     implicit = isinstance(integrator, kd.ImplicitEuler)
     if isinstance(integrator, (kd.EnergyEuler, kd.Exact)) or n > (20 if implicit else 40) or rng.integers(2):
         return []
@@ -546,7 +546,7 @@ def pushes(rng, integrator, n, mass):
 
 
 def outcome(stepper, n):
-    """What a step raises, in a form that can be compared; None for nothing."""
+    """Return the exception of a step in comparable form; None if it succeeds."""
     try:
         stepper.step(n)
     except kd.KickdriftError as error:
@@ -556,7 +556,7 @@ def outcome(stepper, n):
 
 @contextmanager
 def said(**case):
-    """Every assertion that fails in here says of which case."""
+    """Prefix assertion failures with a description of the case."""
     text = ", ".join(f"{name} {value}" for name, value in case.items())
     try:
         yield
@@ -565,14 +565,14 @@ def said(**case):
 
 
 def most_steps(seed, n, few=3, many=11):
-    """The most steps that n bodies are compared in: few in most large worlds, where the reference takes its time."""
+    """Number of steps to compare: few in most large worlds, where the reference is slow."""
     return few if n > 8 and seed % 10 else many
 
 
 def compare_with_reference(monkeypatch, make, seeds):
-    """Step the scenes of `make(seed, rng)` on the reference and on every instruction set: the same bits and errors.
+    """Step the scenes of `make(seed, rng)` on the reference and every instruction set: equal bits and errors.
 
-    The same work follows in two calls, at another rate. Fails where hardly anything could be compared.
+    The same number of steps follows in two calls, at another rate. Fails if hardly any case could be compared.
     """
     compared, most = 0, 2 * len(seeds) * len(kernels.isas)
     for seed in seeds:
@@ -598,20 +598,20 @@ def compare_with_reference(monkeypatch, make, seeds):
                     book.dt = 0.0125
                     later = (outcome(book, n), *_state(book))
                 if ended and ended[0] is kd.NonFiniteError:
-                    continue  # which is found at the end of a call, and these are not the same
+                    continue  # found at the end of a call, and the calls differ here
                 compared += _same((ended, *_state(ours)), later)
     print(f"seeds {seeds}: {compared} of {most} states were finite and compared")
     assert compared > most / 2, f"seeds {seeds}: {compared} of {most} states were finite and compared"
 
 
 def _state(stepper):
-    """What can be compared whatever the calls were, as it is now."""
+    """Return the part of the current state that does not depend on how steps were split into calls."""
     arrays = stepper.position.copy(), stepper.velocity.copy()
     return stepper.tick, stepper.time, stepper.checksum(), *arrays
 
 
 def _same(ours, book):
-    """Compare two endings; whether their numbers were finite: the payload of a NaN is not specified."""
+    """Compare two results; True if their numbers are finite, because the payload of a NaN is unspecified."""
     assert ours[:3] == book[:3]
     if ours[0] and ours[0][0] is kd.NonFiniteError:
         return False
@@ -622,7 +622,7 @@ def _same(ours, book):
 
 
 def assert_same_bits(actual, expected):
-    """Equal shapes, dtypes and bits, but for the sign of zero and the payload of a NaN: none allowed."""
+    """Require equal shapes, dtypes and bits, including the sign of zero and the payload of a NaN."""
     assert actual.dtype == expected.dtype
     assert actual.shape == expected.shape
     kind = np.uint32 if actual.dtype == np.float32 else np.uint64

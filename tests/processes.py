@@ -1,11 +1,11 @@
-"""Scripts in processes of their own."""
+"""Run scripts in separate processes."""
 
 import subprocess
 import sys
 
 
 def python(code, *arguments):
-    """The output of a script in a process of its own."""
+    """Return the output of a script that runs in a separate process."""
     command = [sys.executable, "-W", "error", "-c", code, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

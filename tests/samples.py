@@ -1,6 +1,6 @@
-"""Samples of all that is declared: each with other values of each of its coefficients, for a world of three bodies.
+"""Samples of all declarations: each with alternative values of each coefficient, for a world of three bodies.
 
-Whatever is said of all forces and constraints is tested with these, see `check.py`. What is added needs one entry here.
+Tests that cover all forces and constraints use them, see `check.py`. A new declaration needs one entry here.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ def native(t, first, count, dim, stride, position, velocity, out, user_data):
 
 
 def each(*values: Any) -> list[Any]:
-    """One value for all bodies, and one for each."""
+    """Return one value for all bodies, and one per body."""
     return [values[0], list(values)]
 
 
@@ -66,6 +66,7 @@ SAMPLES: dict[Any, dict[str, list[Any]]] = {
         "softening": each(0.5, 1.0, 0.25),
     },
     kd.Damping(0.5): {"rate": each(2.0, 0.25, 0.0), "angular": each(1.0, 0.5, 0.0)},
+    kd.FloorFriction(0.5): {"deceleration": each(2.0, 0.25, 0.0)},
     kd.Magnetic(1.0, 0.5): {"charge": each(-1.0, 2.0, 0.5), "field": [2.0, (0.5, 1.0, -1.0)]},
     kd.RotatingFrame(1.0, (5.0, 5.0)): {"omega": [0.5], "center": POINT},
     kd.Springs(PAIRS, 3.0, 1.0): {"stiffness": [2.0, (1.0, 2.0)], "rest_length": [0.5, (0.25, 0.5), None]},
@@ -96,14 +97,21 @@ SAMPLES: dict[Any, dict[str, list[Any]]] = {
     kd.Sensor(center=(0, 0), radius=1.0): {"center": [(1, 1)], "radius": [2.0]},
     kd.ElasticCollisions(0.2): SURFACE | {"iterations": [2], "swept": [True]},
     kd.Contacts(0.2, walls=[kd.Plane((0.0, 1.0), -5.0)]): SURFACE
-    | {"hertz": [20.0], "damping_ratio": [5.0], "substeps": [3], "shapes": SHAPES},
+    | {"rolling": each(0.1, 0.2, 0.0), "hertz": [20.0], "damping_ratio": [5.0], "substeps": [3], "shapes": SHAPES},
     kd.Distance(PAIRS): {
         "length": [2.0, [1.0, 2.0]],
         "stiffness": [0.5],
         "iterations": [3],
         "direction": ["after"],
         "order": ["coloured"],
+        "breaks_at": [3.0, [np.inf, 2.0]],
     },
+    kd.Distance(PAIRS, max_length=1.0, breaks_at=20.0): {
+        "max_length": [1.1, [1.0, 1.25]],
+        "min_length": [0.75],
+        "breaks_at": [1.5],
+    },
+    kd.Distance(PAIRS, min_length=1.2, max_length=1.3, compliance=0.01): {"max_length": [1.2], "direction": ["after"]},
     kd.Distance([(0, 1)], 1.0, compliance=0.1): {"compliance": [0.2]},
     kd.Pin([0]): {"indices": [[1], [0, 2]]},
     kd.Periodic(-3, 3): {"lower": [-4, (-4, -3)], "upper": [4, (4, 3)]},
@@ -111,12 +119,12 @@ SAMPLES: dict[Any, dict[str, list[Any]]] = {
 TERMS = [one for one in SAMPLES if isinstance(one, Term)]
 CONSTRAINTS = [one for one in SAMPLES if isinstance(one, Constraint)]
 COEFFICIENTS = [(one, name, value) for one, others in SAMPLES.items() for name in others for value in others[name]]
-#: Of these there are no samples: what a force takes is a user's array.
+#: No samples of these: their array belongs to the user.
 ELSEWHERE = {kd.AppliedForce, kd.AppliedTorque}
 
 
 def missing() -> list[str]:
-    """What has no sample: classes, and coefficients of classes."""
+    """Return the classes, and the coefficients of classes, that have no sample."""
     there = {(type(one), name) for one, name, _ in COEFFICIENTS}
     kinds = {type(one): one for one in SAMPLES}
     classes = known(Term) | known(Constraint)
@@ -128,7 +136,7 @@ def missing() -> list[str]:
 
 
 def world(cls: Any, *declared: Any, dtype: Any = np.float64, dt: float = 1 / 64, **more: Any) -> Any:
-    """A stepper of three bodies with these forces and constraints, beside gravity."""
+    """Create a stepper of three bodies with these forces and constraints, plus gravity."""
     kinds = {"forces": [kd.Gravity((0.25, -2.0))], "constraints": []}
     for one in declared:
         kinds["forces" if isinstance(one, Term) else "constraints"].append(one)

@@ -1,4 +1,4 @@
-"""What `import kickdrift` loads, and what a stepper does: programs should not wait for what they do not use."""
+"""What `import kickdrift` and a stepper load: programs should not wait for modules that they do not use."""
 
 import ast
 import subprocess
@@ -24,11 +24,11 @@ def loaded(code=""):
     return set(done.stdout.split())
 
 
-def test_importing_finds_out_whether_this_build_runs_here_and_loads_nothing_else():
+def test_import_loads_only_the_detection_of_instruction_sets():
     assert loaded() == {"kernels", "kernels.instruction_sets", "kernels.instruction_sets.processor"}
 
 
-def test_a_stepper_loads_no_constraints_and_no_forces_but_its_own():
+def test_a_stepper_loads_only_its_own_constraints_and_forces():
     found = loaded("kd.Stepper([[0.0]], hz=60, forces=[kd.Gravity((-9.81,))]).advance(0.1)")
     assert {"engine.bodies", "forces.fields", "clock.fixed_clock", "constraints.base"} <= found
     assert {name for name in found if name.startswith("constraints.")} == {
@@ -57,12 +57,12 @@ def test_a_clock_loads_no_stepper():
 
 
 @pytest.mark.parametrize("name", kd.__all__)
-def test_each_public_name_is_found_by_itself(name):
+def test_each_public_name_can_be_imported(name):
     assert getattr(kd, name) is getattr(kd, name)
     assert name in dir(kd)
 
 
-def test_type_checkers_see_the_same_names():
+def test_the_stub_file_lists_the_same_public_names():
     tree = ast.parse(Path(kd.__file__).with_suffix(".pyi").read_text("utf-8"))
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     homes = {name.asname: node.module for node in imports for name in node.names}
@@ -70,6 +70,6 @@ def test_type_checkers_see_the_same_names():
     assert {*homes, "__version__"} == {*kd.__all__}
 
 
-def test_other_names_are_refused():
+def test_unknown_names_raise_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'Gravty'"):
         kd.Gravty  # noqa: B018

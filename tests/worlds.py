@@ -1,4 +1,4 @@
-"""Worlds that sweeps build: in a module of their own, which processes can import."""
+"""Worlds built by sweeps: in a module of their own, which worker processes can import."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import kickdrift as kd
 
 
 def prey(alpha=1.0, beta=0.5, n=3):
-    """Lotka and Volterra's equations from n places."""
+    """Lotka-Volterra equations from n initial states."""
 
     def rhs(t, y, out):
         out[:, 0] = y[:, 0] * (alpha - beta * y[:, 1])
@@ -25,7 +25,7 @@ def throw(speed, drag=0.1):
 
 
 def slow(number, folder, seconds=0.01):
-    """A world whose steps take long; its file tells of each start, and has the number of its process."""
+    """Create a world with slow steps; each start appends the process id to a file."""
     with open(Path(folder) / f"{number}.starts", "a") as file:
         print(os.getpid(), file=file)
 
@@ -37,7 +37,7 @@ def slow(number, folder, seconds=0.01):
 
 
 def deadly(number, folder, times):
-    """A world whose process is killed the first so many times that number 2 is built."""
+    """Create a world that kills its process the first `times` times that number 2 is built."""
     marks = list(Path(folder).glob("death*"))
     if number == 2 and len(marks) < times:
         (Path(folder) / f"death{len(marks)}").touch()

@@ -1,4 +1,4 @@
-"""Bitwise reproducibility across processors, compilers and optimisation levels: a table of digests.
+"""Bitwise reproducibility across processors, compilers and optimization levels: a table of digests.
 
 Other processors are emulated by qemu, with Debian's Python for them. Clang comes as `zig cc`, from PyPI.
 For Windows and macOS the code is only compiled, because it cannot run here.
@@ -119,7 +119,7 @@ GROUPS = {
     "native": [
         Target("x86-64, gcc -O3", common.gcc()),
         Target("x86-64, gcc -O1", common.gcc(), ("-O1",)),
-        # GCC 12's vectoriser fuses adjacent a * b - c and a * b + c to vfmaddsub, despite -ffp-contract.
+        # GCC 12's vectorizer fuses adjacent a * b - c and a * b + c to vfmaddsub, despite -ffp-contract.
         Target("x86-64, gcc -O3, vectors of one as for MSVC", common.gcc(), (SCALAR, "-fno-tree-vectorize")),
         Target("x86-64, clang -O3", ZIG, (CLANG,)),
         Target("x86-64, clang -O1", ZIG, (CLANG, "-O1")),

@@ -1,18 +1,18 @@
 """Pressure and energy of a Lennard-Jones fluid, against the literature, within the error bars of both.
 
-    python tools/prove.py fluid [SHARE]     SHARE of the steps, such as 0.1 for a glance
+    python tools/prove.py fluid [SHARE]     SHARE of the steps, such as 0.1 for a quick look
 
-The equations of state are for infinitely many atoms. There the energy is constant, and the steps are leapfrog steps of
-0.004. Velocities half a step off the positions have the temperature of the positions, up to the fourth power of the
-step. (Those of whole steps have one that is too low, by 0.13 % here, or 0.03 % with steps of 0.002.) Pressure and
-energy are taken to the temperature in question along the slopes of the equation. The cutoff is 4: beyond 2.5 atoms
-are not spread evenly enough for the usual correction. At density 0.8 and T = 1.495 that gave a pressure too low by 0.02
-and an energy too low by 0.005, with 4,096 atoms as with 1,728.
+The equations of state are for infinitely many atoms. Those runs conserve energy, with leapfrog steps of 0.004.
+Velocities half a step off the positions have the temperature of the positions, up to the fourth power of the step.
+(Velocities at whole steps have a temperature that is too low, by 0.13 % here, or 0.03 % with steps of 0.002.)
+Pressure and energy are extrapolated to the requested temperature along the slopes of the equation. The cutoff is 4:
+beyond 2.5 the atoms are not distributed evenly enough for the usual long-range correction. At density 0.8 and T =
+1.495 it gave a pressure too low by 0.02 and an energy too low by 0.005, with 4,096 atoms as well as 1,728.
 
-NIST's Monte Carlo is of 500 atoms at constant temperature, with a cutoff of 3 and that correction. So that is done
-here too, with `Langevin`.
+NIST's Monte Carlo runs have 500 atoms at constant temperature, with a cutoff of 3 and that correction. The
+comparison uses the same setup with `Langevin`.
 
-The bits are the same on every platform, so the outcome is too.
+The results are bitwise reproducible on every platform, and so is the outcome.
 """
 
 import sys
@@ -27,14 +27,14 @@ from lennard_jones import equation_of_state, error_of_mean, fluid, temperature, 
 import kickdrift as kd
 
 DT = 0.004
-#: Standard errors that may lie between.
+#: Permitted difference in standard errors.
 MOST = 2.5
 
-#: Pressure and energy per atom at a density and a temperature, by three equations that were fitted independently, as
-#: teqp 0.23.2 computes them: Johnson, Zollweg and Gubbins (1993, Mol. Phys. 78, 591); Kolafa and Nezbeda (1994, Fluid
-#: Phase Equilibria 100, 1); Thol et al. (2016, J. Phys. Chem. Ref. Data 45, 023101). The error bars are what they
-#: differ by, root mean square, at densities from 0.7 to 0.85 and T from 1.2 to 1.6: the first from the mean of the
-#: others, these from each other over sqrt(2).
+#: Pressure and energy per atom at a density and a temperature, by three independently fitted equations, as computed by
+#: teqp 0.23.2: Johnson, Zollweg and Gubbins (1993, Mol. Phys. 78, 591); Kolafa and Nezbeda (1994, Fluid Phase
+#: Equilibria 100, 1); Thol et al. (2016, J. Phys. Chem. Ref. Data 45, 023101). The error bars are their root mean
+#: square differences at densities from 0.7 to 0.85 and T from 1.2 to 1.6: of the first from the mean of the others, of
+#: the others from each other over sqrt(2).
 EQUATIONS = {
     "Johnson, Zollweg, Gubbins 1993": (0.0050, 0.0097),
     "Kolafa, Nezbeda 1994": (0.0033, 0.0006),
@@ -49,7 +49,7 @@ NIST = ("NIST, Monte Carlo", (0.24056, -5.4689), (0.00274, 0.00042))
 
 
 def at_constant_energy(side, density, wanted, cutoff, count):
-    """Temperatures; pressures and energies per atom at the temperature that is wanted."""
+    """Return temperatures, and pressures and energies per atom extrapolated to the wanted temperature."""
     warm = fluid(side, density, 1.8 * wanted, cutoff, seed=1, dt=DT, integrator="velocity_verlet")
     warm.add(kd.Langevin(friction=2.0, temperature=wanted, seed=1))
     warm.step(2500)
@@ -77,7 +77,7 @@ def at_constant_energy(side, density, wanted, cutoff, count):
 
 
 def at_constant_temperature(side, density, wanted, cutoff, count):
-    """The same of bodies in a bath."""
+    """Return temperatures, pressures and energies per atom with a Langevin thermostat."""
     world = fluid(side, density, 1.8 * wanted, cutoff, seed=side, dt=DT, integrator="velocity_verlet")
     world.add(kd.Langevin(friction=1.0, temperature=wanted, seed=5))
     world.step(4000)
@@ -90,7 +90,7 @@ def at_constant_temperature(side, density, wanted, cutoff, count):
 
 
 def compare(sample, side, density, wanted, cutoff, count, sources):
-    """Print what is found beside each source; how many differ by more than the error bars allow."""
+    """Print the results and each source; return how many sources differ by more than the error bars allow."""
     begun = time.perf_counter()
     t, pressure, energy = sample(side, density, wanted, cutoff, count)
     found = [(values.mean(), error_of_mean(values)) for values in (pressure, energy)]

@@ -1,15 +1,14 @@
-"""kd.math in float32, for every argument that there is: is it the nearest float?
+"""Check that kd.math is correctly rounded in float32, for all 2**32 arguments.
 
     python tools/prove.py functions [--write] [--digests] [--processes N] [name ...]
 
-Looks at all 2**32 arguments of sin, cos, tan, exp, log, tanh and cbrt, with the package that Python finds. The oracle
-is the C library's double, its long double of 64 bits where that is too near the middle of two floats, and mpmath with
-400 bits where long double is (tools/nearest.c; x86-64, GCC). It takes some two minutes for each function.
---write: keep the digests of all results in tests/functions.txt, if they are right; otherwise they are compared with
-these. --digests: compare digests alone, in less than a minute for each function, on any platform: once the results
-with such a digest have been found to be the nearest floats, others with the same one are too. exp and tanh have
-formulas for AVX-512 and others for the rest: KICKDRIFT_ISA says which are looked at.
-An argument that fails is one to enter as NEAREST in reference/functions.py.
+Tests sin, cos, tan, exp, log, tanh and cbrt of the package that Python finds. The oracle is the C library's double;
+its 64-bit long double if double is too close to the middle of two floats; and mpmath with 400 bits if long double is
+too close as well (tools/nearest.c; x86-64, GCC). It takes about two minutes per function.
+--write: save the digests of correct results in tests/functions.txt, instead of comparing them with that file.
+--digests: compare digests only, in less than a minute per function, on any platform: results with the digest of
+verified results are correct. exp and tanh have separate formulas for AVX-512: KICKDRIFT_ISA selects the tested ones.
+An argument that fails must be added to NEAREST in reference/functions.py.
 """
 
 import ctypes
@@ -72,8 +71,8 @@ def nearest(name, first, folder):
     return out
 
 
-def look(job):
-    """(slice, arguments for which a function is wrong, digest of what it gives), of a slice and of its mirror."""
+def check(job):
+    """Return [(slice, wrong arguments, digest of the results)] of a slice and its mirror."""
     name, first, folder = job
     import kickdrift as kd
 
@@ -106,7 +105,7 @@ def main(*arguments):
             oracle(folder)
         for name in names:
             starts = range(0, HALF if name in MIRRORED else 2 * HALF, SLICE)
-            seen = [part for parts in pool.imap(look, [(name, first, folder) for first in starts]) for part in parts]
+            seen = [part for parts in pool.imap(check, [(name, first, folder) for first in starts]) for part in parts]
             seen.sort()
             wrong = [pattern for _, some, _ in seen for pattern in some]
             found = hashlib.blake2b(b"".join(digest for *_, digest in seen), digest_size=16).hexdigest()

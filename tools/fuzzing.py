@@ -1,7 +1,7 @@
-"""Fuzz for as long as you like: each subject in a process of its own, as many at once as there are processors.
+"""Fuzz for any time: each subject in a process of its own, as many at once as there are processors.
 
-Seeds are random, and printed; each find says how to see it again. It fails where anything was found, also a crash, a
-hang, or a fuzzer that compared nothing.
+Seeds are random and printed; each finding shows how to reproduce it. Exits with an error after any finding, crash,
+hang, or a fuzzer without comparisons.
 """
 
 import argparse

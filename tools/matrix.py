@@ -1,4 +1,4 @@
-"""Would cibuildwheel, as pyproject.toml and wheels.yml tell it, build the wheels that are promised, and no others?"""
+"""Check that cibuildwheel, configured by pyproject.toml and wheels.yml, builds exactly the promised wheels."""
 
 import fnmatch
 import sys
@@ -18,7 +18,7 @@ PROMISED |= {f"{python}-pyodide_wasm32" for python in ("cp313", "cp314", "cp315"
 
 
 def main():
-    """How many wheels are too many, too few, or tested where they cannot be."""
+    """Return the number of wheels that are missing, unexpected, or tested on the wrong platforms."""
     workflow = YAML(typ="safe").load((common.ROOT / ".github/workflows/wheels.yml").read_text("utf-8"))
     settings = tomllib.loads((common.ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["cibuildwheel"]
     built, wrong = set(), []

@@ -1,12 +1,12 @@
 """Mutation testing with listed mutants.
 
-tools/mutants/*.toml lists them. `file`: below src/kickdrift. `old`: the exact text. `new`: what stands there instead.
-Text that has moved to another file is found there.
-`wrong`: what breaks. `tests`: who should see it, below tests/, beside the golden rows. `within`: a longer text that has
-`old` once, where the file has it several times. `equivalent`: why no test can see it.
+tools/mutants/*.toml lists them. `file`: below src/kickdrift; text that has moved is found in other files of the
+folder. `old`: the exact text. `new`: its replacement. `wrong`: what breaks. `tests`: files below tests/ that should
+detect it, besides the golden rows. `within`: a longer text that contains `old` once, if the file has it several
+times. `equivalent`: why no test can detect it.
 
-All are compiled into one build, each beside what it replaces, `(new if mutant == 7 else old)`, or an `if` of whole
-lines. The environment variable KICKDRIFT_MUTANT chooses. So a mutant costs the time of tests, and no build.
+All mutants are compiled into one build, as `(new if mutant == 7 else old)` or an `if` of whole lines. The environment
+variable KICKDRIFT_MUTANT selects one. So a mutant costs the time of tests, but no build.
 """
 
 import argparse
@@ -28,7 +28,7 @@ import common
 
 LISTS = common.ROOT / "tools" / "mutants"
 SOURCE = Path("src", "kickdrift")
-# Stands in each compiled file with mutants. Volatile: compilers would else make a loop for each mutant that is in it.
+# Inserted into each compiled file with mutants. Volatile, or compilers would duplicate loops per mutant.
 SWITCH = '''\
 cdef extern from *:
     """
@@ -47,7 +47,7 @@ cdef extern from *:
 '''
 COMPILED = (".pyx", ".pxd")
 PYTHON_SWITCH = '__import__("os").environ.get("KICKDRIFT_MUTANT")'
-# Digests row by row, of all kinds in turn: the first that differs is enough.
+# Digests row by row, alternating between all kinds: the first difference is sufficient.
 GOLDEN = """
 import sys, zlib
 sys.path.insert(0, "tests")
@@ -84,7 +84,7 @@ class Mutant:
         return start, start + len(self.old)
 
     def placed(self, sources):
-        """The mutant with the file that has its text once: its own, or the only one of the folder's if it has moved."""
+        """Return the mutant with the file that contains its text once: its own, or another one of the folder."""
         within = self.within or self.old
         if within.count(self.old) != 1:
             raise ValueError(f"{self.name}: expected `old` once in `within`, found {within.count(self.old)} times")

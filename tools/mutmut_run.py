@@ -1,9 +1,9 @@
-"""mutmut (PyPI) on modules that are plain Python: which of its mutants no test sees.
+"""Run mutmut (PyPI) on plain Python modules, and show the mutants that no test detects.
 
     python tools/prove.py mutmut validation.py stepper/slots.py -- stepper/test_validation.py stepper/test_slots.py
 
-First the modules, below src/kickdrift, then the tests, below tests/, that are to see what is wrong in them. The tree is
-to be built in place. A function of ten lines has some twenty mutants, each of which costs the tests that call it.
+First the modules, below src/kickdrift, then the tests, below tests/, that should detect errors in them. The tree
+must be built in place. A function of ten lines has about twenty mutants, each of which runs the tests that call it.
 """
 
 import json

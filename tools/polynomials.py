@@ -1,9 +1,9 @@
-"""The polynomials and constants of reference/functions.py: what they are of, and how far they are off.
+"""Polynomials and constants of reference/functions.py: their derivation and errors.
 
     python tools/polynomials.py
 
-Each is the interpolant of a function at Chebyshev points, worked out with 50 digits and rounded to float64; the last
-number is the binary logarithm of its largest error. Ends with whether they are those of the reference.
+Each polynomial interpolates a function at Chebyshev points, computed with 50 digits and rounded to float64; the last
+number is the binary logarithm of its largest error. Finally reports whether they equal those of the reference.
 """
 
 from mpmath import atan, cbrt, chebyfit, cos, exp, log, mp, mpf, sin, sqrt

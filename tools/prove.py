@@ -1,23 +1,23 @@
-"""The slower proofs, one command each.
+"""The slower checks, one command each.
 
     python tools/prove.py sanitize      the suite under AddressSanitizer and UndefinedBehaviorSanitizer
     python tools/prove.py debug         the suite with Cython's bounds checks
     python tools/prove.py coverage      lines of .py and .pyx that the suite runs
     python tools/prove.py wheels        sdist, wheel, contents, manylinux, fresh environments, the suite in each
-    python tools/prove.py cross [...]   one table of digests: processors, compilers, levels of optimisation
-    python tools/prove.py scalar        every module is C without vectors too, as Microsoft's compiler takes it
-    python tools/prove.py contraction   what a contracting compiler built is refused
+    python tools/prove.py cross [...]   a table of digests: processors, compilers, optimization levels
+    python tools/prove.py scalar        every module is valid C without vector types, as for Microsoft's compiler
+    python tools/prove.py contraction   builds of a contracting compiler are refused at import
     python tools/prove.py matrix        the wheels that cibuildwheel would build are the promised ones
-    python tools/prove.py fuzz [...]    random plans, snapshots, callbacks, threads and signals, for as long as you like
-    python tools/prove.py functions [...]  kd.math in float32 is the nearest float for all 2**32 arguments
+    python tools/prove.py fuzz [...]    random plans, snapshots, callbacks, threads and signals, for any time
+    python tools/prove.py functions [...]  kd.math in float32 is correctly rounded for all 2**32 arguments
     python tools/prove.py fluid         pressure and energy of a Lennard-Jones fluid, against the literature
-    python tools/prove.py netplay [...] a million ticks of two peers with rollback over a bad line, without a desync
-    python tools/prove.py mutate [...]  small wrong changes, one at a time: which test sees them
-    python tools/prove.py mutmut [...]  those that mutmut makes of modules that are plain Python
-    python tools/prove.py release       what a release still lacks, and where it is set
-    python tools/prove.py digests DIR   the digests that other machines left there are one
+    python tools/prove.py netplay [...] rollback netplay of two peers over a lossy line for a million ticks
+    python tools/prove.py mutate [...]  mutation testing with listed mutants: which test detects each
+    python tools/prove.py mutmut [...]  mutation testing of plain Python modules with mutmut
+    python tools/prove.py release       missing prerequisites of a release, and where each is set
+    python tools/prove.py digests DIR   digests of other machines in DIR are equal
 
-CONTRIBUTING.md says what each needs. They build in build/prove and leave the tree alone.
+CONTRIBUTING.md lists the requirements of each. They build in build/prove and do not change the tree.
 """
 
 import sys

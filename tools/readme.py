@@ -1,4 +1,4 @@
-"""README for package indexes: links lead to the published pages, or are text where their address is not set."""
+"""README for package indexes: links to the published pages, or plain text if their address is not set."""
 
 import re
 import tomllib

@@ -42,7 +42,7 @@ def lacking(texts, tags=()):
 
 
 def main():
-    """How many things are lacking."""
+    """Print the missing prerequisites; return their number."""
     texts = {name: (common.ROOT / name).read_text("utf-8") for name in CHECKED}
     tags = subprocess.run(["git", "tag"], cwd=common.ROOT, capture_output=True, text=True, check=False).stdout.split()
     missing = lacking(texts, tags)

@@ -1,4 +1,4 @@
-"""Two peers play a million ticks with rollback over a bad line: see tests/netplay.py."""
+"""Rollback netplay of two peers over a lossy line for a million ticks: see tests/netplay.py."""
 
 import sys
 

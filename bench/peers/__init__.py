@@ -1,4 +1,4 @@
-"""The peers: a module each. `contestant(scene)` does a scene of `cases.py`; others serve a case of `together.py`.
+"""Peers, one module each. `contestant(scene)` runs a scene of `cases.py`; others serve a case of `together.py`.
 
 A peer whose package is missing cannot be imported; the table says so.
 """
@@ -23,7 +23,7 @@ PEERS = {
     "REBOUND": ("gravity", "rebound"),
     "pymunk": ("circles", "pymunk"),
 }
-#: Those that promise the same bits as ours.
+#: Peers that are bitwise equal to kickdrift.
 EXACT = {"C"}
 
 
@@ -40,12 +40,12 @@ def installed(name: str) -> bool:
 
 
 def contestant(name: str, scene: Scene) -> Contestant:
-    """How a peer does a scene, in its own best layout where it has one."""
+    """Return a peer's implementation of a scene, in its own best layout if it has one."""
     return module(name).contestant(scene)
 
 
 def versions() -> dict[str, str]:
-    """Of the packages that are installed."""
+    """Return the versions of the installed packages."""
     found = {}
     for _, package in PEERS.values():
         try:

@@ -1,4 +1,4 @@
-"""NumPy in place, written well: every operation has its `out`, every temporary is made once."""
+"""NumPy in place, well written: every operation uses `out`, and every temporary is allocated once."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ class Drag:
     """a = g - c v"""
 
     def __init__(self, scene: Scene, like: np.ndarray) -> None:
-        # As a full array: broadcasting a row of three is slower.
+        # A full array, because broadcasting a row of three is slower.
         self.g = np.empty_like(like)
         self.g[:] = GRAVITY
         self.c = scene.real(DRAG)

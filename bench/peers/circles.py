@@ -1,4 +1,4 @@
-"""pymunk (Chipmunk): circles between four segments, without friction and losses."""
+"""pymunk (Chipmunk): circles between four segments, without friction or losses."""
 
 import numpy as np
 import pymunk
@@ -11,7 +11,7 @@ class Space:
         space = pymunk.Space()
         if hashed:
             space.use_spatial_hash(2 * radius, len(position))
-        thick = 10 * radius  # nothing gets through
+        thick = 10 * radius  # thick enough to prevent tunnelling
         low, high = -thick, side + thick
         for a, b in (
             ((low, low), (high, low)),

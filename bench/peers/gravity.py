@@ -1,4 +1,4 @@
-"""REBOUND: leapfrog (drift, kick, drift) with gravity summed directly over all pairs, one thread."""
+"""REBOUND: leapfrog (drift, kick, drift) with direct summation over all pairs, on one thread."""
 
 import numpy as np
 import rebound

@@ -1,4 +1,4 @@
-"""jax.jit on the processor: planes of components, the steps in a fori_loop, buffers donated, one thread like ours."""
+"""jax.jit on the CPU: structure of arrays, steps in a fori_loop, donated buffers, one thread."""
 
 import os
 

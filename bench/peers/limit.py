@@ -17,9 +17,9 @@ if not shutil.which(COMPILER):
     raise ImportError(f"{COMPILER}: no C compiler")
 
 FLAGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
-# Flags, bytes of a vector, and how many of them side by side: numbers in a plane of components, numbers in rows,
-# either of them for RK4, bodies, bodies for RK4. With 32 registers those that came out fastest, with 16 about half of
-# them.
+# Flags, bytes of a vector, and the number of vectors processed together: for components in separate planes, in rows,
+# either of them with RK4, for bodies, and for bodies with RK4. The numbers are the fastest ones with 32 registers, and
+# about half of them with 16.
 ISAS = {
     "baseline": ([], 16, {"PLANE_LANES": 6, "ROW_LANES": 6, "RK4_LANES": 3, "BODY_LANES": 2, "BODY_RK4_LANES": 1}),
     "avx2": (["-mavx2"], 32, {"PLANE_LANES": 6, "ROW_LANES": 6, "RK4_LANES": 3, "BODY_LANES": 2, "BODY_RK4_LANES": 1}),
@@ -34,7 +34,7 @@ SCHEMES = {"semi_implicit_euler": "euler", "velocity_verlet": "verlet", "leapfro
 
 @cache
 def library(dtype: str, isa: str, whole: bool) -> ctypes.CDLL:
-    """The compiled limits for one dtype and instruction set."""
+    """Compile the limits for one dtype and instruction set."""
     flags, size, lanes = ISAS[isa]
     real = {"float32": "float", "float64": "double"}[dtype]
     macros = {"REAL": real, "BYTES": size, "WHOLE": int(whole), **lanes}
@@ -47,7 +47,7 @@ def library(dtype: str, isa: str, whole: bool) -> ctypes.CDLL:
 
 
 def contestant(scene: Scene, whole: bool = False) -> Contestant:
-    """whole: with all that our terms do, where the scene needs less of it."""
+    """whole: with all operations of the general terms, even those that the scene does not need."""
     position, velocity = scene.arrays()
     make = _drag if scene.force == "drag" else _bodies
     calls = make(scene, library(scene.dtype, scene.isa, whole), position, velocity)
@@ -60,7 +60,7 @@ def contestant(scene: Scene, whole: bool = False) -> Contestant:
 
 
 def _drag(scene: Scene, code: ctypes.CDLL, position: np.ndarray, velocity: np.ndarray) -> list:
-    """Where components lie apart one call for each, else one for all."""
+    """One call per component if components are contiguous, otherwise one call for all."""
     function = getattr(code, f"{scene.layout}_drag_{SCHEMES[scene.integrator]}")
     if scene.layout == "row":
         parts = [(position.ravel(), velocity.ravel(), np.resize(GRAVITY, 1024))]
@@ -92,5 +92,5 @@ def _call(function, *arguments):
         for a in arguments
     ]
     call = partial(function, *converted)
-    call.keep = arguments  # the arrays' memory
+    call.keep = arguments  # keeps the memory of the arrays alive
     return call

@@ -1,4 +1,4 @@
-"""numba, as an expert writes it: planes of components, fastmath, all steps on blocks that stay in the first cache."""
+"""numba code of an expert: structure of arrays, fastmath, all steps on blocks that fit the L1 cache."""
 
 from functools import partial
 

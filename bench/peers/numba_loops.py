@@ -1,4 +1,4 @@
-"""numba, the obvious way: loops over steps, bodies and components, as one would write them in C."""
+"""numba, straightforward: loops over steps, bodies and components, like in C."""
 
 from functools import partial
 
@@ -90,7 +90,7 @@ LOOPS = {
 
 
 def constants(scene: Scene) -> tuple:
-    """Of the dtype of the scene: numba computes in float64 where it meets one."""
+    """Return constants in the dtype of the scene: numba computes in float64 if one operand is float64."""
     real = scene.real
     if scene.force == "well":
         return np.array(CENTER, scene.dtype), real(MU), real(SOFTENING * SOFTENING), real(H), scene.steps

@@ -1,4 +1,4 @@
-"""numba, pair by pair: Jakobsen's cloth, and gravity with each pair once, as one would write them in C."""
+"""numba, pair by pair: Jakobsen's cloth, and gravity with each pair once, like in C."""
 
 import numba
 import numpy as np
@@ -30,7 +30,7 @@ def relax(x, before, weight, pairs, length, gravity, h, iterations):
 
 
 class Cloth:
-    """x and the place before it; bodies of weight 0 hang where they are."""
+    """Positions and previous positions of a cloth; bodies of weight 0 are fixed."""
 
     def __init__(
         self, position: np.ndarray, pairs: np.ndarray, pins: np.ndarray, length: float, gravity: float, h: float,
@@ -75,7 +75,7 @@ def leapfrog(x, v, a, mass, h, e2, steps):
 
 
 class Cluster:
-    """Drift, kick, drift."""
+    """Bodies under gravity with drift, kick, drift steps."""
 
     def __init__(
         self, position: np.ndarray, velocity: np.ndarray, mass: np.ndarray, dt: float, softening: float

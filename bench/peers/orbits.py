@@ -1,4 +1,4 @@
-"""SciPy, as its users write orbits: all bodies as one system for solve_ivp, or each for itself with odeint."""
+"""SciPy as commonly used for orbits: all bodies as one system for solve_ivp, or each one separately with odeint."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from scipy.integrate import odeint, solve_ivp
 
 
 def orbits(position: np.ndarray, velocity: np.ndarray, mu: float) -> dict[str, Callable[[], np.ndarray]]:
-    """Positions after a time of 1, by the method."""
+    """Return positions at time 1, by method."""
     shape = (2, *position.shape)
     start = np.stack([position, velocity]).ravel()
 

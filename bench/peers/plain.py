@@ -1,4 +1,4 @@
-"""Plain Python objects with attributes, as a first game has them."""
+"""Plain Python objects with attributes, like in a first game."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Fixed-step integrators and the fixed-step clock for Python games and simulations, in compiled code.
+"""Particle physics for Python games and simulations: fixed timesteps, reproducible results, compiled code.
 
 >>> import numpy as np, kickdrift as kd
 >>> position, velocity = np.zeros((1000, 2)), np.ones((1000, 2))
@@ -7,21 +7,21 @@
 >>> world.time
 1.0
 
-In a game: `world.advance(seconds)` with the time of each frame, and draw what `world.interpolate()` returns.
+In a game: call `world.advance(seconds)` with the time of each frame, and draw the positions of `world.interpolate()`.
 
 Worlds
   Stepper             bodies under forces: step, advance, ticks, interpolate; spawn, kill; set, enable, add
   Worlds              many copies of one world, stepped in one call
   ODEStepper, flows   many trajectories of y' = f(t, y)
-  Trajectory, ODETrajectory   what `record` returns
+  Trajectory, ODETrajectory   results of `record`
   kick, drift, damp   single substeps, for your own loops
 
 Forces
   Gravity, PointGravity, Vortex, RotatingFrame, Magnetic   fields
-  LinearDrag, QuadraticDrag, Damping                       air and friction
+  LinearDrag, QuadraticDrag, Damping, FloorFriction        air and friction
   AnchorSpring, Springs, NBody                             springs, and gravity between bodies
   AppliedForce, AppliedTorque                              your own: arrays
-  Force, Acceleration, NativeForce                         your own: Python, machine code
+  Force, Acceleration, NativeForce                         your own: Python, native callbacks
   Langevin, PairPotential                                  a thermostat, and short-range pair forces
   Expression, Potential                                    your own as expressions; math has their functions
 
@@ -31,14 +31,14 @@ Constraints
   Periodic                                       periodic boundary conditions
 
 Events
-  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE; Neighbours searches for near points
+  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE, BREAK; Neighbours searches for near points
 
 Time
-  FixedClock                          how many steps are due in a frame
+  FixedClock                          number of steps in a frame
   ExactSteps, Match, Locked, Variable, Drop, Backlog, Resync, Raise, Budget   its rules
 
-Going back
-  Stepper.snapshot, restore, checksum; Rollback, Tape, sync_test
+Rollback
+  Stepper.snapshot, restore, checksum; Rollback, Inputs, Tape, sync_test
 
 Integrators
   INTEGRATORS lists them by name; "velocity_verlet" is the default. Classes have parameters, such as
@@ -74,7 +74,7 @@ _NAMES = {
     ),
     "forces.applied": "AppliedForce AppliedTorque",
     "forces.callbacks": "Acceleration Force NativeForce",
-    "forces.fields": "AnchorSpring Damping Gravity LinearDrag PointGravity QuadraticDrag Vortex",
+    "forces.fields": "AnchorSpring Damping FloorFriction Gravity LinearDrag PointGravity QuadraticDrag Vortex",
     "forces.formulas": "Expression Potential",
     "forces.interactions": "NBody Springs",
     "forces.langevin": "Langevin",
@@ -89,9 +89,10 @@ _NAMES = {
     "integrators.verlet": "GrootWarren VelocityVerlet Verlet",
     "neighbours": "Neighbours",
     "ode.stepper": "ODEStepper",
+    "rollback.inputs": "Inputs",
     "rollback.rollback": "Rollback sync_test",
     "rollback.tape": "Tape",
-    "stepper.events": "BEGIN END ENTER HIT LEAVE Events",
+    "stepper.events": "BEGIN BREAK END ENTER HIT LEAVE Events",
     "stepper.stepper": "Stepper",
     "stepper.trajectory": "ODETrajectory Trajectory",
     "stepper.worlds": "Worlds",

@@ -1,4 +1,4 @@
-"""The command line, also python -m kickdrift: demo NAME, compare PROBLEM, info. Without arguments it lists them."""
+"""The command line, also `python -m kickdrift`: demo NAME, compare PROBLEM, info. Without arguments it lists them."""
 
 from __future__ import annotations
 

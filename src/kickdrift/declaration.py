@@ -108,7 +108,7 @@ def numbers(
     per_body: Literal["number", "vector"] | None = None,
     **field: Any,
 ) -> Any:
-    """A coefficient: a number, a vector or one of these per body, within bounds.
+    """Declare a coefficient: a number, a vector or one of these per body, within bounds.
 
     place: whether it is a coordinate, which `shifted` moves. per_body: the form of one body's value in `set` with
     `index=`; None if the coefficient cannot be given per body.
@@ -192,7 +192,7 @@ class Declaration(Frozen):
         cls.bounds = {name: says["bounds"] for name, says in fields.items() if "bounds" in says}
         cls.places = frozenset(name for name, says in fields.items() if says.get("place"))
         for name in _COORDINATES & fields.keys() - cls.places:
-            raise ImportError(f"{cls.__name__}({name}): expected a field that says it is a place")
+            raise ImportError(f"{cls.__name__}({name}): expected a coordinate, declared with place")
         per_body = {name: says["per_body"] for name, says in fields.items() if says.get("per_body")}
         cls._per_body = dict(sorted(per_body.items(), key=lambda each: each[1]))
         cls._coefficients = tuple(name for name in fields if name not in _CONSISTS_OF)

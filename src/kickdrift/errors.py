@@ -10,10 +10,10 @@ class KickdriftError(Exception):
 
 
 class NonFiniteError(KickdriftError, FloatingPointError):
-    """A state is infinite or not a number.
+    """A state has infinite or NaN components.
 
     `body` is the first such body (of an ODEStepper: trajectory). It was finite at `first_tick` and is not at
-    the next tick, `last_tick`, where the stepper remains.
+    the next tick, `last_tick`. The stepper stays at `last_tick`.
     """
 
     def __init__(self, body: int, first_tick: int, last_tick: int, kind: str = "body", history: bool = False):
@@ -22,7 +22,7 @@ class NonFiniteError(KickdriftError, FloatingPointError):
             remedy += ", and call restart(),"
         super().__init__(
             f"the state of {kind} {body} is no longer finite (between tick {first_tick} and tick {last_tick}); "
-            f"the stepper stands at tick {last_tick}, set {remedy} to go on"
+            f"the stepper is at tick {last_tick}, set {remedy} to go on"
         )
         self.body, self.kind, self.history = body, kind, history
         self.first_tick = first_tick
@@ -33,7 +33,7 @@ class NonFiniteError(KickdriftError, FloatingPointError):
 
 
 class ConvergenceError(KickdriftError, ArithmeticError):
-    """An implicit step was not solved.
+    """An implicit step did not converge.
 
     `body` is the first body that failed (of an ODEStepper: trajectory), `tick` the tick at which the
     step began (the stepper remains there) and `residual` the largest component of
@@ -55,14 +55,14 @@ class ConvergenceError(KickdriftError, ArithmeticError):
 
 
 class DesyncError(KickdriftError, RuntimeError):
-    """Two runs that must be equal bit for bit differ. `tick` is the first tick that differs."""
+    """Two runs that must be bitwise equal differ. `tick` is the first tick that differs."""
 
     def __init__(self, tick: int, expected: int, got: int):
         super().__init__(
             f"the state at tick {tick} is not what it was the first time "
             f"(checksum {got:#018x}, first {expected:#018x}): a force or an input depends on something "
-            f"that no snapshot holds: a Python variable instead of an array in state=, random numbers, or events that "
-            f"were read in another way than by stepper.events.of(tick)"
+            f"that no snapshot contains: a Python variable instead of an array in state=, random numbers, or events "
+            f"that were not read by stepper.events.of(tick)"
         )
         self.tick = tick
         self.expected = expected
@@ -76,7 +76,7 @@ class CallbackError(KickdriftError, RuntimeError):
     """A native function, named by `function`, returned `code`, which is not 0."""
 
     def __init__(self, function: str, code: int):
-        super().__init__(f"{function} returned {code}; the stepper stands at the last completed tick")
+        super().__init__(f"{function} returned {code}; the stepper is at the last completed tick")
         self.function = function
         self.code = code
 
@@ -90,7 +90,7 @@ class CapacityError(KickdriftError, RuntimeError):
     def __init__(self, wanted: int, free: int) -> None:
         super().__init__(
             f"position: expected at most {free} bodies, for which there are free slots, got {wanted}; for more room "
-            f"make larger arrays, and say alive=n, how many of the first rows live"
+            f"make larger arrays, and pass alive=n, the number of active rows"
         )
         self.wanted = wanted
         self.free = free
@@ -110,8 +110,8 @@ class DeadBodyError(KickdriftError, KeyError):
         if self.body < 0:
             return f"{self.body} is a wall or shape of an event, not a body; choose bodies by slot_b >= 0"
         if self.body < 2**32:
-            return f"no living body is in slot {self.body}"
-        return f"body {self.body} (slot {self.body % 2**32}, generation {self.body >> 32}) does not live"
+            return f"no active body is in slot {self.body}"
+        return f"body {self.body} (slot {self.body % 2**32}, generation {self.body >> 32}) is not alive"
 
 
 class SnapshotError(KickdriftError, ValueError):
@@ -119,7 +119,7 @@ class SnapshotError(KickdriftError, ValueError):
 
 
 class OverloadError(KickdriftError, RuntimeError):
-    """More steps are due than `max_steps` allows; `steps` says how many."""
+    """More steps are due than `max_steps` allows; `steps` is their number."""
 
     def __init__(self, steps: int) -> None:
         super().__init__(steps)

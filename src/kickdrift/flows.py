@@ -244,15 +244,15 @@ class Native:
 
 
 class Expression:
-    """The right-hand side of y' = f(t, y) as formulas, bitwise reproducible on every platform.
+    """The right-hand side of y' = f(t, y) as expressions, bitwise reproducible on every platform.
 
-    Keywords with strings are the components. Their names are the variables of the formulas, and their order is the
+    Keywords with strings are the components. Their names are the variables of the expressions, and their order is the
     order of the components in the state; give as many as there are dimensions. Keywords with numbers, or one number
-    per trajectory, shape (n,), are parameters. Formulas are those of `kickdrift.Expression`, with these names and t.
+    per trajectory, shape (n,), are parameters. Expressions are those of `kickdrift.Expression`, with these names and t.
     `implicit_euler` uses symbolic derivatives.
 
-    It can be called from Python like any right-hand side: flow(t, y, out). Raises ValueError for a mistake in a
-    formula, and its message shows the column; TypeError for parameters that are not real numbers.
+    It can be called from Python like any right-hand side: flow(t, y, out). Raises ValueError for a mistake in an
+    expression, and its message shows the column; TypeError for parameters that are not real numbers.
 
     >>> import kickdrift as kd
     >>> rhs = kd.flows.Expression(x="s*(y - x)", y="x*(r - z) - y", z="x*y - b*z", s=10.0, r=28.0, b=8/3)
@@ -267,7 +267,7 @@ class Expression:
 
         self.texts, self.parameters = parted("Expression", formulas, ("t",))
         if not self.texts:
-            raise ValueError("Expression: expected a formula for each component, got none")
+            raise ValueError("Expression: expected an expression for each component, got none")
         if "t" in self.texts:
             raise ValueError("Expression(t): expected another name for a component, this one is a variable")
         self.operations  # noqa: B018 - parse now: report mistakes in the constructor
@@ -311,7 +311,7 @@ class Expression:
             raise ValueError("Expression: too long for its derivatives") from None
 
     def program(self) -> str:
-        """Return the list of operations that is run for each trajectory, as text.
+        """Return the list of operations that is run for each trajectory, as a string.
 
         >>> import kickdrift as kd
         >>> print(kd.flows.Expression(x="v", v="-k*x", k=4.0).program())
@@ -326,7 +326,7 @@ class Expression:
 
     @property
     def digest(self) -> str:
-        """A digest of the list of operations: 32 hexadecimal digits, the same on every platform."""
+        """A digest of the list of operations: 32 hexadecimal digits, equal on every platform."""
         return self.operations.digest
 
     def __repr__(self) -> str:
@@ -358,7 +358,7 @@ class Expression:
 
     def code(
         self, n: int, dtype: np.dtype, rows: bool = False, derivatives: bool = False
-    ) -> tuple[Code, list[Any], list[np.ndarray]]:  # as Formula.code
+    ) -> tuple[Code, list[Any], list[np.ndarray]]:  # signature of Formula.code
         """Return the kernel code of the equations or of their Jacobian.
 
         rows: for an array of structures instead of a structure of arrays.

@@ -1,7 +1,7 @@
 """Elementary functions of arrays, bitwise reproducible on every platform, instruction set and array length.
 
-libm's functions, and so NumPy's, differ in the last bit from one system to the next. These use only + - * /, square
-roots and bit operations, in one fixed order, which `kickdrift.reference.functions` defines in plain Python.
+The functions of libm, and so of NumPy, differ in the last bit between systems. These use only + - * /, square
+roots and bit operations, in a fixed order, which `kickdrift.reference.functions` defines in plain Python.
 
 float64: error below 1 ulp. float32: computed in float64 and rounded; for sin, cos, tan, exp, log, tanh and cbrt
 the result is correctly rounded for all 2**32 arguments. sin, cos and tan accept arguments of any size.
@@ -35,7 +35,7 @@ F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def sin(x: Any, out: np.ndarray | None = None) -> Any:
-    """The sine of angles in radians.
+    """Return the sine of angles in radians.
 
     >>> import kickdrift as kd
     >>> kd.math.sin(1e300)
@@ -45,7 +45,7 @@ def sin(x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def cos(x: Any, out: np.ndarray | None = None) -> Any:
-    """The cosine of angles in radians.
+    """Return the cosine of angles in radians.
 
     >>> import kickdrift as kd
     >>> kd.math.cos([0.0, 1.0]).tolist()
@@ -55,7 +55,7 @@ def cos(x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def tan(x: Any, out: np.ndarray | None = None) -> Any:
-    """The tangent of angles in radians.
+    """Return the tangent of angles in radians.
 
     >>> import kickdrift as kd
     >>> kd.math.tan(1.5707963267948966)
@@ -65,7 +65,7 @@ def tan(x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def exp(x: Any, out: np.ndarray | None = None) -> Any:
-    """e to the power of x.
+    """Return e to the power of x.
 
     >>> import kickdrift as kd
     >>> kd.math.exp([1.0, -1000.0, 1000.0]).tolist()
@@ -75,7 +75,7 @@ def exp(x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def log(x: Any, out: np.ndarray | None = None) -> Any:
-    """The natural logarithm: -inf at 0, nan below.
+    """Return the natural logarithm: -inf at 0, nan below.
 
     >>> import kickdrift as kd
     >>> kd.math.log([1.0, 0.0, -1.0]).tolist()
@@ -85,7 +85,7 @@ def log(x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def pow(x: Any, y: Any, out: np.ndarray | None = None) -> Any:
-    """x to the power of y: nan for x < 0, unless y is a whole number; 1 for y = 0 and any x.
+    """Return x to the power of y: nan for x < 0, unless y is an integer; 1 for y = 0 and any x.
 
     >>> import kickdrift as kd
     >>> kd.math.pow(-2.0, [3.0, -1.0, 0.5, 0.0]).tolist()
@@ -95,7 +95,7 @@ def pow(x: Any, y: Any, out: np.ndarray | None = None) -> Any:
 
 
 def sqrt(x: Any, out: np.ndarray | None = None) -> Any:
-    """The square root, correctly rounded; nan below 0.
+    """Return the square root, correctly rounded; nan below 0.
 
     >>> import kickdrift as kd
     >>> kd.math.sqrt(2.0)
@@ -105,7 +105,7 @@ def sqrt(x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def atan2(y: Any, x: Any, out: np.ndarray | None = None) -> Any:
-    """The angle of the points (x, y) from the x axis, in radians, between -pi and pi.
+    """Return the angle of the points (x, y) from the x axis, in radians, between -pi and pi.
 
     >>> import kickdrift as kd
     >>> kd.math.atan2([0.0, 1.0, -0.0], [1.0, 0.0, -1.0]).tolist()
@@ -115,7 +115,7 @@ def atan2(y: Any, x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def tanh(x: Any, out: np.ndarray | None = None) -> Any:
-    """The hyperbolic tangent.
+    """Return the hyperbolic tangent.
 
     >>> import kickdrift as kd
     >>> kd.math.tanh(0.5)
@@ -125,7 +125,7 @@ def tanh(x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def cbrt(x: Any, out: np.ndarray | None = None) -> Any:
-    """The cubic root, also of numbers below 0.
+    """Return the cube root, also of negative numbers.
 
     >>> import kickdrift as kd
     >>> kd.math.cbrt(-27.0)

@@ -9,8 +9,8 @@
 #         ...
 #     PULL = force_f64(pull, NULL)      # for kd.NativeForce(PULL)
 #
-# What the arguments are is told in include/kickdrift/native.h. What user_data points to must outlive the
-# capsule that is made here.
+# Arguments are described in include/kickdrift/native.h. The memory of user_data must outlive the
+# capsule.
 
 from cpython.pycapsule cimport PyCapsule_New, PyCapsule_SetContext
 from libc.stdint cimport int64_t

@@ -17,14 +17,14 @@ from .validation import as_float, real, show
 #: den * substeps stay far enough below 2**63 to be counted in 64 bits.
 LARGEST_SECONDS = 2**27
 LARGEST_PARTS = 2**33
-#: Largest length of a number as text, and bits of numerator and denominator: the range exceeds that of floats,
+#: Maximal length of a number as a string, and of numerator and denominator in bits: the range exceeds that of floats,
 #: 2**-1074 to 2**1024.
 _LONGEST_TEXT = 64
 _LARGEST_BITS = 1100
 
 
 def time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
-    """Return the step in seconds from `dt` or `hz`: `_time_step`, cached for plain numbers and text."""
+    """Return the step in seconds from `dt` or `hz`: `_time_step`, cached for plain numbers and strings."""
     if all(value is None or type(value) in (float, int, str, Fraction) for value in (dt, hz)):
         return _remembered_step(dt, hz, dtype)
     return _time_step(dt, hz, dtype)
@@ -46,7 +46,7 @@ def _time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
     Strings, ints and fractions are exact. A float stands for the simplest fraction that rounds to it (1/60 is a
     sixtieth, not the binary number closest to one), which makes time = tick * dt exact. Simple means that it is
     unlikely by chance: num * den up to 2**48. Up to 10**6 a relative error of 1e-9 is accepted, for numbers typed in
-    decimals. Other floats are exact. Terms too large for a clock are rounded to the nearest fraction that it can
+    decimals. Other floats are exact. Fractions too large for a clock are rounded to the nearest one that it can
     count, if that is within 1e-9; otherwise the step stays exact, and has no clock.
 
     >>> time_step(1 / 60, None), time_step("1001/60000", None), time_step(None, 0.0166666666667)
@@ -102,7 +102,7 @@ def _fraction(name: str, value: Any) -> Fraction:
         exact = Fraction(int(value.numerator), int(value.denominator))
         if max(abs(exact.numerator), exact.denominator).bit_length() > 2 * _LARGEST_BITS:
             raise ValueError(
-                f"{name}: expected a positive number within the range of a float, got a Fraction of terms with more"
+                f"{name}: expected a positive number within the range of a float, got a Fraction of parts with more"
                 f" than {2 * _LARGEST_BITS} bits"
             )
     elif isinstance(value, int) and value.bit_length() > 2 * _LARGEST_BITS:
@@ -127,7 +127,7 @@ def _read(name: str, text: str) -> Fraction:
             return Fraction(text)
     except (ValueError, ZeroDivisionError):
         pass
-    raise ValueError(f'{name}: expected a number or text such as "60000/1001", got {_short(text)}')
+    raise ValueError(f'{name}: expected a number or string such as "60000/1001", got {_short(text)}')
 
 
 def _meant(number: float) -> Fraction:

@@ -35,7 +35,7 @@ def short(value: Any) -> str:
         else:
             text = f"<no text: {type(error).__name__}>"
     text = text if len(text) <= 60 else text[:57] + "..."
-    # Text that cannot be encoded cannot be printed or sent either.
+    # Surrogates cannot be encoded, therefore not printed or sent either.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -127,7 +127,7 @@ def plain(name: str, value: Any) -> np.ndarray:
     """
     if isinstance(value, np.ndarray) and "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):
         raise TypeError(
-            f"{name}: expected an array without a mask, got a MaskedArray; hand in its .data, or what its .filled(...) "
+            f"{name}: expected an array without a mask, got a MaskedArray; pass its .data, or what its .filled(...) "
             f"returns"
         )
     return np.asarray(value)
@@ -230,13 +230,13 @@ def indices(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def rows(index: Any, *shape: int) -> np.ndarray:
+def rows(index: Any, *shape: int, name: str = "index") -> np.ndarray:
     """Return the flat positions that a NumPy index selects in an array of this shape."""
     try:
         return np.asarray(np.arange(math.prod(shape)).reshape(shape)[index])
     except (IndexError, TypeError, ValueError) as error:
         expected = "expected an int, slice, array of ints or mask of bodies, or ids"
-        raise IndexError(f"index: {expected}, got {show(index)}: {error}") from None
+        raise IndexError(f"{name}: {expected}, got {show(index)}: {error}") from None
 
 
 def within(name: str, indices: np.ndarray, n: int) -> np.ndarray:
@@ -288,7 +288,7 @@ def _in_dtype(numbers: Any, dtype: np.dtype) -> Any:
     """Convert a list of real numbers to an array of this dtype; return other values unchanged, to be refused later."""
     try:
         array = np.asarray(numbers)
-        with np.errstate(over="ignore"):  # refused as not finite
+        with np.errstate(over="ignore"):  # overflow is rejected as not finite
             return array.astype(dtype) if array.dtype.kind in _REAL_KINDS and not holds_bool(numbers) else numbers
     except ValueError:
         return numbers
@@ -350,7 +350,7 @@ def array_of_bodies(
     if array.shape not in ((), shape[1:], shape):
         raise ValueError(f"{name}: expected a number or shape {shape}, got shape {array.shape}")
     if array.shape != shape or not (isinstance(value, np.ndarray) or _is_buffer(value)):
-        with np.errstate(over="ignore"):  # refused as not finite
+        with np.errstate(over="ignore"):  # overflow is rejected as not finite
             array = np.broadcast_to(array.astype(dtype), shape).copy()
     if array.dtype != dtype or not array.dtype.isnative:
         raise TypeError(f"{name}: expected the dtype of position, {dtype}, got {array.dtype}")

@@ -43,11 +43,11 @@ def drift(position: NDArray[np.floating[Any]], velocity: ArrayLike, dt: float) -
 
 @np.errstate(all="ignore")
 def damp(velocity: NDArray[np.floating[Any]], rate: ArrayLike, dt: float) -> None:
-    """velocity *= exp(-rate dt), in place: the same decay at every frame rate.
+    """velocity *= exp(-rate dt), in place: the decay does not depend on the frame rate.
 
     velocity: as in `kick`. rate: >= 0 in 1/s, a number or one per body of shape (n,). dt: seconds >= 0.
-    exp is correctly rounded, so the result is the same on every platform. The last few hundred pairs of a single rate
-    and dt are cached. Raises what `kick` raises.
+    exp is correctly rounded, so results are equal on every platform. The last few hundred pairs of a single rate
+    and dt are cached. Raises the errors of `kick`.
 
     >>> import numpy as np, kickdrift as kd
     >>> velocity = np.ones(2)

@@ -1,4 +1,4 @@
-"""The compiled clock and the reference are one clock: they agree on everything that can be observed."""
+"""The compiled clock and the reference clock agree in all observable behaviour."""
 
 import contextlib
 import copy
@@ -17,7 +17,7 @@ import kickdrift.reference.clock
 from kickdrift.clock import FixedClock as Compiled
 from kickdrift.reference.clock import FixedClock as Reference
 
-#: Frames of many seconds, on purpose.
+#: Frames of many seconds are intended here.
 pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
 
 READABLE = [name for name, value in vars(Reference).items() if isinstance(value, property) and name[0] != "_"]
@@ -29,7 +29,7 @@ def observe(clock):
 
 
 def outcome(clock, operation):
-    """What an operation returns or raises."""
+    """Return the result or the exception of an operation."""
     try:
         return operation(clock)
     except Exception as error:
@@ -72,7 +72,7 @@ def some_frame(rng, clock):
 
 
 def some_operation(rng, clock):
-    """A random operation that can be done to either clock."""
+    """Return a random operation that applies to both clocks."""
     frame = some_frame(rng, clock)
     ns = int(min(frame, 1e12) * 1e9)
     draw = rng.random()
@@ -133,7 +133,7 @@ def some_operation(rng, clock):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_operations(seed):
+def test_random_operations_agree(seed):
     """Property 13: 10**5 random operations, 5000 for each seed."""
     rng = random.Random(seed)
     for _ in range(50):
@@ -151,8 +151,8 @@ def test_random_operations(seed):
 @pytest.mark.parametrize("policy", ["exact", "match"])
 @pytest.mark.parametrize("scale", [2.0**-10, 1.0, 1.7, 60.000001, 1000.0])
 @pytest.mark.parametrize("rate", ["1/7", "60000/1001", 60, 999_983, 999_999_937, 2**33])
-def test_steps_that_are_almost_due(rate, scale, policy):
-    """Frames of whole steps, but for a few nanoseconds and parts of one."""
+def test_frames_close_to_whole_steps_agree(rate, scale, policy):
+    """Frames of whole steps, up to a few nanoseconds and fractions of one."""
     rng = random.Random(f"{rate} {scale} {policy}")
     longest = min(30.0, 2**60 / 1e9 / kd.FixedClock(rate).hz.numerator) / scale
     limits = {"max_frame": longest, "scale": scale, "policy": policy, "max_steps": 50}
@@ -170,7 +170,7 @@ def members(cls):
     return {name: value for base in reversed(cls.__mro__[:-1]) for name, value in vars(base).items()}
 
 
-def test_same_public_names():
+def test_both_clocks_have_equal_public_names():
     def public(cls):
         return {name for name in members(cls) if not name.startswith("_")}
 
@@ -178,12 +178,12 @@ def test_same_public_names():
 
 
 @pytest.mark.parametrize("module", [kickdrift.clock.options, kickdrift.reference.clock], ids=lambda m: m.__name__)
-def test_examples_of_the_python_modules(module):
+def test_docstring_examples_of_the_python_modules(module):
     assert doctest.testmod(module).failed == 0
 
 
-def test_examples_of_the_compiled_module():
-    # doctest's own finder overlooks the properties of a compiled class.
+def test_docstring_examples_of_the_compiled_module():
+    # doctest's own finder misses the properties of a compiled class.
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
     for name, value in {"FixedClock": Compiled, **members(Compiled)}.items():
         runner.run(parser.get_doctest(value.__doc__ or "", {"FixedClock": Compiled}, name, None, 0))
@@ -206,7 +206,7 @@ class Subclass(Compiled):
     pass
 
 
-def test_a_second_thread_is_refused_while_a_plan_runs():
+def test_calls_from_another_thread_are_refused_while_plan_runs():
     clock, frames = Compiled(60), np.zeros(5_000_000)
     planning = threading.Thread(target=clock.plan, args=(frames,))
     planning.start()
@@ -221,7 +221,7 @@ def test_a_second_thread_is_refused_while_a_plan_runs():
     assert clock.advance(0.05) == 3
 
 
-def test_no_frame_of_a_plan_is_lost_where_another_thread_changes_the_clock():
+def test_plan_loses_no_frame_while_another_thread_changes_the_clock():
     clock, frames = Compiled(60), np.full(2_000_000, 1 / 60)
     planning = threading.Thread(target=clock.plan, args=(frames,))
     planning.start()

@@ -1,4 +1,4 @@
-"""The properties of clock.md, on both implementations. Time is fed, never waited for."""
+"""The properties listed in clock.md, on both implementations. Time is passed in, tests never sleep."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import kickdrift.clock
 import kickdrift.reference.clock
 
-#: Frames of many seconds, on purpose.
+#: Frames of many seconds are intended here.
 pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
 
 settings.register_profile("clock", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -40,7 +40,7 @@ overloads = st.sampled_from(["drop", "backlog(3)", "backlog(60)", "resync"])
 
 
 def assert_conserved(clock):
-    """Property 1, in seconds: what was simulated, what waits and what was dropped is what was fed."""
+    """Property 1, in seconds: simulated, waiting and dropped time add up to the time fed."""
     state = clock.state()
     unit = Fraction(1, state.num * NANO)
     real = Fraction(clock.fed_ns - clock.clamped_ns - clock.paused_ns, NANO)
@@ -60,7 +60,7 @@ def assert_conserved(clock):
         max_size=40,
     ),
 )
-def test_time_is_neither_made_nor_lost(FixedClock, hz, policy, overload, carry, operations):
+def test_time_is_conserved(FixedClock, hz, policy, overload, carry, operations):
     clock = FixedClock(hz, policy=policy, overload=overload, carry=carry)
     for operation, ns in operations:
         try:
@@ -87,11 +87,11 @@ def test_time_is_neither_made_nor_lost(FixedClock, hz, policy, overload, carry, 
             assert clock.tick * size + state.acc + clock.dropped * size == fed
 
 
-# --- 2: only the total counts ------------------------------------------------------------------
+# --- 2: dependence on the total only -----------------------------------------------------------
 
 
 @given(rates, st.integers(0, 2 * 10**8), st.lists(st.integers(0, 2 * 10**8), max_size=20), st.data())
-def test_exact_depends_on_the_total_alone(FixedClock, hz, total, cuts, data):
+def test_exact_policy_depends_on_the_total_only(FixedClock, hz, total, cuts, data):
     whole, cut = (FixedClock(hz, max_steps=10**6 // hz.denominator + 1) for _ in range(2))
     whole.advance_ns(total)
     ends = sorted(min(end, total) for end in cuts)
@@ -100,11 +100,11 @@ def test_exact_depends_on_the_total_alone(FixedClock, hz, total, cuts, data):
     assert (cut.tick, cut.state().acc) == (whole.tick, whole.state().acc)
 
 
-# --- 3: the ways to feed -----------------------------------------------------------------------
+# --- 3: equivalent inputs of time --------------------------------------------------------------
 
 
 @given(rates, st.integers(-(2**61), 2**61), frames_ns)
-def test_absolute_times_are_their_differences(FixedClock, hz, start, frames):
+def test_absolute_times_equal_their_differences(FixedClock, hz, start, frames):
     absolute, relative = FixedClock(hz), FixedClock(hz)
     assert absolute.advance_to(start) == 0
     now = start
@@ -124,8 +124,8 @@ def test_floats_follow_their_exact_sum(FixedClock, frames):
 
 
 @given(st.lists(st.floats(0, 10), max_size=50))
-def test_long_floats_are_rounded_twice_at_most(FixedClock, frames):
-    """A frame in nanoseconds has 53 bits, the carried fraction may cost another half of the last."""
+def test_long_float_frames_are_rounded_at_most_twice(FixedClock, frames):
+    """A frame in nanoseconds has 53 bits; the carried fraction may add another half ulp."""
     clock = FixedClock(60)
     for seconds in frames:
         clock.advance(seconds)
@@ -145,7 +145,7 @@ def test_long_floats_are_rounded_twice_at_most(FixedClock, frames):
     overloads,
     st.booleans(),
 )
-def test_alpha_is_a_fraction(FixedClock, operations, hz, overload, carry):
+def test_alpha_is_between_0_and_1(FixedClock, operations, hz, overload, carry):
     clock = FixedClock(hz, overload=overload, carry=carry)
     for operation, ns, rate in operations:
         if operation == "frame":
@@ -162,12 +162,12 @@ def test_alpha_is_a_fraction(FixedClock, operations, hz, overload, carry):
 
 def test_alpha_stays_below_one_next_to_the_boundary(FixedClock):
     clock = FixedClock(Fraction(999_999, 10**6), max_frame=10)
-    clock.advance_ns(10**15 // 999_999 - 1)  # the last whole nanosecond that is too early for the step
+    clock.advance_ns(10**15 // 999_999 - 1)  # the last whole nanosecond before the step is due
     assert (clock.tick, clock.state().acc // 10**6) == (0, 10**9 - 2)
     assert 0.999999997 < clock.alpha < 1
     clock.advance_ns(1)
     assert (clock.tick, clock.alpha) == (1, 0.0)
-    # Steps of more than 2**53 units, where a quotient of floats could be 1.
+    # Steps of more than 2**53 units, where a float quotient could be rounded to 1.
     clock = FixedClock(dt=2**27, phase=math.nextafter(1.0, 0.0))
     assert clock.state().acc > 0.999 * 2**27 * NANO
     assert clock.alpha == clock.alpha_raw == math.nextafter(1.0, 0.0)
@@ -183,7 +183,7 @@ def test_alpha_under_match(FixedClock, hz, slack, frames, overload):
 
 
 @pytest.mark.parametrize("policy", ["locked(2)", "variable"])
-def test_alpha_of_policies_without_a_rest(FixedClock, policy):
+def test_alpha_of_policies_without_a_remainder(FixedClock, policy):
     clock = FixedClock(60, policy=policy)
     clock.advance(0.01)
     assert clock.alpha == clock.alpha_raw == 1.0
@@ -193,8 +193,8 @@ def test_alpha_of_policies_without_a_rest(FixedClock, policy):
 
 
 @pytest.mark.parametrize("hz", [60, Fraction(60000, 1001), 64, 120, 1000])
-def test_a_day_in_hours(FixedClock, hz):
-    """Property 5 with large pieces: by property 2 the total alone counts."""
+def test_no_drift_over_a_day_in_large_frames(FixedClock, hz):
+    """Property 5 with large frames: by property 2, only the total counts."""
     clock = FixedClock(hz, max_frame=60, max_steps=10**5)
     for _ in range(24 * 60):
         clock.advance_ns(60 * NANO)
@@ -203,8 +203,8 @@ def test_a_day_in_hours(FixedClock, hz):
 
 
 @pytest.mark.parametrize("hz", [60, Fraction(60000, 1001), 64, 120, 1000])
-def test_a_day_at_144_frames_per_second(hz):
-    """Property 5 frame by frame: 12,441,600 of them, which only the compiled clock does in time."""
+def test_no_drift_over_a_day_at_144_frames_per_second(hz):
+    """Property 5 frame by frame: 12,441,600 frames, fast enough with the compiled clock only."""
     clock = kickdrift.clock.FixedClock(hz)
     total = 86400 * 144
     for start in range(0, total, 144 * 3600):
@@ -213,7 +213,7 @@ def test_a_day_at_144_frames_per_second(hz):
         assert counts.max() <= math.ceil(hz / 144)
         assert alphas.min() >= 0
         assert alphas.max() < 1
-        # 1/144 s is no whole number of nanoseconds, so that the sum of floats is within 1 ns of the hour.
+        # 1/144 s is not a whole number of nanoseconds: the sum of floats is within 1 ns of the hour.
         hours = start // (144 * 3600) + 1
         assert abs(clock.fed_ns - hours * 3600 * NANO) <= 1
     clock.advance_ns(86400 * NANO - clock.fed_ns if clock.fed_ns < 86400 * NANO else 0)
@@ -221,11 +221,11 @@ def test_a_day_at_144_frames_per_second(hz):
 
 
 @pytest.mark.parametrize("hz", [60, Fraction(60000, 1001), 64, 120, 1000])
-def test_a_minute_at_144_frames_per_second_in_absolute_time(FixedClock, hz):
+def test_no_drift_over_a_minute_of_absolute_times(FixedClock, hz):
     clock = FixedClock(hz)
     for k in range(144 * 60 + 1):
         clock.advance_to(12345 + k * NANO // 144)
-        # What is lost below a nanosecond makes no step late.
+        # Fractions lost below a nanosecond delay no step.
         assert clock.tick == Fraction(k, 144) * hz // 1
 
 
@@ -243,18 +243,18 @@ def test_time_is_rounded_once(FixedClock, hz, tick):
 
 
 @given(rates, fixed_policies, overloads, st.integers(1, 20), frames_ns)
-def test_never_more_than_max_steps(FixedClock, hz, policy, overload, max_steps, frames):
+def test_at_most_max_steps_per_frame(FixedClock, hz, policy, overload, max_steps, frames):
     clock = FixedClock(hz, policy=policy, overload=overload, max_steps=max_steps, max_frame=10)
     for ns in frames:
         assert 0 <= clock.advance_ns(ns) <= max_steps
 
 
 @given(st.integers(1, 10**5), st.integers(0, 10**7), st.integers(0, 10**5))
-def test_a_hitch_of_whole_steps_keeps_the_phase(FixedClock, hz, before, k):
+def test_a_long_frame_of_whole_steps_keeps_alpha(FixedClock, hz, before, k):
     clock = FixedClock(hz, max_frame=1000)
     clock.advance_ns(before)
     alpha, total = clock.alpha, clock.tick + clock.dropped_steps
-    seconds = k  # k * hz steps, whole nanoseconds at any rate
+    seconds = k  # k * hz steps: whole nanoseconds at any rate
     assert clock.advance_ns(seconds % 1000 * NANO) <= 8
     assert clock.alpha == alpha
     assert clock.tick + clock.dropped_steps == total + seconds % 1000 * hz
@@ -264,7 +264,7 @@ def test_a_hitch_of_whole_steps_keeps_the_phase(FixedClock, hz, before, k):
 
 
 def display(hz, frames, noise, seed):
-    """Frame times of a display that shows every frame, seen through a noisy timestamp."""
+    """Frame times of a display that shows every frame, measured with noisy timestamps."""
     rng = np.random.default_rng(seed)
     stamps = np.arange(frames + 1) / hz + rng.normal(0, noise, frames + 1)
     return np.diff(np.maximum.accumulate(stamps))
@@ -284,11 +284,11 @@ def test_match_has_only_the_unavoidable_irregular_frames(FixedClock, hz, noise):
     if m >= 1 and abs(60 / hz - m) <= 0.05:
         drift = len(frames) * abs(60 / hz - m)
         irregular = np.count_nonzero(counts != m)
-        # Noise of 0.5 ms on both ends of a frame leaves the tolerance of 1.67 ms once in 50 frames.
+        # Noise of 0.5 ms at both ends of a frame exceeds the tolerance of 1.67 ms once in 50 frames.
         outside = np.count_nonzero(np.abs(frames * 60 - m) > 0.0999)
         assert irregular <= drift + 1 + 2 * outside
     else:
-        # No whole number of steps is near, so match is exact; but 0.5 ms of noise makes some frames
+        # No whole number of steps is close, so match behaves like exact; but with 0.5 ms of noise, some frames
         # of a 72 Hz display look like frames of a 66 Hz one.
         assert np.count_nonzero(counts != plain) <= (0.001 if noise < 5e-4 else 0.01) * len(frames)
 
@@ -302,8 +302,8 @@ def test_match_without_slack_is_exact(FixedClock, hz, frames):
 
 
 @given(rates, st.floats(0, 0.5), frames_ns)
-def test_match_stays_with_the_truth(FixedClock, hz, slack, frames):
-    """The error is below 1 + slack steps however long it runs."""
+def test_match_has_a_bounded_error(FixedClock, hz, slack, frames):
+    """The error stays below 1 + slack steps for any duration."""
     max_steps = hz.numerator // hz.denominator + 2
     match = FixedClock(hz, policy="match", slack=slack, max_steps=max_steps, max_frame=1.5)
     fed = 0
@@ -318,7 +318,7 @@ def test_match_stays_with_the_truth(FixedClock, hz, slack, frames):
 
 
 @given(rates, fixed_policies, st.lists(st.tuples(st.booleans(), st.floats(0, 0.3)), max_size=40))
-def test_paused_frames_leave_no_trace(FixedClock, hz, policy, frames):
+def test_paused_frames_have_no_effect(FixedClock, hz, policy, frames):
     with_pauses, without = FixedClock(hz, policy=policy), FixedClock(hz, policy=policy)
     for paused, seconds in frames:
         if paused:
@@ -346,7 +346,7 @@ def test_paused_frames_leave_no_trace(FixedClock, hz, policy, frames):
     st.lists(st.floats(0, 0.5), max_size=20),
     st.floats(0, 5),
 )
-def test_a_loaded_state_goes_on_alike(FixedClock, hz, policy, overload, before, after, scale):
+def test_a_loaded_state_continues_identically(FixedClock, hz, policy, overload, before, after, scale):
     clock = FixedClock(60, policy=policy, overload=overload, scale=scale)
     clock.hz = hz
     for seconds in before:
@@ -369,7 +369,7 @@ BAD_TYPES = [True, False, np.True_, "1", b"1", None, 1j, [1.0], np.zeros(2), obj
 
 @pytest.mark.parametrize("name", ["advance", "feed", "steps"])
 @pytest.mark.parametrize("bad", BAD_VALUES + BAD_TYPES, ids=repr)
-def test_bad_seconds_change_nothing(FixedClock, name, bad):
+def test_invalid_seconds_are_refused_without_a_change(FixedClock, name, bad):
     clock = FixedClock(60)
     clock.advance(0.02)
     before = clock.state()
@@ -381,7 +381,7 @@ def test_bad_seconds_change_nothing(FixedClock, name, bad):
 
 @pytest.mark.parametrize("name", ["advance_ns", "advance_ms", "advance_to"])
 @pytest.mark.parametrize("bad", [*BAD_TYPES, 1.0, 0.5, np.float64(1), Fraction(1)], ids=repr)
-def test_integers_are_not_guessed(FixedClock, name, bad):
+def test_non_integers_are_refused_where_integers_are_expected(FixedClock, name, bad):
     clock = FixedClock(60)
     before = clock.state()
     with pytest.raises(TypeError, match="expected an int"):
@@ -391,7 +391,7 @@ def test_integers_are_not_guessed(FixedClock, name, bad):
 
 @pytest.mark.parametrize("name", ["advance_ns", "advance_ms"])
 @pytest.mark.parametrize("bad", [-1, -(10**30), np.int64(-1)], ids=repr)
-def test_negative_integers_change_nothing(FixedClock, name, bad):
+def test_negative_integers_are_refused_without_a_change(FixedClock, name, bad):
     clock = FixedClock(60)
     before = clock.state()
     with pytest.raises(ValueError, match=rf"(ns|ms): expected an int of at least 0, got {bad}"):
@@ -400,7 +400,7 @@ def test_negative_integers_change_nothing(FixedClock, name, bad):
 
 
 @given(st.integers(10**15, 10**40), frames_ns)
-def test_absurd_frames_do_not_wrap(FixedClock, absurd, frames):
+def test_huge_frames_do_not_overflow(FixedClock, absurd, frames):
     clock = FixedClock(60)
     assert clock.advance_ns(absurd) == 8
     assert clock.advance_ms(absurd) == 8
@@ -415,7 +415,7 @@ def test_absurd_frames_do_not_wrap(FixedClock, absurd, frames):
 
 
 def some_rates(FixedClock, every=1):
-    """All of 1 to 1000 Hz for the compiled clock; for the reference, which is slow, some of them."""
+    """Rates from 1 to 1000 Hz for the compiled clock; a few for the slow reference."""
     if FixedClock is kickdrift.clock.FixedClock:
         return range(1, 1001, every)
     return 1, 7, 60, 144, 333, 999
@@ -447,7 +447,7 @@ def test_a_frame_of_one_step_runs_one(FixedClock, how, policy):
             assert abs(clock.alpha_raw) < 1e-5
 
 
-def test_frames_that_are_parts_of_a_step_add_up(FixedClock):
+def test_frames_of_fractions_of_a_step_add_up(FixedClock):
     for hz in some_rates(FixedClock, every=3):
         for parts in 2, 3, 7:
             for frame in (1 / hz / parts, Fraction(1, hz * parts)):
@@ -464,7 +464,7 @@ def test_a_scaled_frame_of_one_step_runs_one(FixedClock, scale):
 
 
 def test_absolute_times_of_whole_steps_run_them(FixedClock):
-    """Whichever way time stamps were turned into nanoseconds, down or to the nearest."""
+    """Timestamps may be rounded down or to the nearest nanosecond."""
     for hz in (7, 60, 144, 999, Fraction(60000, 1001)):
         for stamp in math.floor, round:
             clock = FixedClock(hz)
@@ -473,8 +473,8 @@ def test_absolute_times_of_whole_steps_run_them(FixedClock):
 
 
 @pytest.mark.parametrize("hz", [60, 144, 997])
-def test_a_hundred_hours_of_frames_of_one_step(hz):
-    """What floats lose must not add up to a missed step: as many frames as 100 hours at 60 Hz have."""
+def test_no_step_is_missed_in_a_hundred_hours_of_one_step_frames(hz):
+    """Float rounding must not add up to a missed step: as many frames as 100 hours at 60 Hz."""
     clock = kickdrift.clock.FixedClock(hz)
     frames = np.full(60 * 3600, 1 / hz)
     for _ in range(100):
@@ -484,7 +484,7 @@ def test_a_hundred_hours_of_frames_of_one_step(hz):
 
 
 @given(rates, st.lists(st.tuples(st.sampled_from(["ns", "s"]), st.integers(0, 10**8)), max_size=40))
-def test_no_step_is_late_and_none_early_by_more_than_a_nanosecond(FixedClock, hz, frames):
+def test_steps_are_never_late_and_early_by_at_most_a_nanosecond(FixedClock, hz, frames):
     clock = FixedClock(hz, max_steps=10**6)
     fed, floats = 0, 0
     for kind, ns in frames:

@@ -1,4 +1,4 @@
-"""Numbers become exact steps by one rule, and time is exact: clocks, steppers and ODE steppers, compiled and not."""
+"""Conversion of numbers to exact steps and exact time: clocks, steppers and ODE steppers, compiled and reference."""
 
 import copy
 import gc
@@ -13,7 +13,7 @@ import pytest
 import kickdrift as kd
 from kickdrift import time_steps
 
-#: Frames of many seconds, on purpose.
+#: Frames of many seconds are intended here.
 pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
 
 # --- from a number to an exact step ------------------------------------------------------------
@@ -37,8 +37,8 @@ MEANT = [
 
 
 @pytest.mark.parametrize(("dt", "exact"), MEANT, ids=repr)
-def test_a_number_means_one_step_everywhere(Stepper, dt, exact):
-    """Property 15: what the stepper takes, its clock takes, and means the same."""
+def test_a_number_is_the_same_exact_step_everywhere(Stepper, dt, exact):
+    """Property 15: a stepper and its clock convert a number to the same exact step."""
     body = Stepper([[0.0]], [[1.0]], dt=dt)
     assert body._exact_dt == exact
     assert Stepper._clock_type(dt=dt).hz == body.clock.hz == 1 / exact
@@ -53,8 +53,8 @@ def test_a_number_means_one_step_everywhere(Stepper, dt, exact):
 
 
 @pytest.mark.parametrize("dt", [0.0123457, math.pi / 100, "1001/60000", 1e-9, 3e-7, 1 / 3, 0.7071067811865476, 9.9e5])
-def test_every_step_can_be_fed_frames(Stepper, dt):
-    """At 71db8c3 such steppers could step, and raised as soon as a clock was asked for."""
+def test_every_step_size_works_with_a_clock(Stepper, dt):
+    """Regression since 71db8c3, where steppers with unusual steps could step, but raised when a clock was requested."""
     body = Stepper([[0.0]], [[1.0]], dt=dt)
     given = float(Fraction(dt))
     assert body.dt == pytest.approx(given, rel=1e-12)
@@ -68,8 +68,8 @@ def test_every_step_can_be_fed_frames(Stepper, dt):
     assert body.interpolate().shape == (1, 1)
 
 
-def test_a_float_stays_what_it_was():
-    """To the last bit from a quarter of a millisecond to a second, but for what chance puts next to simple numbers."""
+def test_floats_are_converted_without_change_where_no_simple_fraction_is_close():
+    """Floats from 0.25 ms to 0.1 s are used exactly, except for those that are close to a simple fraction by chance."""
     rng = np.random.default_rng(4)
     kept = 0
     for dt in rng.uniform(2.5e-4, 0.1, 2000).tolist():
@@ -85,13 +85,13 @@ def test_a_float_stays_what_it_was():
         assert time_steps.countable(exact) or dt > 1
         assert abs(float(exact) - dt) <= 1e-9 * dt
         counted += time_steps.countable(exact)
-    # A clock cannot count those that lie a little further than 1e-9 from a simple fraction, seconds long.
+    # A clock cannot represent steps of seconds that are slightly more than 1e-9 from a simple fraction.
     assert counted > 3950
 
 
 @pytest.mark.parametrize("dt", [1e-15, 1e9, 1e-300, 1e300, Fraction(1, 10**15)])
-def test_steps_that_no_clock_counts(Stepper, dt):
-    """Molecules and galaxies step; what feeds them frames says that it cannot."""
+def test_steps_that_no_clock_can_represent(Stepper, dt):
+    """Molecules and galaxies can be stepped; only the clock is refused."""
     body = Stepper([[0.0]], [[1.0]], dt=dt)
     body.step(4)
     assert (body.dt, body.time) == (float(dt), float(4 * Fraction(dt)) if dt != 1e-15 else 4e-15)
@@ -103,13 +103,13 @@ def test_steps_that_no_clock_counts(Stepper, dt):
     assert (twin.tick, twin.dt, twin.time) == (body.tick, body.dt, body.time)
 
 
-def test_a_stepper_of_substeps_may_be_told_the_dt_of_its_clock(Stepper):
+def test_dt_of_a_substep_is_accepted_together_with_its_clock(Stepper):
     clock = Stepper._clock_type("60000/1001", substeps=7)
     body = Stepper([[0.0]], clock=clock, dt=1001 / 420000)
     assert body._exact_dt == Fraction(1001, 420000)
 
 
-# --- what a variable clock measured ------------------------------------------------------------
+# --- variable steps ----------------------------------------------------------------------------
 
 
 def measuring(Stepper, substeps=1):
@@ -136,7 +136,7 @@ def test_a_measured_step_is_exact(Stepper, substeps):
     [copy.copy, copy.deepcopy, lambda body: pickle.loads(pickle.dumps(body)), None],
     ids=["copy", "deepcopy", "pickle", "restore"],
 )
-def test_a_measuring_stepper_can_be_copied_and_restored(Stepper, copied, substeps):
+def test_steppers_with_variable_steps_can_be_copied_and_restored(Stepper, copied, substeps):
     body = measuring(Stepper, substeps)
     for frame in (0.0123457, 0.0171, 0.02):
         body.advance(frame)
@@ -176,8 +176,8 @@ def test_rollback_under_a_variable_clock(Stepper):
 # --- time ---------------------------------------------------------------------------------------
 
 
-def test_exact_time_stays_bounded(Stepper):
-    """Each dt brings a denominator of its own; after 500 of them their product had thousands of digits."""
+def test_exact_time_of_a_stepper_stays_bounded(Stepper):
+    """Each dt adds its own denominator; the product of 500 of them had thousands of digits."""
     body = Stepper(np.zeros((1, 1)), np.ones((1, 1)))
     exact = Fraction(0)
     for number in range(500):
@@ -205,7 +205,7 @@ def test_exact_time_of_a_clock_stays_bounded(Stepper):
     assert twin.time_exact == clock.time_exact
 
 
-def test_time_beyond_all_floats_is_infinite(Stepper):
+def test_time_that_overflows_is_infinite(Stepper):
     body = Stepper(np.zeros((0, 1)), dt=1e308)
     body.step(1)
     assert body.time == 1e308
@@ -216,14 +216,14 @@ def test_time_beyond_all_floats_is_infinite(Stepper):
     assert body.record(2).time.tolist() == [math.inf] * 3
 
 
-def test_functions_are_told_of_infinite_times(ODEStepper):
+def test_callbacks_get_infinite_times(ODEStepper):
     times = []
     equation = ODEStepper([[0.0]], lambda t, y, out: times.append(t), dt=1e308, integrator="explicit_euler")
     equation.step(3)
     assert times == [0.0, 1e308, math.inf]
 
 
-def test_absurd_steps_are_refused_at_once(Stepper):
+def test_huge_steps_are_refused_quickly(Stepper):
     begin = time.process_time()
     for bad in ("1e3000000", "1/" + "9" * 10**6, Fraction(3**10**6, 7), 10**10**6):
         for name in "dt", "hz":
@@ -232,10 +232,10 @@ def test_absurd_steps_are_refused_at_once(Stepper):
     assert time.process_time() - begin < 5
 
 
-# --- a clock each -------------------------------------------------------------------------------
+# --- one clock per stepper ---------------------------------------------------------------------
 
 
-def test_a_clock_serves_one_stepper(Stepper):
+def test_a_clock_belongs_to_one_stepper(Stepper):
     clock = Stepper._clock_type(60)
     body = Stepper([[0.0]], [[1.0]], clock=clock)
     with pytest.raises(ValueError, match=r"^clock: expected one of its own, got that of <kickdrift"):
@@ -249,7 +249,7 @@ def test_a_clock_serves_one_stepper(Stepper):
     assert Stepper([[0.0]], clock=copy.copy(clock)).clock.tick == 3
 
 
-def test_a_stepper_that_is_gone_or_was_refused_leaves_its_clock(Stepper):
+def test_a_deleted_or_refused_stepper_releases_its_clock(Stepper):
     clock = Stepper._clock_type(60)
     body = Stepper([[0.0]], clock=clock)
     del body

@@ -1,4 +1,4 @@
-"""Bodies that meet each other: the physics, on the reference and on every instruction set."""
+"""Physics of colliding bodies, on the reference and on every instruction set."""
 
 from functools import cache
 
@@ -21,7 +21,7 @@ def angular_momentum(world):
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("restitution", [0.0, 0.4, 1.0])
-def test_two_bodies_part_as_in_the_textbook(Stepper, dim, restitution):
+def test_velocities_after_a_collision_equal_the_textbook_formula(Stepper, dim, restitution):
     rng = np.random.default_rng(10 * dim + round(10 * restitution))
     h, tested = 1 / 16, 0
     while tested < 40:
@@ -34,7 +34,7 @@ def test_two_bodies_part_as_in_the_textbook(Stepper, dim, restitution):
             normal, speed = -normal, -speed
         touching = np.stack([np.zeros(dim), radius.sum() * normal]) + rng.normal(size=dim)
         time = rng.uniform(0, h)
-        # Those that only graze are through before the step ends.
+        # Skip grazing collisions, whose overlap ends before the step does.
         way = touching + velocity * (h - time)
         if np.linalg.norm(way[1] - way[0]) > 0.999 * radius.sum():
             continue
@@ -49,7 +49,7 @@ def test_two_bodies_part_as_in_the_textbook(Stepper, dim, restitution):
         tested += 1
 
 
-def test_an_infinitely_heavy_body_is_a_wall(Stepper):
+def test_an_infinitely_heavy_body_acts_like_a_wall(Stepper):
     pair = Stepper(
         [[0.0, 0.0], [3.0, 0.0]], [[0.0, 1.0], [-8.0, 0.0]], [np.inf, 2.0], dt=0.125,
         constraints=[kd.ElasticCollisions(1.0)],
@@ -63,7 +63,7 @@ def test_an_infinitely_heavy_body_is_a_wall(Stepper):
     assert relative[0] > 0
 
 
-def test_pinned_bodies_and_walls_are_bounced_off_without_gain():
+def test_bounces_off_pinned_bodies_and_walls_do_not_gain_energy():
     ball = kd.Stepper(
         [[0.0, 0.0], [0.0, 2.0]], dt=1 / 60, forces=[kd.Gravity((0, -9.81))],
         constraints=[kd.Pin(0), kd.ElasticCollisions([0.4, 0.1])],
@@ -75,7 +75,7 @@ def test_pinned_bodies_and_walls_are_bounced_off_without_gain():
 
 
 def gas(cls, n=400, dim=2, mixed=False, restitution=1.0, layout="C", seed=1, **how):
-    """Balls that fill 30 % of a square or cube, in random order."""
+    """Create balls that fill 30 % of a square or cube, in random order."""
     rng = np.random.default_rng(seed)
     side = round(n ** (1 / dim))
     spacing = 1.0 * (np.pi / 4 / 0.3) ** 0.5
@@ -93,7 +93,7 @@ def gas(cls, n=400, dim=2, mixed=False, restitution=1.0, layout="C", seed=1, **h
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("mixed", [False, True])
-def test_what_is_conserved(Stepper, dim, mixed):
+def test_momentum_energy_and_angular_momentum_are_conserved(Stepper, dim, mixed):
     world = gas(Stepper, {1: 20, 2: 36, 3: 27}[dim], dim, mixed)
     p, e = momentum(world), world.energy()[0]
     spin = angular_momentum(world) if dim > 1 else 0
@@ -107,7 +107,7 @@ def test_what_is_conserved(Stepper, dim, mixed):
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_kinetic_energy_over_ten_thousand_collisions(mixed):
+def test_kinetic_energy_is_conserved_over_ten_thousand_collisions(mixed):
     world = gas(kd.Stepper, 400, 2, mixed)
     walls = kd.Box(0, 20 * (np.pi / 4 / 0.3) ** 0.5, radius=world.constraints[0].radius)
     world = gas(kd.Stepper, 400, 2, mixed, constraints=[*world.constraints, walls])
@@ -115,12 +115,12 @@ def test_kinetic_energy_over_ten_thousand_collisions(mixed):
     while collisions < 10_000:
         before = world.velocity.copy()
         world.step()
-        turned = (world.velocity != before).all(axis=1)  # walls turn one component only
+        turned = (world.velocity != before).all(axis=1)  # walls reverse one component only
         collisions += turned.sum() // 2
     assert world.energy()[0] == pytest.approx(first, rel=1e-12)
 
 
-def test_restitution_only_takes_energy_and_no_overlap_grows():
+def test_restitution_loses_energy_and_overlaps_do_not_grow():
     world = gas(kd.Stepper, 400, 2, True, 0.5)
     walls = kd.Box(0, 20 * (np.pi / 4 / 0.3) ** 0.5, 0.5, 0.2, world.constraints[0].radius)
     world = gas(kd.Stepper, 400, 2, True, 0.5, constraints=[*world.constraints, walls])
@@ -135,7 +135,7 @@ def test_restitution_only_takes_energy_and_no_overlap_grows():
         assert gap.min() > -0.05
 
 
-def test_overlapping_bodies_are_separated_at_once(Stepper):
+def test_overlapping_bodies_are_separated_in_one_step(Stepper):
     pair = Stepper([[0.0, 0.0], [0.3, 0.4]], mass=[1.0, 3.0], constraints=[kd.ElasticCollisions(0.5)])
     pair.step()
     d = pair.position[1] - pair.position[0]
@@ -144,7 +144,7 @@ def test_overlapping_bodies_are_separated_at_once(Stepper):
     assert pair.velocity.tolist() == [[0, 0], [0, 0]]
 
 
-def test_separation_keeps_energy_and_angular_momentum(Stepper):
+def test_separating_an_overlap_conserves_energy_and_angular_momentum(Stepper):
     pair = Stepper(
         [[0.0, 0.0], [0.6, 0.0]], [[0.0, -1.0], [0.0, 1.0]], dt=1 / 100, constraints=[kd.ElasticCollisions(0.5)],
     )  # fmt: skip
@@ -160,7 +160,7 @@ def test_separation_keeps_energy_and_angular_momentum(Stepper):
 @pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet"])
 def test_newtons_cradle(Stepper, dim, thrown, side, integrator):
-    """As many balls leave as came, at their speed, and the rest stay where they are."""
+    """As many balls leave as arrive, with equal speed; the others stay at rest."""
     position, velocity = np.zeros((5, dim)), np.zeros((5, dim))
     position[:, 0] = np.arange(5.0)
     position[:thrown, 0] -= 2
@@ -170,10 +170,10 @@ def test_newtons_cradle(Stepper, dim, thrown, side, integrator):
     row = Stepper(
         position.copy(), velocity.copy(), dt=1 / 64, integrator=integrator, constraints=[kd.ElasticCollisions(0.5)]
     )
-    row.step(64)  # after 2 m they hit, and then go 2 m
+    row.step(64)  # they collide after 2 m, then 2 m remain
     expected = np.arange(5.0)
     expected[5 - thrown :] += 2
-    # Those that came take the places of those that left.
+    # The arriving balls end where the leaving ones were.
     expected[: 5 - thrown] = np.arange(5.0 - thrown)
     assert side * row.position[:, 0] == pytest.approx(expected, abs=1e-9)
     speeds = np.where(np.arange(5) >= 5 - thrown, 4.0, 0.0)
@@ -183,7 +183,7 @@ def test_newtons_cradle(Stepper, dim, thrown, side, integrator):
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 @pytest.mark.parametrize("walls_first", [False, True])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "semi_implicit_euler"])
-def test_a_stack_stands_still(Stepper, restitution, walls_first, integrator):
+def test_a_stack_comes_to_rest(Stepper, restitution, walls_first, integrator):
     held = [kd.ElasticCollisions(0.5, restitution), kd.Box((-5, 0), (5, 20), restitution, 0, 0.5)]
     stack = Stepper(
         [[0.0, 0.5 + 1.02 * k] for k in range(3)], dt=1 / 60, integrator=integrator, forces=[kd.Gravity((0, -9.81))],
@@ -196,7 +196,7 @@ def test_a_stack_stands_still(Stepper, restitution, walls_first, integrator):
     assert np.abs(stack.position - standing).max() < 1e-9
 
 
-def test_far_and_huge_and_coincident_bodies_neither_hang_nor_fail():
+def test_far_huge_and_coincident_bodies_neither_hang_nor_fail():
     n = 10_000
     for dim in (1, 2, 3):
         heap = kd.Stepper(np.zeros((n, dim)), dt=1 / 60, constraints=[kd.ElasticCollisions(0.1)])
@@ -211,8 +211,8 @@ def test_far_and_huge_and_coincident_bodies_neither_hang_nor_fail():
 
 
 @pytest.mark.parametrize("place", [0.0, 1e7, -3e13, 1e16])
-def test_pairs_are_found_wherever_they_are(isa, place):
-    """The grid against all pairs, at coordinates where cells are near what rounding can tell apart."""
+def test_pairs_are_found_at_any_coordinates(isa, place):
+    """Compare the grid with all pairs, at coordinates where the cell size is near the rounding error."""
     rng = np.random.default_rng(7)
     size = max(1.0, abs(place) * 2.0**-44)
     position = place + size * rng.uniform(0, 12, (300, 3))
@@ -225,8 +225,8 @@ def test_pairs_are_found_wherever_they_are(isa, place):
 
 
 @pytest.mark.parametrize("n", [33, 34, 40])
-def test_more_pairs_than_there_is_room_for(isa, n):
-    """From 16 pairs per body on, bodies meet some of them only: 33 coincident ones have that many."""
+def test_more_pairs_than_the_limit_equal_the_reference(isa, n):
+    """Crowds use at most 16 pairs per body: 33 coincident bodies have exactly that many."""
     rng = np.random.default_rng(n)
     position = rng.uniform(0, 0.01, (n, 2))
     arguments = {"constraints": [kd.ElasticCollisions(0.5, 0.8), kd.Box(-2, 2, radius=0.5)]}
@@ -258,8 +258,8 @@ def everything(cls, dtype, layout, integrator, threads=1):
     )  # fmt: skip
 
 
-@cache  # the reference takes longest: once for all instruction sets
-def everything_by_the_book(dtype, integrator):
+@cache  # the reference is slow: computed once for all instruction sets
+def reference_checksum(dtype, integrator):
     book = everything(kd.reference.Stepper, dtype, "C", integrator)
     book.step(60)
     return book.checksum()
@@ -272,11 +272,11 @@ def test_all_constraints_at_once_give_one_checksum(isa, dtype, integrator):
         for threads in (1, 2, 8):
             ours = everything(kd.Stepper, dtype, layout, integrator, threads)
             ours.step(60)
-            assert ours.checksum() == everything_by_the_book(dtype, integrator)
+            assert ours.checksum() == reference_checksum(dtype, integrator)
 
 
-def half_over_walls(rng, wall, dtype):
-    """Bodies that fall on walls, some of them deep in each other."""
+def bodies_above_walls(rng, wall, dtype):
+    """Create bodies that fall on walls, some of them overlapping deeply."""
     n = int(rng.integers(2, 14))
     position = rng.uniform((-2, 0.2), (2, 3), (n, 2)).astype(dtype)
     velocity = (rng.normal(size=(n, 2)) * rng.choice([0.1, 1, 30], (n, 1))).astype(dtype)
@@ -285,8 +285,8 @@ def half_over_walls(rng, wall, dtype):
 
 @pytest.mark.parametrize("wall", ["plane", "box", "segments", "boxes"])
 @pytest.mark.parametrize("swept", [False, True])
-def test_halves_over_walls_know_nothing_of_each_other(Stepper, wall, swept):
-    """Two far-apart halves: each by itself, and both in one world; states and events."""
+def test_far_apart_halves_over_walls_are_independent(Stepper, wall, swept):
+    """States and events of two far-apart groups are equal, each in its own world and both in one."""
     walls = {
         "plane": lambda **given: kd.Plane((0, 1), 0, **given),
         "box": lambda **given: kd.Box((-3, 0), (4096, 5), **given),
@@ -299,8 +299,8 @@ def test_halves_over_walls_know_nothing_of_each_other(Stepper, wall, swept):
         e, mu = float(rng.choice([0, 0.5, 0.9, 1])), float(rng.choice([0, 0.4]))
         solid_e = float(rng.choice([0, 0.5, 1]))
         integrator = str(rng.choice(["semi_implicit_euler", "velocity_verlet", "verlet", "rk4"]))
-        first = bool(rng.integers(2))  # are walls declared before collisions?
-        halves = [half_over_walls(rng, wall, dtype) for _ in range(2)]
+        first = bool(rng.integers(2))  # whether walls are declared before collisions
+        halves = [bodies_above_walls(rng, wall, dtype) for _ in range(2)]
         halves[1][0][:, 0] += 4080
         states, events = [], []
         both = [np.concatenate(each) for each in zip(*halves, strict=True)]

@@ -1,4 +1,4 @@
-"""Joints of `Contacts` are handles as all others: set, enable, remove, current; and snapshots know."""
+"""Joints of `Contacts` as handles: set, enable, remove and current work, also with snapshots."""
 
 import copy
 import pickle
@@ -14,7 +14,7 @@ both = pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=[
 
 
 def bridge(Stepper):
-    """Three bodies in a row, and a pair that rests on a floor beside them; the first one is pinned."""
+    """Create three bodies in a row with the first pinned, and a stack of two on a floor beside them."""
     rod, rope = kd.Distance([(0, 1)]), kd.Distance([(1, 2)])
     contacts = kd.Contacts(0.1, joints=[rod, rope], walls=[kd.Plane((0, 1), -20.0)])
     position = [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [9.0, -19.9], [9.0, -19.7]]
@@ -27,7 +27,7 @@ def apart(world, i, j):
 
 
 @both
-def test_a_joint_is_set_switched_and_removed(Stepper):
+def test_joints_can_be_set_disabled_and_removed(Stepper):
     world, contacts, rod, rope = bridge(Stepper)
     world.step(30)
     world.set(rod, length=1.5)
@@ -54,7 +54,7 @@ def test_a_joint_is_set_switched_and_removed(Stepper):
 
 
 @both
-def test_a_changed_world_is_one_that_was_made_so(Stepper):
+def test_changed_joints_equal_a_newly_built_world(Stepper):
     world, _contacts, rod, rope = bridge(Stepper)
     world.set(rod, length=0.75)
     world.remove(rope)
@@ -72,8 +72,8 @@ def test_a_changed_world_is_one_that_was_made_so(Stepper):
 
 
 @both
-def test_what_rests_feels_nothing_of_it(Stepper):
-    """To the bit: its impulses go on."""
+def test_disabling_a_joint_does_not_disturb_resting_bodies(Stepper):
+    """Other contacts keep their accumulated impulses, so resting bodies stay bitwise equal."""
     worlds = [bridge(Stepper), bridge(Stepper)]
     for world, _contacts, _rod, rope in worlds:
         world.step(60)
@@ -84,7 +84,7 @@ def test_what_rests_feels_nothing_of_it(Stepper):
 
 
 @both
-def test_snapshots_and_copies_know(Stepper):
+def test_snapshots_and_copies_contain_changed_joints(Stepper):
     world, _contacts, rod, rope = bridge(Stepper)
     saved = [world.snapshot()]
     for change in (
@@ -111,7 +111,7 @@ def test_snapshots_and_copies_know(Stepper):
 
 
 @both
-def test_what_is_as_declared_again_has_the_same_bytes(Stepper):
+def test_joints_changed_back_to_their_declaration_give_equal_snapshots(Stepper):
     world, _contacts, rod, rope = bridge(Stepper)
     before = world.snapshot()
     world.set(rod, length=2.0)

@@ -1,6 +1,6 @@
-"""Contacts that are solved side by side: the same bits as one after the other, whatever shares a vector with what.
+"""Contacts solved in SIMD lanes are bitwise equal to the sequential solve, for every combination of contacts.
 
-A vector has 2 to 16 lanes, so the numbers of contacts go through all remainders.
+A vector has 2 to 16 lanes, so the tests use numbers of contacts with all remainders.
 """
 
 from itertools import product
@@ -14,11 +14,11 @@ from kickdrift import kernels
 
 DIMS = (1, 2, 3)
 DTYPES = (np.float32, np.float64)
-TUBE = 1000.0  # wide enough that only what is meant to is near across its sides
+TUBE = 1000.0  # wide enough that bodies are near each other across its sides only where intended
 
 
 def compare(monkeypatch, make, steps=4, events=False):
-    """Step it on the reference and on every instruction set: the same bits, errors and events."""
+    """Step a scene on the reference and every instruction set: equal bits, errors and events."""
     book = make(kd.reference.Stepper)
     ended = outcome(book, steps)
     told = book.events.take().tobytes() if events else None
@@ -47,7 +47,7 @@ def world(Stepper, position, velocity, mass, dtype, contacts, more=(), **how):
 
 
 def couples(count, dim, seed=0):
-    """So many couples that overlap a little or are a little apart, far from each other."""
+    """Create couples with a small overlap or gap, far from each other."""
     rng = np.random.default_rng([seed, count, dim])
     way = rng.normal(size=(count, dim))
     way /= np.linalg.norm(way, axis=1)[:, None]
@@ -59,8 +59,8 @@ def couples(count, dim, seed=0):
 
 
 @pytest.mark.parametrize(("dim", "dtype"), list(product(DIMS, DTYPES)))
-def test_every_number_of_contacts(monkeypatch, dim, dtype):
-    """Of one colour; also where somebody is told, where nothing rubs, and in a periodic box."""
+def test_every_number_of_contacts_equals_the_reference(monkeypatch, dim, dtype):
+    """Contacts of one colour, with and without events, friction and a periodic box."""
     for count in range(1, 18):
         position, velocity, mass = couples(count, dim)
         friction = np.where(np.arange(2 * count) % 3 == count % 3, 0.0, 0.4)
@@ -75,8 +75,8 @@ def test_every_number_of_contacts(monkeypatch, dim, dtype):
             compare(monkeypatch, make, events=events is not None)
 
 
-def around(count, dim, radius, rng):
-    """Balls of radius 0.5 around one in the middle, which is the first."""
+def balls_around(count, dim, radius, rng):
+    """Create balls of radius 0.5 around a central one, which is the first."""
     way = rng.normal(size=(count, dim))
     way /= np.linalg.norm(way, axis=1)[:, None]
     apart = rng.uniform(radius + 0.4, radius + 0.6, count)
@@ -84,11 +84,11 @@ def around(count, dim, radius, rng):
 
 
 @pytest.mark.parametrize(("dim", "dtype"), list(product(DIMS, DTYPES)))
-def test_what_nothing_moves_may_touch_many(monkeypatch, dim, dtype):
-    """A body as heavy as any and moving, and walls, meet many others in one colour, and go on as they were."""
+def test_immovable_bodies_may_touch_many_in_one_colour(monkeypatch, dim, dtype):
+    """A moving body of infinite mass and walls touch many bodies in one colour; the body keeps its velocity."""
     rng = np.random.default_rng(dim)
     count = 24
-    position = around(count, dim, 3.0, rng)
+    position = balls_around(count, dim, 3.0, rng)
     velocity = rng.normal(size=position.shape)
     mass = np.append(np.inf, rng.uniform(0.5, 2, count))
     radius = np.append(3.0, np.full(count, 0.5))
@@ -104,16 +104,16 @@ def test_what_nothing_moves_may_touch_many(monkeypatch, dim, dtype):
 
 
 @pytest.mark.parametrize(("dim", "dtype"), list(product(DIMS, DTYPES)))
-def test_more_contacts_than_colours(monkeypatch, dim, dtype):
-    """Two large balls between many small ones: their last contacts are solved one after the other."""
+def test_more_contacts_than_colours_are_solved_sequentially(monkeypatch, dim, dtype):
+    """Two large balls between many small ones: the contacts beyond the last colour are solved one after the other."""
     rng = np.random.default_rng(dim)
     count = 90
-    position = np.concatenate([around(count, dim, 10.0, rng), [[20.1] + [0.0] * (dim - 1)]])
+    position = np.concatenate([balls_around(count, dim, 10.0, rng), [[20.1] + [0.0] * (dim - 1)]])
     velocity = rng.normal(size=position.shape)
     mass = rng.uniform(0.5, 2, count + 2)
     mass[[0, -1]] = 50
     radius = np.full(count + 2, 0.5)
-    if dim == 1:  # where they would be a crowd, of which not all pairs count
+    if dim == 1:  # in 1-D this would be a crowd, which does not use all pairs
         position[1:-1] *= rng.uniform(0.97, 1.15, (count, 1))
         radius[:] = 0.01
         velocity[1:-1] = -60 * np.sign(position[1:-1])
@@ -129,7 +129,7 @@ def test_more_contacts_than_colours(monkeypatch, dim, dtype):
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_shapes_and_walls_and_bodies_in_one_colour(monkeypatch, dim):
+def test_shapes_walls_and_bodies_in_one_colour(monkeypatch, dim):
     rng = np.random.default_rng(dim)
     position = rng.uniform(-2, 2, (40, dim))
     position[:, -1] = rng.uniform(-0.1, 1.5, 40)
@@ -149,7 +149,7 @@ def test_shapes_and_walls_and_bodies_in_one_colour(monkeypatch, dim):
     compare(monkeypatch, make, events=True)
 
 
-def test_bodies_in_one_place_part_along_an_axis(monkeypatch):
+def test_coincident_bodies_separate_along_an_axis(monkeypatch):
     for dim, around_it in product(DIMS, (False, True)):
         more = [kd.Periodic(-TUBE, TUBE)] if around_it else []
         position = np.repeat(5.0 * np.arange(9), 2)[:, None] * np.eye(dim)[0]
@@ -164,8 +164,8 @@ def test_bodies_in_one_place_part_along_an_axis(monkeypatch):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_no_number_is_found_as_before(monkeypatch, value):
-    """Beside others in a vector, which are as they would be without it until the step ends."""
+def test_non_finite_velocities_are_reported_like_in_the_reference(monkeypatch, value):
+    """The other lanes of the vector are not affected until the step ends."""
     position, velocity, mass = couples(12, 2)
 
     def make(Stepper):

@@ -1,4 +1,4 @@
-"""Bodies that rest on platforms and roll along the ground: shapes in the solve of contacts."""
+"""Contacts with shapes: bodies rest on platforms and slide along the ground."""
 
 import math
 
@@ -20,12 +20,12 @@ def ball(Stepper, shapes, position, velocity=(0.0, 0.0), radius=0.5, forces=(GRA
     return Stepper([position], [velocity], forces=forces, constraints=[contacts], events=kd.Events())
 
 
-# Rest.
+# Resting.
 
 
 @pytest.mark.parametrize("floor", FLOORS)
 def test_a_pile_rests_on_a_platform(floor):
-    """Ten columns of six; they lean on each other and on what they stand on, and on nothing beside."""
+    """Ten columns of six touch each other and the floor, and stay within its width."""
     places = np.array([(x, 0.25 + 0.5 * y) for x in np.arange(-2, 3, 0.5) for y in range(6)])
     places += np.random.default_rng(1).uniform(-0.01, 0.01, places.shape)
     pile = kd.Stepper(places, forces=[GRAVITY], constraints=[kd.Contacts(0.25, friction=0.6, shapes=[FLOORS[floor]])])
@@ -36,7 +36,7 @@ def test_a_pile_rests_on_a_platform(floor):
     assert pile.position[:, 1].min() > 0.24
 
 
-def test_a_pile_on_a_platform_is_that_on_a_plane():
+def test_a_pile_on_a_platform_equals_one_on_a_plane():
     places = np.array([(x, 0.5 + y) for x in range(-2, 3) for y in range(3)], float)
     worlds = [
         kd.Stepper(places.copy(), forces=[GRAVITY], constraints=[kd.Contacts(0.5, **where)])
@@ -47,7 +47,7 @@ def test_a_pile_on_a_platform_is_that_on_a_plane():
     assert worlds[0].position == pytest.approx(worlds[1].position, abs=1e-4)
 
 
-def test_in_one_and_three_dimensions(Stepper):
+def test_resting_on_boxes_in_one_and_three_dimensions(Stepper):
     block = kd.Boxes([(-1.0,)], [(0.0,)])
     line = Stepper([[3.0]], [[-2.0]], forces=[kd.Gravity((-G,))], constraints=[kd.Contacts(0.5, shapes=[block])])
     line.step(120)
@@ -61,7 +61,7 @@ def test_in_one_and_three_dimensions(Stepper):
     assert ball.position[:, 2] == pytest.approx([0.5, 1.5], abs=0.01)
 
 
-def test_friction_holds_on_a_slope_as_on_a_plane(Stepper):
+def test_friction_on_an_inclined_segment_equals_that_on_a_plane(Stepper):
     angle = math.radians(20)
     slope = kd.Segments([[(-8 * math.cos(angle), -8 * math.sin(angle)), (8 * math.cos(angle), 8 * math.sin(angle))]])
     for friction, slides in ((0.3, True), (0.45, False)):
@@ -82,12 +82,12 @@ def test_a_shape_has_its_own_friction(Stepper):
         assert least <= puck.velocity[0, 0] < 2
 
 
-# Rolling on.
+# Sliding on.
 
 
 @pytest.mark.parametrize("floor", FLOORS)
 @pytest.mark.parametrize("speed", [0.5, 2.0, 20.0])
-def test_nothing_stumbles_over_the_joints_of_a_floor(Stepper, floor, speed):
+def test_sliding_over_the_joints_of_a_floor_keeps_the_velocity(Stepper, floor, speed):
     puck = ball(Stepper, [FLOORS[floor]], (-5.0, 0.5), (speed, 0.0), friction=0)
     for _ in range(min(240, int(9 / speed * 60))):
         puck.step()
@@ -96,8 +96,8 @@ def test_nothing_stumbles_over_the_joints_of_a_floor(Stepper, floor, speed):
         assert puck.position[0, 1] == pytest.approx(0.5, abs=1e-3)
 
 
-def test_a_ball_rolls_over_hills():
-    """Without friction it keeps its energy, which a wall that juts out at a joint would take."""
+def test_a_ball_slides_over_hills_without_energy_loss():
+    """The energy is conserved without friction; a ghost collision at a joint of segments would reduce it."""
     x = np.linspace(-3, 3, 61)
     line = np.stack([x, 0.2 * x**2], axis=1)
     valley = kd.Segments(np.stack([line[:-1], line[1:]], axis=1))
@@ -110,7 +110,7 @@ def test_a_ball_rolls_over_hills():
     assert min(top[300:]) < -1.7
 
 
-def test_it_steps_over_what_is_low_and_stops_at_what_is_high(Stepper):
+def test_low_curbs_are_climbed_and_high_ones_stop_a_body(Stepper):
     for height, over in ((1 / 160, True), (0.3, False)):
         curb = kd.Boxes([(1, -1)], [(9, height)])
         puck = ball(Stepper, [TILES, curb], (0.0, 0.5), (2.0, 0.0), friction=0)
@@ -118,27 +118,27 @@ def test_it_steps_over_what_is_low_and_stops_at_what_is_high(Stepper):
         assert bool(puck.position[0, 0] > 2) is over
 
 
-# Fast ones.
+# Fast bodies.
 
 
 @pytest.mark.parametrize("speed", [60.0, 3e3, 1e6])
 @pytest.mark.parametrize("floor", FLOORS)
-def test_nothing_goes_through(Stepper, floor, speed):
+def test_fast_bodies_do_not_tunnel(Stepper, floor, speed):
     bullet = ball(Stepper, [FLOORS[floor]], (0.3, 5.0), (0.3 * speed, -speed), radius=0.05, forces=())
     bullet.step(20)
     assert bullet.position[0, 1] > 0
 
 
-def test_a_blow_leaves_its_share(Stepper):
+def test_restitution_on_a_shape(Stepper):
     drop = ball(Stepper, [TILES], (0.95, 3.0), (1.0, 0.0), restitution=0.5, friction=0)
     way = [drop.velocity[0, 1] for _ in range(60) if drop.step() is None]
     assert max(way) == pytest.approx(math.sqrt(2 * G * 2.5) / 2, rel=0.02)
 
 
-# Who takes notice of whom.
+# Collision filtering.
 
 
-def test_filters_sensors_and_shapes_that_are_not_there(Stepper):
+def test_filters_sensors_and_disabled_shapes(Stepper):
     floor = kd.Boxes([(-9, -1)], [(9, 0)], category=[2, 1, 2], mask=2)
     gone = kd.Boxes([(-9, -1)], [(9, 0)], enabled=False)
     three = [[-3.0, 1.0], [0.0, 1.0], [3.0, 1.0]]
@@ -148,11 +148,11 @@ def test_filters_sensors_and_shapes_that_are_not_there(Stepper):
     )  # fmt: skip
     world.step(60)
     assert world.position[0, 1] == pytest.approx(0.5, abs=1e-3)
-    assert world.position[1, 1] == world.position[2, 1] < -3  # of another category; a sensor
+    assert world.position[1, 1] == world.position[2, 1] < -3  # filtered by category; a sensor
     events = world.events.take()
     assert [(a, b) for a, b in zip(events["slot_a"], events["b"], strict=True) if a == 2][:1] == [(2, -2)]
     assert 1 not in events["slot_a"]
-    assert events["b"].max() < -1  # the second shape, as the first one is not there
+    assert events["b"].max() < -1  # the second shape, because the first one is disabled
 
 
 def test_events_number_shapes_after_walls(Stepper):
@@ -173,7 +173,7 @@ def test_events_number_shapes_after_walls(Stepper):
 # State.
 
 
-def test_a_pile_on_shapes_restored_in_the_middle_goes_on_with_the_same_bits(Stepper):
+def test_a_restored_pile_on_shapes_continues_bitwise_equal(Stepper):
     def heap():
         places = np.random.default_rng(3).uniform(-1, 1, (12, 2)) + np.array([0, 2])
         return Stepper(places, forces=[GRAVITY], constraints=[kd.Contacts(0.3, shapes=[TILES])])
@@ -193,7 +193,7 @@ def test_a_pile_on_shapes_restored_in_the_middle_goes_on_with_the_same_bits(Step
         Stepper(np.zeros((12, 2)), constraints=[kd.Contacts(0.3)]).restore(saved)
 
 
-def test_shifting_takes_shapes_along():
+def test_shift_moves_shapes():
     world = ball(kd.Stepper, [TILES, GROUND], (0.5, 0.5))
     world.step(30)
     world.shift((100.0, -20.0))
@@ -201,7 +201,7 @@ def test_shifting_takes_shapes_along():
     assert world.position[0] == pytest.approx(np.array([100.5, -19.5]), abs=1e-3)
 
 
-def test_threads_and_layout_change_no_bit(monkeypatch):
+def test_threads_and_layout_do_not_change_results(monkeypatch):
     places = np.random.default_rng(5).uniform(-2, 2, (200, 2)) + np.array([0, 4])
     sums = set()
     for isa in kernels.isas:
@@ -216,15 +216,15 @@ def test_threads_and_layout_change_no_bit(monkeypatch):
     assert len(sums) == 1
 
 
-def test_so_many_shapes_at_once_are_the_nearest(Stepper):
-    """A crowd of walls in one place: eight of them push."""
+def test_only_the_nearest_shapes_of_a_crowd_are_solved(Stepper):
+    """40 segments in one place: the nearest eight of them act."""
     points = [[(x, -1), (x, 0)] for x in np.linspace(-0.2, 0.2, 40)]
     world = ball(Stepper, [kd.Segments(points)], (0.0, 2.0))
     world.step(60)
     assert world.position[0, 1] == pytest.approx(0.5, abs=1e-3)
 
 
-# Walls that stand beside.
+# Walls outside of Contacts.
 
 
 BESIDE = [
@@ -242,7 +242,7 @@ def test_a_wall_beside_contacts_is_refused(Stepper, wall, argument):
     for constraints in ([contacts, wall], [wall, contacts]):
         with pytest.raises(ValueError, match=said):
             Stepper([[0.0, 1.0]], constraints=constraints)
-    # Nor can one come later, and the stepper is as it was.
+    # Adding one later is refused too, and leaves the stepper unchanged.
     for first, second in ((contacts, wall), (wall, contacts)):
         world = Stepper([[0.0, 1.0]], constraints=[first])
         before = world.snapshot()
@@ -253,7 +253,7 @@ def test_a_wall_beside_contacts_is_refused(Stepper, wall, argument):
         world.step()
 
 
-def test_nor_may_it_be_switched_on_or_changed_to_stop_them(Stepper):
+def test_a_wall_beside_contacts_cannot_be_enabled_or_changed_to_stop_bodies(Stepper):
     plane = kd.Plane((0, 1), 0, sensor=True)
     contacts = kd.Contacts(0.5)
     world = Stepper([[0.0, 1.0]], constraints=[contacts, plane])
@@ -270,8 +270,8 @@ def test_nor_may_it_be_switched_on_or_changed_to_stop_them(Stepper):
     world.step()
 
 
-def test_a_wall_for_others_may_stand_beside(Stepper):
-    """Sparks bounce off the floor that crates lie on; they take no notice of these."""
+def test_a_wall_beside_contacts_is_allowed_for_filtered_bodies(Stepper):
+    """Sparks bounce off the floor that crates lie on; sparks and crates ignore each other."""
     sparks = kd.Plane((0, 1), 0, radius=0.1, category=[1, 2], mask=2)
     world = Stepper(
         [[0.0, 0.5], [2.0, 1.0]], [[0.0, 0.0], [0.0, -4.0]], forces=[GRAVITY],
@@ -296,11 +296,11 @@ def test_a_wall_for_others_may_stand_beside(Stepper):
         ([kd.Boxes([(0, 0)], [(1, 1)], enabled=[True, True])], ValueError, r"Boxes\(enabled\): expected a bool"),
     ],
 )
-def test_bad_shapes(shapes, error, message):
+def test_invalid_shapes_are_refused(shapes, error, message):
     with pytest.raises(error, match=message):
         kd.Stepper(np.zeros((4, 2)), constraints=[kd.Contacts(1, shapes=shapes)])
 
 
-def test_segments_are_in_the_plane():
+def test_segments_need_two_dimensions():
     with pytest.raises(ValueError, match="Segments: expected bodies in 2 dimensions, got 3"):
         kd.Stepper(np.zeros((4, 3)), constraints=[kd.Contacts(1, shapes=[GROUND])])

@@ -1,4 +1,4 @@
-"""Bodies that rest on each other, and on walls that meet in corners."""
+"""Bodies that rest on each other and on walls that meet in corners."""
 
 import math
 
@@ -13,13 +13,13 @@ FLOOR = kd.Plane((0, 1), 0.0)
 
 
 def valley(degrees, radius=0.0, restitution=0.0, friction=0.0):
-    """Two planes that rise from the origin."""
+    """Create two planes that rise from the origin."""
     a = math.radians(degrees)
     return [kd.Plane((side * math.sin(a), math.cos(a)), 0, restitution, friction, radius) for side in (1, -1)]
 
 
 def pile(count, degrees, floor=None, **how):
-    """Balls of radius 10 above a valley, or a floor for 0 degrees, in rows that just fit; g = 900."""
+    """Place balls of radius 10 in rows above a valley, or above a floor if degrees is 0; g = 900."""
     rng = np.random.default_rng(1)
     slope = math.tan(math.radians(90 - degrees)) if degrees else math.inf
     places, y = [], 80.0
@@ -37,7 +37,7 @@ def pile(count, degrees, floor=None, **how):
 
 
 def overlap(world):
-    """How deep two balls of radius 10 are in each other, or one in a wall, at most."""
+    """Deepest overlap of two balls of radius 10, or of a ball and a wall."""
     x = world.position
     apart = np.linalg.norm(x[:, None] - x[None], axis=2) + 100 * np.eye(len(x))
     deep = 20 - apart.min()
@@ -50,7 +50,7 @@ def overlap(world):
 PILES = {"box": (0, None), "valley": (45, None), "narrow valley": (75, 60.0)}
 
 
-# Corners, without contacts.
+# Corners without contacts.
 
 
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "semi_implicit_euler", "rk4"])
@@ -66,8 +66,8 @@ def test_a_ball_in_a_valley_rests(integrator, degrees, restitution):
     assert way[0, 0] == pytest.approx([0, 0.2 / math.cos(math.radians(degrees))], abs=1e-6)
 
 
-def test_a_thrown_ball_leaves_a_corner_as_before(Stepper):
-    """Elastic blows are the walls' own affair, one after the other."""
+def test_an_elastic_ball_leaves_a_corner_without_energy_loss(Stepper):
+    """Elastic bounces are resolved wall after wall."""
     ball = Stepper([[0.1, 0.2]], [[-2.0, -8.0]], dt=0.125, constraints=valley(45, 0.0, 1.0))
     ball.step()
     assert np.linalg.norm(ball.velocity) == pytest.approx(math.sqrt(68))
@@ -77,7 +77,7 @@ def test_friction_in_a_groove(Stepper):
     groove = [kd.Plane((0, side, 1), 0, 0.0, 0.5) for side in (1, -1)]
     ball = Stepper([[0.0, 0.0, 0.0]], [[3.0, 0.0, 0.0]], forces=[kd.Gravity((0, 0, -G))], constraints=groove)
     ball.step(20)
-    # Each of two walls carries the weight times sqrt(1/2).
+    # Each of the two walls carries the weight times sqrt(1/2).
     assert ball.velocity[0, 0] == pytest.approx(3 - 0.5 * math.sqrt(2) * G / 3, rel=0.05)
     ball.step(60)
     assert np.abs(ball.velocity).max() < 1e-12
@@ -87,7 +87,7 @@ def test_friction_in_a_groove(Stepper):
 
 
 @pytest.mark.parametrize("scene", PILES)
-def test_piles_rest_and_do_not_sink(scene):
+def test_piles_come_to_rest_without_sinking(scene):
     world = pile(60, *PILES[scene])
     world.step(600)
     assert overlap(world) < 0.6
@@ -98,8 +98,8 @@ def test_piles_rest_and_do_not_sink(scene):
     assert np.abs(finer.velocity).max() < 0.1
 
 
-def test_what_swings_in_a_high_pile_dies_out():
-    """40 layers: waves run up and down in them."""
+def test_oscillations_in_a_high_pile_decay():
+    """40 layers: waves travel up and down in the pile."""
     world = pile(400, 0)
     world.step(600)
     assert np.abs(world.velocity[:, 1]).max() < 0.1
@@ -108,7 +108,7 @@ def test_what_swings_in_a_high_pile_dies_out():
 
 @pytest.mark.parametrize("substeps", [8, 12])
 def test_high_columns_rest_with_fine_substeps(substeps):
-    """125 layers: a carried load would feed their longest waves."""
+    """125 layers: the load correction would amplify their longest waves."""
     rng = np.random.default_rng(1)
     places = np.array([(x, 80 + 22 * row) for row in range(125) for x in (-33, -11, 11, 33)])
     walls = [FLOOR, kd.Plane((1, 0), -49.0), kd.Plane((-1, 0), -49.0)]
@@ -122,7 +122,7 @@ def test_high_columns_rest_with_fine_substeps(substeps):
 
 
 def test_balls_that_jam_in_a_narrow_valley_do_not_sink():
-    """They lock each other where the fall has pressed them together: only hard contacts keep them apart."""
+    """The balls jam at positions compressed by the fall: only hard contacts separate them."""
     rng = np.random.default_rng(1)
     places, y = [], 80.0
     while len(places) < 600:
@@ -141,8 +141,8 @@ def test_balls_that_jam_in_a_narrow_valley_do_not_sink():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_fine_substeps_carry_what_would_sink_in(Stepper, dtype):
-    """The load beyond what they bear alone: 1000 kg at 45 m/s² would sink in by more than 0.009 without."""
+def test_fine_substeps_support_heavy_loads(Stepper, dtype):
+    """The load correction with 12 substeps: 1000 kg at 45 m/s² would overlap by more than 0.009 without it."""
     worlds = [
         kind(
             np.array([[0, 0.5], [0, 1.5]], dtype), mass=[1, 1000], forces=[kd.Gravity((0, -45))],
@@ -157,7 +157,7 @@ def test_fine_substeps_carry_what_would_sink_in(Stepper, dtype):
 
 
 @pytest.mark.parametrize("heavy", [0, 10, 50])
-def test_a_column_bears_a_heavy_ball(heavy):
+def test_a_column_supports_a_heavy_ball(heavy):
     count = 10 + (heavy > 0)
     position = np.stack([np.zeros(count), 0.5 + np.arange(count)], axis=1)
     mass = np.ones(count)
@@ -179,7 +179,7 @@ def test_a_pyramid_stands():
 
 
 @pytest.mark.parametrize("heavy", [5, 50])
-def test_a_rope_bridge_holds(heavy):
+def test_a_rope_bridge_supports_a_heavy_ball(heavy):
     nodes = 21
     position = np.zeros((nodes + 1, 2))
     position[:nodes, 0] = np.arange(nodes)
@@ -193,14 +193,14 @@ def test_a_rope_bridge_holds(heavy):
     )  # fmt: skip
     bridge.step(600)
     lengths = np.linalg.norm(np.diff(bridge.position[:nodes], axis=0), axis=1)
-    assert lengths.max() < 1.017  # as pymunk's under 50 kg
+    assert lengths.max() < 1.017  # like pymunk's under 50 kg
     assert bridge.position[nodes, 1] > bridge.position[10, 1]
 
 
-# What a contact does.
+# A single contact.
 
 
-def test_friction_holds_up_to_its_angle():
+def test_friction_prevents_sliding_up_to_its_angle():
     slope = kd.Plane((-1.0, 2.0), 0.0)  # of tangent 1/2
     for friction, slides in ((0.6, False), (0.4, True)):
         crate = kd.Stepper(
@@ -213,7 +213,7 @@ def test_friction_holds_up_to_its_angle():
         assert way == pytest.approx(G * (1 - 0.4 * 2) / math.sqrt(5) * 2 if slides else 0, abs=0.05)
 
 
-def test_a_wall_may_have_a_friction_of_its_own(Stepper):
+def test_a_wall_may_have_its_own_friction(Stepper):
     ice, rubber = (
         Stepper(
             [[0.0, 0.1]], [[1.0, 0.0]], forces=[GRAVITY],
@@ -228,13 +228,13 @@ def test_a_wall_may_have_a_friction_of_its_own(Stepper):
 
 
 @pytest.mark.parametrize("restitution", [0, 0.5, 1])
-def test_restitution_is_what_a_blow_leaves(Stepper, restitution):
+def test_velocities_after_an_impact_depend_on_restitution(Stepper, restitution):
     balls = Stepper([[0.0], [3.0]], [[4.0], [0.0]], constraints=[kd.Contacts(1.0, restitution)])
     balls.step(60)
     assert balls.velocity.ravel() == pytest.approx([2 - 2 * restitution, 2 + 2 * restitution])
 
 
-def test_overlapping_bodies_part_without_a_pop(Stepper):
+def test_overlapping_bodies_separate_slowly(Stepper):
     balls = Stepper([[0.0, 0.0], [0.5, 0.0], [0.2, 0.1]], constraints=[kd.Contacts(0.5)])
     fastest = 0.0
     for _ in range(40):
@@ -244,7 +244,7 @@ def test_overlapping_bodies_part_without_a_pop(Stepper):
     assert np.linalg.norm(balls.position[0] - balls.position[1]) > 0.99
 
 
-def test_what_touches_nothing_is_left_as_the_integrator_has_it(Stepper):
+def test_bodies_without_contacts_move_like_unconstrained_ones(Stepper):
     rng = np.random.default_rng(2)
     position, velocity = 9.0 * np.arange(8).reshape(4, 2), rng.normal(size=(4, 2))
     for integrator in ("velocity_verlet", "verlet", "rk4"):
@@ -259,7 +259,7 @@ def test_what_touches_nothing_is_left_as_the_integrator_has_it(Stepper):
         assert free.velocity.tolist() == held.velocity.tolist()
 
 
-def test_momentum_is_kept(Stepper):
+def test_contacts_and_joints_conserve_momentum(Stepper):
     rng = np.random.default_rng(5)
     mass = rng.uniform(0.5, 3, 9)
     balls = Stepper(
@@ -271,7 +271,7 @@ def test_momentum_is_kept(Stepper):
     assert np.abs(mass @ balls.velocity - before).max() < 1e-12
 
 
-def test_pinned_and_infinitely_heavy_bodies_push(Stepper):
+def test_pinned_and_infinitely_heavy_bodies_support_others(Stepper):
     world = Stepper(
         [[0.0, 0.0], [0.0, 1.0], [5.0, 0.0], [5.0, 1.0]], [[0.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 0.0]],
         [1.0, 1.0, np.inf, 1.0], forces=[GRAVITY], constraints=[kd.Pin(0), kd.Contacts(0.5)],
@@ -286,7 +286,7 @@ def test_pinned_and_infinitely_heavy_bodies_push(Stepper):
 # State.
 
 
-def test_a_pile_restored_in_the_middle_goes_on_with_the_same_bits(Stepper):
+def test_a_restored_pile_continues_bitwise_equal(Stepper):
     def heap():
         rng = np.random.default_rng(7)
         return Stepper(
@@ -302,7 +302,7 @@ def test_a_pile_restored_in_the_middle_goes_on_with_the_same_bits(Stepper):
     other.step(20)
     assert other.checksum() == world.checksum()
     assert other.position.tolist() == world.position.tolist()
-    # The impulses are part of it.
+    # Snapshots contain the impulses.
     assert saved != heap().snapshot()
     forgotten, kept = heap(), heap()
     forgotten.restore(saved)
@@ -311,11 +311,11 @@ def test_a_pile_restored_in_the_middle_goes_on_with_the_same_bits(Stepper):
     assert forgotten.checksum() != kept.checksum()
 
 
-def test_nothing_else_matters():
+def test_piles_are_deterministic():
     kd.sync_test(pile(30, 45), 60, distance=5)
 
 
-def test_threads_and_layout_change_no_bit():
+def test_threads_and_layout_do_not_change_results():
     sums = set()
     for threads, order in ((1, "C"), (2, "F"), (8, "C")):
         drawn = pile(100, 0)
@@ -352,11 +352,11 @@ def test_threads_and_layout_change_no_bit():
         (lambda: kd.Contacts([1, 2]), ValueError, r"Contacts\(radius\): expected a scalar or shape \(4,\)"),
     ],
 )
-def test_bad_values(make, error, message):
+def test_invalid_values_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         kd.Stepper(np.zeros((4, 2)), constraints=[make()])
 
 
-def test_one_solve_for_all():
+def test_only_one_contacts_is_allowed():
     with pytest.raises(ValueError, match="expected one Contacts at most, got two"):
         kd.Stepper(np.zeros((2, 2)), constraints=[kd.Contacts(1), kd.Contacts(1)])

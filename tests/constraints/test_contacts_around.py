@@ -1,4 +1,4 @@
-"""`Contacts` in a periodic box: what rests across its sides rests as in the middle."""
+"""`Contacts` in a periodic box: resting across a side equals resting in the middle."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,14 @@ import kickdrift as kd
 from kickdrift import reference
 
 GRAVITY = kd.Gravity((0.0, -9.81))
-TUBE = kd.Periodic((0, -np.inf), (20, np.inf))  # wraps from left to right
+TUBE = kd.Periodic((0, -np.inf), (20, np.inf))  # periodic in x only
 FLOOR = kd.Plane((0, 1), 0.0)
 
 both = pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["compiled", "reference"])
 
 
 def heap(Stepper, shift, shapes=(), walls=(FLOOR,), **how):
-    """Three balls and two on them, fixed by what they lean on; so far from the middle."""
+    """Create three balls and two on top of them, displaced in x by `shift`."""
     position = np.array([[8.0, 0.51], [9.03, 0.5], [10.07, 0.52], [8.45, 1.42], [9.51, 1.43]])
     position[:, 0] = (position[:, 0] + shift) % 20
     contacts = kd.Contacts(0.5, friction=0.5, walls=walls, shapes=shapes)
@@ -22,8 +22,8 @@ def heap(Stepper, shift, shapes=(), walls=(FLOOR,), **how):
 
 
 @both
-def test_a_heap_across_a_side_is_that_in_the_middle(Stepper):
-    """Also where it slides over the side, and in what is told of it."""
+def test_a_heap_across_a_side_equals_one_in_the_middle(Stepper):
+    """States and events are equal, also where it slides across the side."""
     seen = []
     for shift in (0.0, 10.75):
         world = heap(Stepper, shift, events=kd.Events())
@@ -41,7 +41,7 @@ def test_a_heap_across_a_side_is_that_in_the_middle(Stepper):
 
 
 @both
-def test_a_platform_or_tiles_may_reach_across(Stepper):
+def test_platforms_and_tiles_may_cross_a_side(Stepper):
     on_plane = heap(Stepper, 9.0)
     wide = heap(Stepper, 9.0, walls=(), shapes=[kd.Boxes([(-5, -1)], [(25, 0)], friction=0)])
     x = np.arange(-1, 21)
@@ -54,8 +54,8 @@ def test_a_platform_or_tiles_may_reach_across(Stepper):
 
 
 @both
-def test_a_ring_of_rods_and_balls_stays(Stepper):
-    """They hang through a side, and what hangs on both ends of a rod is as long as it was."""
+def test_a_closed_ring_of_rods_keeps_its_shape(Stepper):
+    """Rods across a side use the minimum image and keep their length."""
     x = np.arange(20) + 0.25
     ring = np.stack([x, np.full(20, 3.0)], axis=1)
     rods = kd.Distance(np.stack([np.arange(20), (np.arange(20) + 1) % 20], axis=1), iterations=20)
@@ -69,8 +69,8 @@ def test_a_ring_of_rods_and_balls_stays(Stepper):
 
 
 @both
-def test_a_crowded_ring_presses_all_around(Stepper):
-    """21 balls where 20 have room: none ends up in a gap, and momentum stays."""
+def test_a_compressed_ring_relaxes_to_equal_gaps(Stepper):
+    """21 balls in the length of 20: they end equally spaced, and momentum is conserved."""
     rng = np.random.default_rng(1)
     x = np.arange(21) * 20 / 21 + rng.uniform(-0.01, 0.01, 21)
     world = Stepper(x[:, None], hz=60, constraints=[kd.Contacts(0.5), kd.Periodic(0, 20)])
@@ -81,7 +81,7 @@ def test_a_crowded_ring_presses_all_around(Stepper):
 
 
 @both
-def test_restored_in_the_middle_it_goes_on_with_the_same_bits(Stepper):
+def test_a_restored_heap_continues_bitwise_equal(Stepper):
     world = heap(Stepper, 10.5, alive=4, events=kd.Events())
     world.step(20)
     world.spawn([0.2, 3.0])
@@ -109,13 +109,13 @@ def test_restored_in_the_middle_it_goes_on_with_the_same_bits(Stepper):
         ({"shapes": [kd.Segments([[(-5, 0), (25, 1)]])]}, r"Contacts\(shapes\)"),
     ],
 )
-def test_what_is_not_the_same_on_both_sides_is_refused(Stepper, how, message):
+def test_walls_and_shapes_that_differ_across_a_side_are_refused(Stepper, how, message):
     with pytest.raises(ValueError, match=message):
         Stepper([[1.0, 1.0]], constraints=[kd.Contacts(0.5, **how), TUBE])
 
 
 @both
-def test_what_is_out_of_reach_may_stand_anywhere(Stepper):
+def test_walls_and_shapes_out_of_reach_are_allowed(Stepper):
     walls = [kd.Plane((1, 0), -0.7), kd.Plane((0, 1), 0.0), kd.Box((0, 0), (20, 20), sensor=True)]
     shapes = [
         kd.Segments([[(1, 3), (19, 4)], [(-5, 0), (25, 0)], [(21, 3), (30, 4)]]),

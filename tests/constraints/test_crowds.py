@@ -1,4 +1,4 @@
-"""Collisions where bodies crowd: linear time, the same bits, Ctrl-C, and that heaps come apart."""
+"""Dense crowds: linear time, bitwise equality with the reference, Ctrl-C, and separation of overlaps."""
 
 import signal
 import time
@@ -21,12 +21,12 @@ def every_near_pair(x, radius):
 
 
 def crowd(seed):
-    """Bodies in a few clusters, near or far from each other and from the origin, of one size or of many."""
+    """Draw bodies in a few clusters at various distances, of one radius or several."""
     rng = np.random.default_rng(seed)
     n, dim = int(rng.integers(30, 80)), int(rng.integers(1, 4))
     dtype = rng.choice([np.float32, np.float64])
     clusters = int(rng.integers(1, 4))
-    # Those far out are where cells are as wide as what float64 can tell apart, and wider.
+    # Far from the origin, cells are as wide as the spacing of float64 numbers, or wider.
     centre = rng.uniform(-1, 1, (clusters, dim)) * rng.choice([0.1, 1, 5]) + rng.choice([0, 0, 1e3, 1e14, -1e17])
     position = centre[rng.integers(0, clusters, n)] + rng.choice([0, 1e-3, 0.1, 0.5]) * rng.normal(size=(n, dim))
     if seed % 10 == 0:
@@ -50,7 +50,7 @@ def crowd(seed):
 
 
 @pytest.mark.parametrize("first", range(0, 100, 10))
-def test_crowds_have_the_bits_of_the_reference(monkeypatch, first):
+def test_crowds_equal_the_reference(monkeypatch, first):
     crowded = compared = 0
     for seed in range(first, first + 10):
         position, velocity, arguments = crowd(seed)
@@ -75,16 +75,16 @@ def test_crowds_have_the_bits_of_the_reference(monkeypatch, first):
 
 
 @pytest.mark.parametrize("n", [16, 17, 18, 40])
-def test_up_to_16_pairs_per_body_all_of_them_meet(n):
-    """17 coincident bodies have just so many. Each looks for those of higher index."""
+def test_all_pairs_are_found_up_to_16_per_body(n):
+    """17 coincident bodies have exactly this number. Each body collects those of higher index."""
     places, radius = [Vector((0.0, 0.0))] * n, [0.5] * n
     pairs = near_pairs(places, radius)
     assert (pairs == every_near_pair(places, radius)) == (n <= 17)
     assert pairs == [(i, j) for i in range(n) for j in range(i + 1, min(n, i + 17))]
 
 
-def test_a_crowd_far_away_changes_nobody(Stepper):
-    """Whom a body meets of those around it: alone, and in one world with a crowd elsewhere."""
+def test_a_distant_crowd_does_not_affect_other_bodies(Stepper):
+    """The pairs of a body are equal with and without a crowd elsewhere in the world."""
     rng = np.random.default_rng(8)
     here, there = rng.uniform(0, 3, (12, 2)), 1000 + np.zeros((40, 2))
     radius = rng.uniform(0.3, 0.6, 52)
@@ -98,8 +98,8 @@ def test_a_crowd_far_away_changes_nobody(Stepper):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_halves_on_their_way_know_nothing_of_each_other(Stepper, seed):
-    """Swept: each half alone, and both in one world. The first is fast and loose, the other often a crowd."""
+def test_far_apart_halves_with_continuous_collisions_are_independent(Stepper, seed):
+    """Each group in its own world equals both in one. The first is fast and sparse, the second often a crowd."""
     rng = np.random.default_rng(seed)
     dim, dtype = int(rng.integers(1, 4)), [np.float32, np.float64][seed % 2]
     halves = []
@@ -117,7 +117,7 @@ def test_halves_on_their_way_know_nothing_of_each_other(Stepper, seed):
     assert_same_bits(played(*map(np.concatenate, zip(*halves, strict=True))), alone)
 
 
-def test_of_a_crowd_every_body_meets_some_whatever_their_sizes():
+def test_every_body_of_a_crowd_has_pairs_at_any_radii():
     rng = np.random.default_rng(3)
     for dim in (1, 2, 3):
         places = [Vector(row.tolist()) for row in rng.normal(size=(150, dim)) * 0.2]
@@ -134,7 +134,7 @@ def one_place(n):
 
 
 def clusters_beside_each_other(n):
-    """Too far apart to meet, so near that they are in cells beside each other."""
+    """Clusters too far apart to collide, but in adjacent cells."""
     x = np.zeros((n, 3))
     x[:, 0] = 0.27 * (np.arange(n) % 5)
     return x, 0.1
@@ -155,14 +155,14 @@ def far_out(n):
 
 
 def nowhere(n):
-    """They leave what numbers can say in the first step."""
+    """Positions that overflow in the first step."""
     return np.full((n, 2), 1e308) + np.zeros((n, 2)), 0.1
 
 
 @pytest.mark.parametrize("scene", [one_place, clusters_beside_each_other, points, one_huge, far_out, nowhere])
 def test_time_is_proportional_to_the_number_of_bodies(scene):
     def seconds(n):
-        """Of this process alone: others may take the processor meanwhile."""
+        """Processor time of this process only, independent of the load of the machine."""
         x, radius = scene(n)
         v = np.full_like(x, 1e308 if scene is nowhere else 0.0)
         world = kd.Stepper(x, v, dt=1.0, constraints=[kd.ElasticCollisions(radius)])
@@ -173,8 +173,8 @@ def test_time_is_proportional_to_the_number_of_bodies(scene):
             assert scene is nowhere
         return time.process_time() - started
 
-    # 16 times as many; in time that grows with the square 256 times as long, and where caches end some 40 times.
-    # Both are the best of several, since others use the same caches.
+    # 16 times the bodies: quadratic time would take 256 times as long, cache effects up to about 40 times.
+    # Both are the best of several runs, since other processes share the caches.
     few, many = np.inf, np.inf
     for _ in range(6):
         few, many = min(few, *(seconds(4_000) for _ in range(3))), min(many, seconds(64_000))
@@ -184,7 +184,7 @@ def test_time_is_proportional_to_the_number_of_bodies(scene):
 
 
 @pytest.mark.parametrize(("dim", "steps"), [(2, 300), (3, 300)])
-def test_what_begins_at_one_place_comes_apart(dim, steps):
+def test_coincident_bodies_separate(dim, steps):
     heap = kd.Stepper(np.zeros((2000, dim)), constraints=[kd.ElasticCollisions(0.1)])
     heap.step(steps)
     order = np.argsort(heap.position[:, 0])
@@ -194,11 +194,11 @@ def test_what_begins_at_one_place_comes_apart(dim, steps):
         deepest = max(deepest, 0.2 - np.sqrt((d * d).sum(axis=1)).min())
         k += 1
     assert deepest < 0.1 * 0.2
-    # It does not fly apart either: discs that touch fill at least a third of the room they take.
+    # The bodies must not fly apart either: discs in contact fill at least a third of the occupied area.
     assert np.ptp(heap.position, axis=0).max() < 4 * 0.2 * 2000 ** (1 / dim)
 
 
-def test_bodies_at_one_place_part_along_axes_by_their_indices(Stepper):
+def test_coincident_bodies_separate_along_axes_chosen_by_their_indices(Stepper):
     for i, j, axis in ((0, 1, 0), (0, 2, 1), (1, 3, 1), (0, 3, 2), (0, 4, 0)):
         position = 10.0 * np.arange(5)[:, None] * np.ones(3)
         position[j] = position[i]
@@ -208,7 +208,7 @@ def test_bodies_at_one_place_part_along_axes_by_their_indices(Stepper):
 
 
 @pytest.mark.parametrize("radius", [1e150, 1e160, 7e307, 7.1e307, 8.5e307])
-def test_huge_radii_have_the_bits_of_the_reference(isa, radius):
+def test_huge_radii_equal_the_reference(isa, radius):
     arguments = {"constraints": [kd.ElasticCollisions([radius, radius, 1.0])], "dt": 0.25}
     ours = kd.Stepper([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], **arguments)
     book = kd.reference.Stepper([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], **arguments)
@@ -226,7 +226,7 @@ def test_huge_radii_have_the_bits_of_the_reference(isa, radius):
 @pytest.mark.parametrize(
     ("constraint", "most"), [(kd.ElasticCollisions(1), 2**31), (kd.Distance([(0, 1)], 1.0), 2**28)]
 )
-def test_more_bodies_than_kernels_can_count_are_refused(constraint, most):
+def test_more_bodies_than_kernels_can_index_are_refused(constraint, most):
     with pytest.raises(ValueError, match=f"expected fewer than {most} bodies, got {most}"):
         constraint.compile(SimpleNamespace(n=most))
 
@@ -280,12 +280,12 @@ print(best)
 @pytest.mark.signals
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 @pytest.mark.parametrize(("kind", "n"), [("crowd", 100_000), ("links", 200_000)])
-def test_ctrl_c_is_answered_within_a_long_step(kind, n):
+def test_ctrl_c_interrupts_a_long_step(kind, n):
     limit = 0.2 if kd.build_info()["build"] == "release" else 5
     assert float(python(INTERRUPT, kind, str(n))) < limit
 
 
 @pytest.mark.signals
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
-def test_steps_that_were_given_up_are_made_again_with_the_same_bits():
+def test_interrupted_steps_are_repeated_bitwise_equal():
     assert float(python(INTERRUPT, "crowd", "3000", "compare")) < 5

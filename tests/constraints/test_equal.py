@@ -1,4 +1,4 @@
-"""0 ulp for bodies that are held: the compiled constraints compute the same bits as the reference."""
+"""Constraints: kernels are bitwise equal to the reference (0 ulp)."""
 
 from itertools import product
 
@@ -25,7 +25,7 @@ PLANS = 420
 
 
 @pytest.mark.parametrize("first", range(0, PLANS, 30))
-def test_random_plans(monkeypatch, first):
+def test_random_constraints_equal_the_reference(monkeypatch, first):
     def make(seed, rng):
         return held_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
 
@@ -33,7 +33,7 @@ def test_random_plans(monkeypatch, first):
 
 
 @pytest.mark.parametrize("first", range(0, 120, 30))
-def test_random_piles(monkeypatch, first):
+def test_random_piles_equal_the_reference(monkeypatch, first):
     def make(seed, rng):
         return resting_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
 
@@ -41,7 +41,7 @@ def test_random_piles(monkeypatch, first):
 
 
 @pytest.mark.parametrize("first", range(0, 120, 30))
-def test_random_piles_around_a_periodic_box(monkeypatch, first):
+def test_random_piles_in_a_periodic_box_equal_the_reference(monkeypatch, first):
     def make(seed, rng):
         return resting_around_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
 
@@ -49,11 +49,11 @@ def test_random_piles_around_a_periodic_box(monkeypatch, first):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_layout_splitting_and_threads_change_nothing(monkeypatch, integrator):
-    """Nor does the instruction set: all are held to what the best one makes of rows in one call."""
+def test_layout_splitting_and_threads_do_not_change_results(monkeypatch, integrator):
+    """All instruction sets, layouts and thread counts equal one call of the best instruction set on rows."""
     compared, most = 0, len(KINDS) * len(kernels.isas)
     for number, (layout, dtype, dim) in enumerate(KINDS):
-        n = 400 if number % 7 == 0 else 60  # enough for threads to share, now and then
+        n = 400 if number % 7 == 0 else 60  # some cases have enough bodies for threads
         drawn = held_scene(np.random.default_rng(number), integrator, n, dtype, dim)
         whole = drawn.make(kd.Stepper, "row")
         if outcome(whole, 12):
@@ -72,7 +72,7 @@ def test_layout_splitting_and_threads_change_nothing(monkeypatch, integrator):
 
 
 def everything(rng, n, dtype, integrator):
-    """A scene that uses all that lets bodies see each other, and pushes them alone too."""
+    """Create a scene with all interactions and constraints, and with single-body forces."""
     side = (8 * n) ** 0.5
     position = rng.uniform(0, side, (n, 2))
     chain = np.stack([np.arange(0, n - 1, 2), np.arange(1, n, 2)], axis=1)
@@ -105,7 +105,7 @@ def everything(rng, n, dtype, integrator):
 
 
 def checksums(monkeypatch, drawn, steps):
-    """Those of all instruction sets, layouts and numbers of threads."""
+    """Return the set of checksums of all instruction sets, layouts and numbers of threads."""
     sums = set()
     for isa, layout, threads in product(kernels.isas, ("row", "component"), (1, 2, 8)):
         monkeypatch.setattr(kernels, "isa", isa)
@@ -117,24 +117,24 @@ def checksums(monkeypatch, drawn, steps):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "implicit_euler"])
-def test_everything_at_once_has_one_checksum(monkeypatch, integrator, dtype):
+def test_all_constraints_at_once_equal_the_reference(monkeypatch, integrator, dtype):
     drawn = everything(np.random.default_rng(3), 24, dtype, integrator)
     book = drawn.make(kd.reference.Stepper)
     book.step(6)
     assert checksums(monkeypatch, drawn, 6) == {book.checksum()}
 
 
-def test_everything_at_once_is_shared_among_threads(monkeypatch):
-    """So many bodies that threads have work to do."""
+def test_all_constraints_at_once_with_threads(monkeypatch):
+    """A world with enough bodies that every thread gets work."""
     drawn = everything(np.random.default_rng(4), 2500, np.float64, "velocity_verlet")
     assert len(checksums(monkeypatch, drawn, 3)) == 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "verlet", "velocity_verlet", "exact"])
-def test_walls_in_tiles_are_those_of_the_reference(integrator, dtype):
+def test_walls_in_tiles_equal_the_reference(integrator, dtype):
     rng = np.random.default_rng(5)
-    n = 500  # three tiles, and coefficients of each body in all of them
+    n = 500  # three tiles, with coefficients per body in all of them
     radius, mass = rng.uniform(0.01, 0.3, n), rng.uniform(1, 2, n)
     mass[::7] = np.inf
     walls = [
@@ -157,8 +157,8 @@ def test_walls_in_tiles_are_those_of_the_reference(integrator, dtype):
 
 @pytest.mark.parametrize(("pairs", "alive"), [([(0, 1)], [True, False, True]), (np.zeros((0, 2), np.int64), None)])
 @pytest.mark.parametrize("direction", ["before", "after"])
-def test_velocities_follow_distances_that_hold_nobody(monkeypatch, direction, pairs, alive):
-    """A velocity of -0 becomes 0 there, as with pairs that hold somebody."""
+def test_negative_zero_velocities_become_zero_without_active_pairs(monkeypatch, direction, pairs, alive):
+    """A velocity of -0 becomes 0, as it does with active pairs."""
     x, v = np.array([(0.9, 0), (0, 0.5), (0.2, 0.2)]), np.array([(9, 0.5), (0, 0), (-0.0, 1)])
     held = [kd.Distance(pairs, 1.0, direction=direction)]
 

@@ -1,4 +1,4 @@
-"""Bodies that are far outside of a periodic box: who is near whom is the same in kernels and reference."""
+"""Bodies far outside of a periodic box: kernels and reference find the same pairs."""
 
 import numpy as np
 import pytest
@@ -36,13 +36,13 @@ def play(cls, kind, dtype, seed):
             return [*seen, str(error)]
         seen += [world.position.tobytes(), world.velocity.tobytes()]
         body = int(rng.integers(n - 1))
-        world.position[body] *= dtype(10.0 ** rng.uniform(0, 9))  # out again
+        world.position[body] *= dtype(10.0 ** rng.uniform(0, 9))  # far outside again
     return seen
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_near_whom_is_the_same_in_both(monkeypatch, kind, dtype):
+def test_pairs_of_far_out_bodies_equal_the_reference(monkeypatch, kind, dtype):
     for seed in range(40):
         book = play(kd.reference.Stepper, kind, dtype, seed)
         for isa in kernels.isas:
@@ -50,7 +50,7 @@ def test_who_is_near_whom_is_the_same_in_both(monkeypatch, kind, dtype):
             assert play(kd.Stepper, kind, dtype, seed) == book, seed
 
 
-def test_who_is_too_far_out_meets_nobody_until_it_is_in_the_box(Stepper):
+def test_bodies_too_far_out_do_not_collide_until_they_are_wrapped(Stepper):
     for dtype, far, farther in [(np.float32, 250, 260), (np.float64, 2.0**36, 2.0**38)]:
         for widths, met in [(1, True), (far, True), (farther, False)]:
             x = np.array([[0.25], [0.5 + 8 * widths]], dtype)

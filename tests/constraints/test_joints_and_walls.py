@@ -1,4 +1,4 @@
-"""Pins, distances and walls: the physics, on the reference and on every instruction set."""
+"""Physics of pins, distances and walls, on the reference and on every instruction set."""
 
 import numpy as np
 import pytest
@@ -34,26 +34,26 @@ def test_a_pinned_body_stays_and_can_be_moved(Stepper, integrator):
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["pin first", "pin last"])
-def test_a_pin_holds_wherever_it_stands_in_the_list(Stepper, first):
+def test_a_pin_acts_at_any_position_in_the_list(Stepper, first):
     held = [kd.Distance([(0, 1)], 1.0), kd.Plane((0, 1), 5.0), kd.ElasticCollisions(0.7)]
     constraints = [kd.Pin(0), *held] if first else [*held, kd.Pin(0)]
     world = Stepper([[0.0, 0.0], [1.2, 0.0]], forces=[GRAVITY], constraints=constraints)
     world.step(20)
-    assert world.position[0].tolist() == [0.0, 0.0]  # below the plane, as it may
+    assert world.position[0].tolist() == [0.0, 0.0]  # below the plane: pinned bodies ignore walls
     assert world.position[1, 1] >= 5
 
 
 # Distances.
 
 
-def test_a_correction_is_shared_by_inverse_mass(Stepper):
+def test_corrections_are_weighted_by_inverse_mass(Stepper):
     pair = Stepper([[0.0], [4.0]], mass=[1.0, 3.0], dt=1, constraints=[kd.Distance([(0, 1)], 2.0, iterations=1)])
     pair.step()
     assert pair.position.tolist() == [[1.5], [3.5]]
     assert pair.velocity.tolist() == [[1.5], [-0.5]]  # momentum: 1.5 - 3 * 0.5
 
 
-def test_stiffness_is_the_share_of_each_correction(Stepper):
+def test_stiffness_is_the_fraction_of_each_correction(Stepper):
     pair = Stepper(
         [[0.0], [4.0]], dt=1, constraints=[kd.Distance([(0, 1)], 2.0, stiffness=0.5, iterations=2)],
     )  # fmt: skip
@@ -61,7 +61,7 @@ def test_stiffness_is_the_share_of_each_correction(Stepper):
     assert pair.position.tolist() == [[0.75], [3.25]]
 
 
-def test_length_is_the_distance_at_the_beginning(Stepper):
+def test_length_defaults_to_the_initial_distance(Stepper):
     rod = Stepper([[0.0, 0.0], [3.0, 4.0]], constraints=[kd.Distance([(0, 1)])])
     assert np.asarray(rod.constraints[0].length).tolist() == [5.0]
     rod.position[1] = [30.0, 40.0]
@@ -69,7 +69,7 @@ def test_length_is_the_distance_at_the_beginning(Stepper):
     assert np.linalg.norm(rod.position[1] - rod.position[0]) == pytest.approx(5)
 
 
-def test_immovable_pairs_and_pairs_without_direction_are_left(Stepper):
+def test_immovable_and_coincident_pairs_are_skipped(Stepper):
     position = [[0.0, 0.0], [1.0, 0.0], [7.0, 7.0], [7.0, 7.0]]
     world = Stepper(
         position, mass=[np.inf, np.inf, 1, 1],
@@ -80,7 +80,7 @@ def test_immovable_pairs_and_pairs_without_direction_are_left(Stepper):
 
 
 @pytest.mark.parametrize("integrator", ["verlet", "semi_implicit_euler", "velocity_verlet"])
-def test_a_pendulum_swings_in_its_period(Stepper, integrator):
+def test_a_pendulum_swings_with_its_period(Stepper, integrator):
     bob = Stepper(
         [[0.0, 0.0], [0.05, -1.0]], dt=1 / 200, integrator=integrator, forces=[GRAVITY],
         constraints=[kd.Pin(0), kd.Distance([(0, 1)])],
@@ -92,8 +92,8 @@ def test_a_pendulum_swings_in_its_period(Stepper, integrator):
 @pytest.mark.parametrize("dt", [1 / 60, 1 / 240])
 @pytest.mark.parametrize("iterations", [1, 20])
 @pytest.mark.parametrize("compliance", [0.01, 0])
-def test_compliance_is_a_springs_whatever_dt_and_iterations(Stepper, dt, iterations, compliance):
-    # At rest 1 kg hangs lower by m g compliance.
+def test_compliance_is_that_of_a_spring_for_any_dt_and_iterations(Stepper, dt, iterations, compliance):
+    # At rest, 1 kg hangs lower by m g compliance.
     hanging = -1 - G * compliance
     bob = Stepper(
         [[0.0, 0.0], [0.0, hanging]], dt=dt, integrator="semi_implicit_euler", forces=[GRAVITY],
@@ -107,7 +107,7 @@ def test_compliance_is_a_springs_whatever_dt_and_iterations(Stepper, dt, iterati
 @pytest.mark.parametrize("integrator", ["verlet", "semi_implicit_euler", "velocity_verlet", "leapfrog", "rk4"])
 @pytest.mark.parametrize("link", [{"compliance": 0.01}, {"compliance": 0.0}, {"stiffness": 1.0}], ids=str)
 @pytest.mark.parametrize("damping", [kd.Damping(3), kd.LinearDrag(3)], ids=repr)
-def test_what_hangs_on_a_damped_link_hangs_where_its_weight_pulls_it(integrator, hz, link, damping):
+def test_a_body_on_a_damped_link_hangs_at_its_equilibrium(integrator, hz, link, damping):
     bob = kd.Stepper(
         [[0.0, 0.0], [0.0, -1.0]], dt=1 / hz, integrator=integrator, forces=[GRAVITY, damping],
         constraints=[kd.Pin(0), kd.Distance([(0, 1)], 1.0, **link)],
@@ -118,10 +118,10 @@ def test_what_hangs_on_a_damped_link_hangs_where_its_weight_pulls_it(integrator,
     assert bob.position[1, 0] == 0
 
 
-def hang(iterations, dt=1 / 60, **how):
-    """How far a chain of 12 bodies of 1 kg hangs below its length, from where springs would have it."""
+def sag(iterations, dt=1 / 60, **how):
+    """Sag of a chain of 12 bodies of 1 kg below its length, starting at the equilibrium of springs."""
     compliance = how.get("compliance", 0)
-    lengths = 1 + G * compliance * np.arange(11, 0, -1)  # each carries what hangs below
+    lengths = 1 + G * compliance * np.arange(11, 0, -1)  # each link carries the bodies below
     chain = np.stack([np.zeros(12), -np.concatenate([[0], np.cumsum(lengths)])], axis=1)
     pairs = np.stack([np.arange(11), np.arange(1, 12)], axis=1)
     rope = kd.Stepper(
@@ -132,14 +132,14 @@ def hang(iterations, dt=1 / 60, **how):
     return -11 - rope.position[11, 1]
 
 
-def test_relaxation_is_as_stiff_as_its_iterations_and_compliance_is_not():
-    assert hang(2) > 1.5 * hang(8) > 0
+def test_the_stiffness_depends_on_iterations_with_relaxation_and_not_with_compliance():
+    assert sag(2) > 1.5 * sag(8) > 0
     for iterations in (100, 200):
         for dt in (1 / 60, 1 / 240):
-            assert hang(iterations, dt, compliance=1e-3) == pytest.approx(66e-3 * G, rel=0.01)
+            assert sag(iterations, dt, compliance=1e-3) == pytest.approx(66e-3 * G, rel=0.01)
 
 
-def test_momentum_is_kept_by_distances(Stepper):
+def test_distances_conserve_momentum(Stepper):
     rng = np.random.default_rng(3)
     mass = rng.uniform(0.5, 3, 12)
     pairs = [(i, (i * 5 + 1) % 12) for i in range(12) if i != (i * 5 + 1) % 12]
@@ -165,7 +165,7 @@ def cloth(size, integrator="verlet"):
 
 
 @pytest.mark.parametrize("integrator", ["verlet", "semi_implicit_euler", "velocity_verlet"])
-def test_a_cloth_hangs_still_for_ten_minutes(integrator):
+def test_a_cloth_hangs_at_rest_for_ten_minutes(integrator):
     sheet = cloth(16, integrator)
     sheet.step(60 * 120)
     hanging = sheet.position.copy()
@@ -186,9 +186,9 @@ def drop(Stepper, integrator="velocity_verlet", height=1.0, wall=None, dtype=np.
 
 
 @pytest.mark.parametrize("integrator", [i for i in INTEGRATORS if i.name != "energy_euler"], ids=ids)
-def test_elastic_bounces_keep_the_energy_for_ten_minutes(integrator):
+def test_elastic_bounces_conserve_energy_for_ten_minutes(integrator):
     ball = drop(kd.Stepper, integrator)
-    # The velocity of some schemes is half a step ahead or behind: compare with its own invariant.
+    # Some integrators store the velocity half a step early or late: compare with their own invariant.
     lag = integrator.velocity_lag / 60
 
     def energy():
@@ -206,7 +206,7 @@ def test_elastic_bounces_keep_the_energy_for_ten_minutes(integrator):
 
 
 @pytest.mark.parametrize("wall", [kd.Box((-1, 0), (1, 3)), kd.Plane((0, 1), 0)], ids=["box", "plane"])
-def test_a_bouncing_ball_is_where_theory_says(Stepper, wall):
+def test_a_bouncing_ball_follows_the_analytic_solution(Stepper, wall):
     ball = drop(Stepper, wall=wall)
     flight = np.sqrt(2 / G)
     for second in range(1, 11):
@@ -234,7 +234,7 @@ def test_a_ball_comes_to_rest(Stepper, integrator, wall):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("far", [0, 1e5])
-def test_rest_is_rest_far_from_the_origin_too(Stepper, dtype, far):
+def test_a_ball_rests_exactly_far_from_the_origin(Stepper, dtype, far):
     wall = kd.Box((-1, far), (1, far + 9), 0.3)
     ball = Stepper(np.array([[0.0, far + 0.5]], dtype), dt=1 / 60, forces=[GRAVITY], constraints=[wall])
     ball.step(300)
@@ -243,7 +243,7 @@ def test_rest_is_rest_far_from_the_origin_too(Stepper, dtype, far):
 
 
 @pytest.mark.parametrize("restitution", [0, 0.25, 1])
-def test_restitution_is_what_is_left_of_the_speed(Stepper, restitution):
+def test_restitution_scales_the_normal_velocity(Stepper, restitution):
     ball = Stepper([[0.0, 0.0]], [[3.0, 4.0]], dt=0.25, constraints=[kd.Box((-9, -9), (9, 0.5), restitution)])
     ball.step()
     assert ball.velocity.tolist() == [[3.0, -4.0 * restitution]]
@@ -251,7 +251,7 @@ def test_restitution_is_what_is_left_of_the_speed(Stepper, restitution):
 
 
 @pytest.mark.parametrize("speed", [1e3, 1e6, 1e9, 1e150])
-def test_nothing_gets_through(Stepper, speed):
+def test_fast_bodies_do_not_leave_a_box(Stepper, speed):
     rng = np.random.default_rng(int(np.log10(speed)))
     velocity, radius = speed * rng.normal(size=(40, 2)), rng.uniform(0, 1, 40)
     world = Stepper(np.zeros((40, 2)), velocity.copy(), constraints=[kd.Box((-1, -2), (3, 2), radius=radius)])
@@ -263,7 +263,7 @@ def test_nothing_gets_through(Stepper, speed):
 
 
 @pytest.mark.parametrize("speed", [1e3, 1e6, 1e9])
-def test_nothing_gets_through_a_plane(Stepper, speed):
+def test_fast_bodies_do_not_pass_a_plane(Stepper, speed):
     rng = np.random.default_rng(int(np.log10(speed)))
     velocity = speed * rng.normal(size=(40, 3))
     world = Stepper(np.zeros((40, 3)), velocity, constraints=[kd.Plane((2, 1, 2), -30, radius=0.5)])
@@ -273,7 +273,7 @@ def test_nothing_gets_through_a_plane(Stepper, speed):
     assert np.abs(world.velocity).max() > speed / 2
 
 
-def test_a_body_outside_is_put_on_the_wall_and_goes_on_inwards(Stepper):
+def test_a_body_outside_is_moved_onto_the_wall_and_keeps_its_inward_velocity(Stepper):
     walls = [kd.Box((0, 0), (5, 5))]
     world = Stepper([[-2.0, 1.0], [7.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]], dt=0.5, constraints=walls)
     world.step()
@@ -281,7 +281,7 @@ def test_a_body_outside_is_put_on_the_wall_and_goes_on_inwards(Stepper):
     assert world.velocity.tolist() == [[1.0, 0.0], [-1.0, 0.0]]
 
 
-def test_friction_slows_by_the_normal_force_and_never_turns_back(Stepper):
+def test_friction_decelerates_by_the_normal_force_and_never_reverses(Stepper):
     world = Stepper(
         [[0.0, 0.0], [0.0, 0.0]], [[3.0, 0.0], [0.05, 0.0]], dt=1 / 60, forces=[GRAVITY],
         constraints=[kd.Plane((0, 1), 0, friction=0.5)],
@@ -296,7 +296,7 @@ def test_friction_slows_by_the_normal_force_and_never_turns_back(Stepper):
 
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "semi_implicit_euler", "rk4"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_friction_holds_on_a_slope_up_to_its_angle(Stepper, integrator, dtype):
+def test_friction_prevents_sliding_on_a_slope_up_to_its_angle(Stepper, integrator, dtype):
     slope = [(-1.0, 2.0), 0.0]
     crates = [
         Stepper(np.array([[2.0, 1.0]], dtype), dt=1 / 60, integrator=integrator, forces=[GRAVITY],
@@ -306,18 +306,18 @@ def test_friction_holds_on_a_slope_up_to_its_angle(Stepper, integrator, dtype):
     for crate in crates:
         crate.step(120)
     assert np.abs(crates[0].position - [[2, 1]]).max() < (1e-4 if dtype == np.float32 else 1e-12)
-    # a = g (sin - mu cos), along a slope of tangent 1/2
+    # a = g (sin - mu cos) on a slope of tangent 1/2
     slid = np.linalg.norm(crates[1].position - [[2, 1]])
     assert slid == pytest.approx(G * (1 - 0.4 * 2) / np.sqrt(5) * 2**2 / 2, rel=0.05)
 
 
-def test_walls_leave_infinitely_heavy_bodies_alone(Stepper):
+def test_walls_ignore_infinitely_heavy_bodies(Stepper):
     lift = Stepper([[0.0, 0.0]], [[0.0, -6.0]], np.inf, dt=0.5, constraints=[kd.Plane((0, 1), -1)])
     lift.step(2)
     assert lift.position.tolist() == [[0.0, -6.0]]
 
 
-def test_walls_move_with_the_origin(Stepper):
+def test_shift_moves_walls(Stepper):
     walls = [kd.Box((-1, 0), (1, 3)), kd.Plane((1, 3), -1), kd.Distance([(0, 1)]), kd.ElasticCollisions(0.1), kd.Pin(2)]
     position = np.array([[0.25, 1.0], [0.5, 1.5], [0.0, 2.0]])
     here = Stepper(position.copy(), forces=[GRAVITY], constraints=walls)
@@ -330,7 +330,7 @@ def test_walls_move_with_the_origin(Stepper):
         assert there.position == pytest.approx(here.position, abs=1e-11)
 
 
-def test_a_body_that_is_no_number_is_reported(Stepper):
+def test_nan_velocities_are_reported(Stepper):
     walls = [kd.Box((-1, 0), (1, 3), 1, 0.5), kd.Plane((1, 3), -1, 1, 0.5), kd.ElasticCollisions(0.1)]
     world = Stepper([[0.0, 1.0], [0.5, 1.0]], constraints=[*walls, kd.Distance([(0, 1)])])
     world.velocity[1, 0] = np.nan
@@ -338,7 +338,7 @@ def test_a_body_that_is_no_number_is_reported(Stepper):
         world.step()
 
 
-def test_constraints_have_no_state_of_their_own():
+def test_constraints_without_contacts_have_no_state():
     rng = np.random.default_rng(1)
     for integrator in ("velocity_verlet", "verlet"):
         world = kd.Stepper(
@@ -399,12 +399,12 @@ def test_constraints_have_no_state_of_their_own():
         (lambda: kd.ElasticCollisions(1, 1, 0), r"ElasticCollisions\(iterations\): expected an int of at least 1"),
     ],
 )
-def test_bad_values(Stepper, make, message):
+def test_invalid_values_are_refused(Stepper, make, message):
     with pytest.raises(ValueError, match=message):
         Stepper(np.zeros((4, 2)), constraints=[make()])
 
 
-def test_bad_types(Stepper):
+def test_invalid_types_are_refused(Stepper):
     with pytest.raises(TypeError, match=r"Pin\(indices\): expected ints, got"):
         kd.Pin([0.5])
     with pytest.raises(TypeError, match=r"Pin\(indices\): expected ints, got"):
@@ -419,7 +419,7 @@ def test_bad_types(Stepper):
         Stepper(np.zeros((2, 2)), constraints=[kd.Pin(1), kd.Pin([0, 1])])
 
 
-def test_nothing_to_hold(Stepper):
+def test_empty_constraints_do_nothing(Stepper):
     world = Stepper(np.zeros((2, 2)), [[1.0, 0.0]] * 2, dt=1, constraints=[kd.Pin([]), kd.Distance([])])
     world.step()
     assert world.position.tolist() == [[1, 0], [1, 0]]
@@ -428,10 +428,10 @@ def test_nothing_to_hold(Stepper):
     assert empty.tick == 3
 
 
-# What moves others.
+# Moving constrained bodies by hand.
 
 
-def test_a_pin_moved_by_hand_gives_no_momentum_and_an_infinite_mass_does(Stepper):
+def test_a_pin_moved_by_hand_transfers_no_momentum_and_an_infinite_mass_does(Stepper):
     ball = {"position": [[0.0], [1.05]], "dt": 0.125, "integrator": "semi_implicit_euler"}
     bounce = kd.ElasticCollisions(0.5)
     moved = Stepper(**ball, constraints=[bounce, kd.Pin(0)])

@@ -1,4 +1,4 @@
-"""The order in which pairs are taken: as given, or colour by colour."""
+"""Order in which pairs are solved: as given, or by graph colouring."""
 
 from itertools import product
 
@@ -21,22 +21,22 @@ def stepped(stepper, steps=3):
 
 
 @pytest.mark.parametrize("pairs", [mesh(9), random_pairs(np.random.default_rng(1), 30, 400), np.zeros((0, 2), int)])
-def test_colours_are_greedy_and_proper(pairs):
+def test_colouring_is_greedy_and_proper(pairs):
     found = colours(pairs)
     for pair, colour in enumerate(found):
         beside = np.isin(pairs[:pair], pairs[pair]).any(axis=1)
         assert colour == min(set(range(len(pairs) + 1)) - set(found[:pair][beside].tolist()))
 
 
-def test_a_grid_has_four_colours_and_a_hub_as_many_as_spokes():
+def test_a_grid_has_four_colours_and_a_star_one_per_edge():
     assert np.bincount(colours(mesh(64))).tolist() == [2048, 2048, 2046, 1922]
     hub = np.stack([np.zeros(300, np.int64), np.arange(1, 301)], axis=1)
     assert colours(hub).tolist() == list(range(300))
 
 
 @pytest.mark.parametrize("how", DISTANCES)
-def test_it_is_the_order_of_sorted_pairs(Stepper, how):
-    """Whatever is told of each pair goes with it."""
+def test_coloured_order_equals_sorting_the_pairs_by_colour(Stepper, how):
+    """Coefficients per pair are sorted along with the pairs."""
     rng = np.random.default_rng(2)
     x, v, pairs = rng.normal(size=(40, 3)), rng.normal(size=(40, 3)), random_pairs(rng, 40, 120)
     each = {"length": rng.uniform(0.1, 2, 120)} | {
@@ -64,7 +64,7 @@ def test_coloured_equals_the_reference(monkeypatch, how, dtype, dim, integrator)
     rng = np.random.default_rng(dim)
     n = 60
     x, v = (0.7 * rng.normal(size=(n, dim)).astype(dtype) for _ in range(2))
-    # So many bodies of which none is held that rows are others than bodies; a stage of one pair, and longer ones.
+    # Many unconstrained bodies, so that rows of pairs differ from body indices; one level of one pair, others longer.
     pairs = np.concatenate([random_pairs(rng, 33, 100), [(40, 59)]])
     box = [kd.Periodic(-2.0, 2.0)] if dim == 2 else []
 
@@ -85,8 +85,8 @@ def test_coloured_equals_the_reference(monkeypatch, how, dtype, dim, integrator)
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("how", ["before", "after", "compliant"])
-def test_a_cloth_of_some_pages_equals_the_reference(monkeypatch, dtype, how):
-    """So many bodies that lines of the cache are left out between their rows."""
+def test_a_cloth_of_several_memory_pages_equals_the_reference(monkeypatch, dtype, how):
+    """The cloth has enough bodies that their rows are padded with unused cache lines."""
     side = 24
     x = np.zeros((side * side, 3), dtype)
     x[:, 0], x[:, 2] = (0.1 * axis.ravel() for axis in np.divmod(np.arange(side * side), side))
@@ -108,7 +108,7 @@ def test_a_cloth_of_some_pages_equals_the_reference(monkeypatch, dtype, how):
             assert_same_state(world(kd.Stepper, order, threads=threads), book)
 
 
-def test_what_is_set_is_told_of_the_pairs_as_given(Stepper):
+def test_coefficients_are_set_in_the_order_of_the_given_pairs(Stepper):
     rng = np.random.default_rng(5)
     x, pairs = rng.normal(size=(20, 2)), random_pairs(rng, 20, 50)
     rods = kd.Distance(pairs, 1.0, order="coloured")
@@ -128,7 +128,7 @@ def test_what_is_set_is_told_of_the_pairs_as_given(Stepper):
     assert world.snapshot() == saved
 
 
-def test_the_order_is_set(Stepper):
+def test_order_can_be_set(Stepper):
     rng = np.random.default_rng(6)
     x, rods = rng.normal(size=(20, 2)), kd.Distance(random_pairs(rng, 20, 50), 1.0)
     world = Stepper(x.copy(), constraints=[rods])
@@ -137,13 +137,13 @@ def test_the_order_is_set(Stepper):
     assert_same_state(stepped(world), stepped(twin))
     now = world.current(rods)
     world.set(rods, iterations=3)
-    assert world.current(rods)._colours is now._colours  # they are found once
+    assert world.current(rods)._colours is now._colours  # colours are computed once
     world.set(rods, order="given")
     assert world.current(rods).order == "given"
 
 
 @pytest.mark.parametrize("how", DISTANCES)
-def test_pairs_end_with_their_bodies(monkeypatch, how):
+def test_coloured_pairs_are_removed_with_their_bodies(monkeypatch, how):
     rng = np.random.default_rng(7)
     n = 40
     x, v, pairs = rng.normal(size=(n, 2)), rng.normal(size=(n, 2)), random_pairs(rng, n, 120)
@@ -174,7 +174,7 @@ def test_pairs_end_with_their_bodies(monkeypatch, how):
     for isa in kernels.isas:
         monkeypatch.setattr(kernels, "isa", isa)
         assert lived(world(kd.Stepper, most)) == book
-        # What ended leaves the colours of the others.
+        # Removed pairs do not change the colours of the others.
         killed = world(kd.Stepper, np.full(n, True))
         killed.kill(np.flatnonzero(~most))
         lasting = [pair for pair in in_colours(pairs) if most[pairs[pair]].all()]
@@ -185,14 +185,14 @@ def test_pairs_end_with_their_bodies(monkeypatch, how):
         assert_same_bits(killed.velocity[most], left.velocity[most])
 
 
-def test_snapshots_know_the_order(Stepper):
+def test_snapshots_of_another_order_are_refused(Stepper):
     x, pairs = np.random.default_rng(8).normal(size=(4, 2)), [(0, 1), (1, 2), (2, 3)]
     given, coloured = (Stepper(x.copy(), constraints=[kd.Distance(pairs, order=o)]) for o in ("given", "coloured"))
     with pytest.raises(kd.SnapshotError):
         given.restore(coloured.snapshot())
 
 
-def test_contacts_take_joints_in_their_order(Stepper):
+def test_contacts_solve_joints_in_their_order(Stepper):
     rng = np.random.default_rng(9)
     x, pairs, length = 3 * rng.normal(size=(12, 2)), random_pairs(rng, 12, 24), rng.uniform(0.5, 2, 24)
     order = in_colours(pairs)
@@ -204,7 +204,7 @@ def test_contacts_take_joints_in_their_order(Stepper):
     assert_same_state(world(slice(None), order="coloured"), world(order))
 
 
-def test_only_known_orders():
+def test_unknown_orders_are_refused():
     with pytest.raises(ValueError, match=r"Distance\(order\): expected one of 'given', 'coloured', got 'random'"):
         kd.Distance([(0, 1)], order="random")
     assert kd.Distance([(0, 1)]).order == "given"

@@ -1,4 +1,4 @@
-"""Periodic: a box whose opposite sides are one, against the reference, open copies of the box, and the literature."""
+"""Periodic boundary conditions against the reference, unwrapped copies of the box, and the literature."""
 
 import pickle
 from itertools import product
@@ -22,14 +22,14 @@ STEPPERS = pytest.mark.parametrize("stepper", [kd.Stepper, reference.Stepper])
 
 
 @pytest.mark.parametrize("first", range(0, 210, 30))
-def test_random_plans(monkeypatch, first):
+def test_random_plans_equal_the_reference(monkeypatch, first):
     def make(seed, rng):
         return wrapped_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
 
     compare_with_reference(monkeypatch, make, range(first, first + 30))
 
 
-def test_layout_splitting_and_threads_change_nothing(isa):
+def test_layout_splitting_and_threads_do_not_change_results(isa):
     compared = 0
     for seed in range(63):
         with said(seed=seed):
@@ -45,7 +45,7 @@ def test_layout_splitting_and_threads_change_nothing(isa):
     assert compared > 50
 
 
-def test_snapshots_go_back_over_a_wrap(isa):
+def test_snapshots_restore_across_a_wrap(isa):
     for seed in range(21):
         with said(seed=seed):
             drawn = wrapped_scene(np.random.default_rng(seed), INTEGRATORS[seed])
@@ -63,8 +63,8 @@ def test_snapshots_go_back_over_a_wrap(isa):
             assert other.checksum() == world.checksum()
 
 
-def test_the_dead_stay_where_they_are(monkeypatch):
-    """Rows of the dead are zeros, also where the origin is outside of the box."""
+def test_rows_of_dead_bodies_are_not_wrapped(monkeypatch):
+    """Rows of dead bodies stay zero, even if the origin is outside of the box."""
     for many in (9, 700):
         twins = []
         for stepper in (kd.Stepper, reference.Stepper):
@@ -87,7 +87,7 @@ def test_the_dead_stay_where_they_are(monkeypatch):
 
 @STEPPERS
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_bodies_end_in_the_box_and_keep_their_velocity(stepper, dtype):
+def test_bodies_are_wrapped_into_the_box_and_keep_their_velocity(stepper, dtype):
     rng = np.random.default_rng(1)
     places = np.concatenate([rng.uniform(-30, 30, 50), [0.1, 0.7, np.nextafter(dtype(0.1), dtype(0)), 1e9, -1e-30]])
     place = places.astype(dtype)[:, None]
@@ -104,7 +104,7 @@ def test_bodies_end_in_the_box_and_keep_their_velocity(stepper, dtype):
 
 
 @STEPPERS
-def test_open_axes(stepper):
+def test_infinite_bounds_make_an_open_axis(stepper):
     world = stepper([[9.0, 9.0]], [[2.0, 2.0]], dt=1.0, constraints=[kd.Periodic((0, -np.inf), (10, np.inf))])
     world.step(3)
     assert world.position.tolist() == [[5.0, 15.0]]
@@ -112,8 +112,8 @@ def test_open_axes(stepper):
 
 @STEPPERS
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "rk4", "leapfrog", kd.Verlet(velocity="central")])
-def test_a_flight_across_is_the_flight_without(stepper, integrator):
-    """Modulo the width, whatever the scheme keeps from step to step."""
+def test_a_wrapped_trajectory_equals_the_unwrapped_one(stepper, integrator):
+    """The trajectories are equal modulo the width, whatever history the integrator keeps."""
     options = {"dt": 0.01, "integrator": integrator, "forces": [kd.Gravity((0.5, -2.0)), kd.LinearDrag(0.1)]}
     box = stepper([[0.5, 0.5]], [[3.0, 1.0]], **options, constraints=[kd.Periodic(0, 1)])
     free = stepper([[0.5, 0.5]], [[3.0, 1.0]], **options)
@@ -125,8 +125,8 @@ def test_a_flight_across_is_the_flight_without(stepper, integrator):
 
 @STEPPERS
 @pytest.mark.parametrize("swept", [False, True])
-def test_bodies_meet_across_a_side(stepper, swept):
-    """As two discs that are the same way apart in the middle of the box."""
+def test_bodies_collide_across_a_side(stepper, swept):
+    """The collision equals that of two discs with the same displacement in the middle of the box."""
     met = []
     for shift in (0.0, 5.0):
         position = np.array([[4.0 + shift, 5.0], [6.0 + shift, 5.25]])
@@ -146,7 +146,7 @@ def test_bodies_meet_across_a_side(stepper, swept):
 
 
 @STEPPERS
-def test_springs_and_rods_take_the_short_way(stepper):
+def test_springs_and_rods_use_the_minimum_image(stepper):
     place, speed = np.array([[0.25, 0.5], [9.75, 0.5], [9.75, 1.5]]), np.zeros((3, 2))
     box = kd.Periodic(0, 10)
     spring, rod = kd.Springs([(0, 1)], 40.0), kd.Distance([(1, 2)])
@@ -159,11 +159,11 @@ def test_springs_and_rods_take_the_short_way(stepper):
     world.step(50)
     d = (world.position[2] - world.position[1] + 5) % 10 - 5
     assert np.hypot(*d) == pytest.approx(1.0, abs=1e-6)
-    assert np.abs(world.velocity.sum(axis=0)).max() < 1e-10  # velocities follow positions, rounded as these are
+    assert np.abs(world.velocity.sum(axis=0)).max() < 1e-10  # velocities are computed from rounded positions
 
 
 def forces_of_images(place, width, cutoff=2.5):
-    """Lennard-Jones forces of all images that are near, one by one."""
+    """Lennard-Jones forces, summed over all images within the cutoff."""
     total = np.zeros_like(place)
     for turn in np.ndindex(*[3] * place.shape[1]):
         d = place[None] + (np.array(turn) - 1) * width - place[:, None]
@@ -181,7 +181,7 @@ def lattice(side, dim, spacing, seed=3):
 
 
 @pytest.mark.parametrize(("dim", "side"), [(1, 6), (1, 40), (2, 5), (2, 12), (3, 5), (3, 7)])
-def test_the_forces_of_all_images(dim, side):
+def test_pair_forces_equal_the_sum_over_all_images(dim, side):
     """Boxes of few cells and of many."""
     place, width = lattice(side, dim, 1.12) - 1.0, side * 1.12
     bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5)
@@ -194,12 +194,12 @@ def test_the_forces_of_all_images(dim, side):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "rk4", "verlet", kd.Verlet(velocity="central"), "leapfrog"])
-def test_a_fluid_has_the_bits_of_the_reference(monkeypatch, integrator, dtype):
+def test_a_fluid_equals_the_reference(monkeypatch, integrator, dtype):
     place = lattice(5, 2, 1.2)
     velocity = np.random.default_rng(5).normal(0, 2, place.shape)
     bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5)
     options = {"dt": 0.004, "integrator": integrator, "forces": [bond], "constraints": [kd.Periodic(0, 6)]}
-    evaluations = {"velocity_verlet": 31, "rk4": 120, "verlet": 31, "leapfrog": 30}  # central: and one for the start
+    evaluations = {"velocity_verlet": 31, "rk4": 120, "verlet": 31, "leapfrog": 30}  # central: one more for the start
     book = reference.Stepper(place.astype(dtype), velocity.astype(dtype), **options)
     book.step(10)
     early = book.checksum()
@@ -214,8 +214,8 @@ def test_a_fluid_has_the_bits_of_the_reference(monkeypatch, integrator, dtype):
             assert_same_state(ours, book)
 
 
-def test_whoever_steps_one_by_one_gets_the_same(isa):
-    """The acceleration that serves the next step is that at the place in the box."""
+def test_single_steps_equal_one_call(isa):
+    """The reused acceleration is the one at the wrapped position."""
     worlds = []
     for integrator in ("velocity_verlet", kd.Verlet(velocity="central")):
         for parts in ([200], [1] * 200, [7, 93, 100]):
@@ -233,7 +233,7 @@ def test_whoever_steps_one_by_one_gets_the_same(isa):
     assert worlds[3] == worlds[4] == worlds[5]
 
 
-def test_energy_is_that_of_the_nearest_images():
+def test_energy_uses_the_minimum_image():
     bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5, shift=True)
     r = 2 ** (1 / 6)
     world = kd.Stepper([[0.25], [9.25]], forces=[bond], constraints=[kd.Periodic(0, 9 + r)])
@@ -241,8 +241,8 @@ def test_energy_is_that_of_the_nearest_images():
     assert world.energy()[1] == pytest.approx(-1 - lost)
 
 
-def test_a_crowd_in_a_corner(monkeypatch):
-    """More near pairs than there may be: of each cell the first, the same ones as in the reference."""
+def test_a_crowd_in_a_corner_equals_the_reference(monkeypatch):
+    """More near pairs than the limit: the first ones of each cell are used, as in the reference."""
     for seed, dim in enumerate((1, 2, 3, 2, 3)):
         rng = np.random.default_rng(seed)
         place = rng.normal(0, 0.2, (120, dim)) % 6
@@ -261,8 +261,8 @@ def test_a_crowd_in_a_corner(monkeypatch):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("swept", [False, True])
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_each_pair_that_overlaps_is_found_once(monkeypatch, dim, swept, dtype):
-    """Boxes of one cell, two, three and many, with bodies of one size and of several."""
+def test_each_overlapping_pair_is_found_once(monkeypatch, dim, swept, dtype):
+    """Boxes of one cell, two, three and many, with equal and different radii."""
     for seed, width in enumerate((2.0, 2.6, 3.9, 5.3, 40.0)):
         rng = np.random.default_rng(seed)
         place = rng.uniform(-width, 2 * width, (90, dim)).astype(dtype)
@@ -279,13 +279,13 @@ def test_each_pair_that_overlaps_is_found_once(monkeypatch, dim, swept, dtype):
                 assert_same_state(ours, book)
 
 
-# Pictures.
+# Interpolation.
 
 
 @STEPPERS
 @pytest.mark.parametrize("mode", ["linear", "hermite", "extrapolate"])
-def test_pictures_do_not_streak(stepper, mode):
-    """A body that wraps is drawn a little beyond the one side, or before the other, never across the screen."""
+def test_interpolation_does_not_cross_the_box(stepper, mode):
+    """A wrapping body is drawn slightly beyond one side or before the other, never across the screen."""
     world = stepper([[9.5, 5.0]], [[6.0, 0.0]], dt=0.1, constraints=[kd.Periodic(0, 10)])
     first, drawn = 9.5, []
     for frame in range(40):
@@ -301,7 +301,7 @@ def test_pictures_do_not_streak(stepper, mode):
     assert np.abs(jumps).max() < 0.7
 
 
-def test_newborn_bodies_are_drawn_in_the_box(Stepper):
+def test_spawned_bodies_are_drawn_in_the_box(Stepper):
     world = Stepper([[5.0], [9.0]], [[6.0], [3.0]], dt=0.125, alive=[False, True], constraints=[kd.Periodic(0, 10)])
     world.step()
     world.spawn([[23.0]])
@@ -311,7 +311,7 @@ def test_newborn_bodies_are_drawn_in_the_box(Stepper):
     assert world.position[0].tolist() == [3.0]
 
 
-def test_pictures_have_the_bits_of_the_reference(monkeypatch):
+def test_interpolation_equals_the_reference(monkeypatch):
     compared = 0
     for seed in range(30):
         drawn = wrapped_scene(np.random.default_rng(seed), kd.VelocityVerlet())
@@ -319,7 +319,7 @@ def test_pictures_have_the_bits_of_the_reference(monkeypatch):
         kinds = [*product(("linear", "hermite", "extrapolate"), (np.float32, np.float64))]
 
         def pictures(cls, drawn=drawn, alpha=alpha, kinds=kinds):
-            """None where a step fails."""
+            """None if a step fails."""
             world = drawn.make(cls)
             if outcome(world, 2):
                 return None
@@ -339,7 +339,7 @@ def test_pictures_have_the_bits_of_the_reference(monkeypatch):
     assert compared > 100 * len(kernels.isas)
 
 
-def test_a_teleport_is_put_back_by_the_next_step():
+def test_a_teleport_out_of_the_box_is_wrapped_by_the_next_step():
     world = kd.Stepper([[1.0]], [[1.0]], dt=0.25, integrator="verlet", constraints=[kd.Periodic(0, 10)])
     world.advance(0.25)
     world.teleport(0, [25.0])
@@ -359,7 +359,7 @@ def test_shift_moves_the_box():
     assert walled.constraints[0].upper.tolist() == [15.0, np.inf]
 
 
-def test_changes_are_those_of_a_stepper_made_so():
+def test_changes_equal_a_newly_built_stepper():
     box, bounce = kd.Periodic(0, 10), kd.ElasticCollisions(0.5)
     rng = np.random.default_rng(4)
     place, speed = rng.uniform(0, 10, (30, 2)), rng.normal(0, 5, (30, 2))
@@ -389,8 +389,8 @@ def test_changes_are_those_of_a_stepper_made_so():
 
 
 @pytest.mark.parametrize("integrator", [kd.Verlet(velocity="central"), kd.VelocityVerlet()], ids=repr)
-def test_a_drag_that_is_switched_leaves_the_rest_as_in_a_stepper_made_so(monkeypatch, integrator):
-    """Whether evaluations serve the next step too depends on it; what pushes and holds bodies stays bound."""
+def test_toggling_drag_equals_a_stepper_without_it(monkeypatch, integrator):
+    """Drag decides whether evaluations can be reused by the next step; forces and constraints stay bound."""
     x, v = np.random.default_rng(1).uniform(-1, 1, (2, 9, 2))
     forces = [kd.LinearDrag(0.5), kd.PairPotential("e*(q/r)**4", cutoff=1.0, e=1.0, q=0.25)]
 
@@ -412,8 +412,8 @@ def test_a_drag_that_is_switched_leaves_the_rest_as_in_a_stepper_made_so(monkeyp
         assert lived(kd.Stepper) == book
 
 
-def test_back_in_time():
-    """Wrapping takes nothing away: dt may be negative where there is no other constraint."""
+def test_negative_dt_with_a_periodic_box():
+    """Wrapping is reversible: dt may be negative if there is no other constraint."""
     place, speed = lattice(4, 2, 1.3), np.random.default_rng(1).normal(size=(16, 2))
     bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5)
     world = kd.Stepper(place.copy(), speed, dt=0.002, forces=[bond], constraints=[kd.Periodic(0, 5.2)])
@@ -425,7 +425,7 @@ def test_back_in_time():
     assert np.abs((world.position - before + 2.6) % 5.2 - 2.6).max() < 1e-8
 
 
-# What is refused.
+# Refusals.
 
 
 @pytest.mark.parametrize(
@@ -441,7 +441,7 @@ def test_back_in_time():
         ((-1e308, 1e308), ValueError, "lower < upper"),
     ],
 )
-def test_wrong_boxes(given, error, message):
+def test_invalid_boxes_are_refused(given, error, message):
     with pytest.raises(error, match=message):
         kd.Periodic(*given)
 
@@ -458,12 +458,12 @@ def test_wrong_boxes(given, error, message):
         ((), [kd.ElasticCollisions([0.3, 0.21, 0.1]), kd.Periodic(0, 1)], r"ElasticCollisions\(radius\): .* got 0.51"),
     ],
 )
-def test_what_cannot_be_together(stepper, forces, constraints, message):
+def test_incompatible_forces_and_constraints_are_refused(stepper, forces, constraints, message):
     with pytest.raises(ValueError, match=message):
         stepper(np.zeros((3, 2)), forces=forces, constraints=constraints)
 
 
-def test_a_refused_change_changes_nothing():
+def test_a_refused_change_leaves_the_box_unchanged():
     box = kd.Periodic(0, 10)
     world = kd.Stepper([[1.0], [2.0]], dt=0.5, constraints=[box, kd.ElasticCollisions(0.5)])
     with pytest.raises(ValueError, match="ElasticCollisions"):
@@ -471,11 +471,11 @@ def test_a_refused_change_changes_nothing():
     assert world.current(box).upper.tolist() == 10
 
 
-# The literature.
+# Comparison with the literature.
 
 
-def test_the_pressure_of_hard_discs():
-    """By the virial of the blows, within 1 % of Henderson (1975, Mol. Phys. 30, 971): Z = (1 + y²/8) / (1 - y)²."""
+def test_pressure_of_hard_discs():
+    """Virial of the impacts within 1 % of Henderson (1975, Mol. Phys. 30, 971): Z = (1 + y²/8) / (1 - y)²."""
     for share in (0.2, 0.3):
         side, rng = 30, np.random.default_rng(1)
         n = side * side

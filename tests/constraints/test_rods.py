@@ -1,4 +1,4 @@
-"""Distances along the direction before the step: what swings goes on swinging."""
+"""Distances corrected along the direction before the step: swinging bodies keep their energy."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ SWINGING = [*SYNCHRONOUS, "verlet", "semi_implicit_euler"]
 
 
 def pendulum(integrator, hz=60, dtype=np.float64, cls=kd.Stepper, **how):
-    """A bob of 1 kg on a rod of 1 m, let go at 60 degrees."""
+    """Create a pendulum of 1 kg on a rod of 1 m, released at 60 degrees."""
     bob = np.array([[0, 0], [np.sqrt(0.75), -0.5]], dtype)
     return cls(
         bob, hz=hz, integrator=integrator, forces=[kd.Gravity((0, -G))],
@@ -20,7 +20,7 @@ def pendulum(integrator, hz=60, dtype=np.float64, cls=kd.Stepper, **how):
 
 
 def height_lost(bob, seconds):
-    """The share of its height that it has lost by then, as its next swings show."""
+    """Fraction of its height that the pendulum has lost, measured in its next swings."""
     bob.step(60 * seconds)
     return (0.5 - (1 + bob.record(180).position[:, 1, 1].max())) / 0.5
 
@@ -29,16 +29,16 @@ def height_lost(bob, seconds):
 def test_a_pendulum_keeps_its_height(integrator):
     assert abs(height_lost(pendulum(integrator), 10)) < 0.01
     assert abs(height_lost(pendulum(integrator), 60)) < 0.03
-    assert height_lost(pendulum(integrator, direction="after"), 10) > 0.5  # as Jakobsen's does
+    assert height_lost(pendulum(integrator, direction="after"), 10) > 0.5  # like Jakobsen's
 
 
 @pytest.mark.parametrize("compliance", [None, 0.0])
-def test_a_rigid_rod_is_as_good_by_compliance(compliance):
+def test_a_rigid_rod_with_compliance_keeps_its_height(compliance):
     assert abs(height_lost(pendulum("velocity_verlet", compliance=compliance), 10)) < 0.01
 
 
 @pytest.mark.parametrize("integrator", [*SYNCHRONOUS, "verlet"])
-def test_rods_are_of_second_order(integrator):
+def test_rods_converge_with_second_order(integrator):
     ends = []
     for hz in (60, 120, 240, 3840):
         bob = pendulum(integrator, hz)
@@ -50,7 +50,7 @@ def test_rods_are_of_second_order(integrator):
 
 
 @pytest.mark.parametrize("integrator", SYNCHRONOUS)
-def test_time_can_be_turned_round(integrator):
+def test_rods_are_time_reversible(integrator):
     bob = pendulum(integrator)
     start = bob.position.copy()
     bob.step(600)
@@ -61,7 +61,7 @@ def test_time_can_be_turned_round(integrator):
 
 @pytest.mark.parametrize("integrator", SYNCHRONOUS)
 @pytest.mark.parametrize("count", [10, 200])
-def test_chains_keep_their_energy(integrator, count):
+def test_chains_conserve_energy(integrator, count):
     rng = np.random.default_rng(1)
     position = np.zeros((count, 3))
     position[:, 0], position[1::2, 1] = np.arange(count), 0.7
@@ -70,7 +70,7 @@ def test_chains_keep_their_energy(integrator, count):
         position, 0.5 * rng.normal(size=(count, 3)), dt=0.002, integrator=integrator,
         constraints=[kd.Distance(links)],
     )  # fmt: skip
-    chain.step()  # what the velocities had along the links is gone
+    chain.step()  # removes the initial velocity components along the links
     first = sum(chain.energy())
     for _ in range(20):
         chain.step(50)
@@ -79,7 +79,7 @@ def test_chains_keep_their_energy(integrator, count):
     assert lengths == pytest.approx(np.linalg.norm(np.diff(position, axis=0)[0]), rel=1e-6)
 
 
-def test_velocities_along_rods_end_with_the_step(Stepper):
+def test_velocities_along_rods_are_removed_by_the_step(Stepper):
     bob = pendulum("velocity_verlet", cls=Stepper)
     bob.step(20)
     assert abs(bob.velocity[1] @ bob.position[1]) < 1e-12
@@ -91,7 +91,7 @@ def test_velocities_along_rods_end_with_the_step(Stepper):
 
 
 @pytest.mark.parametrize("integrator", SWINGING)
-def test_what_turns_by_more_than_60_degrees_is_held_too(Stepper, integrator):
+def test_rods_that_turn_by_more_than_60_degrees_keep_their_length(Stepper, integrator):
     bob = pendulum(integrator, cls=Stepper)
     bob.velocity[1] = [60.0, -90.0]
     bob.step(3)
@@ -100,6 +100,6 @@ def test_what_turns_by_more_than_60_degrees_is_held_too(Stepper, integrator):
         assert np.linalg.norm(bob.position[1]) == pytest.approx(1, abs=1e-9)
 
 
-def test_only_known_directions():
+def test_unknown_directions_are_refused():
     with pytest.raises(ValueError, match=r"Distance\(direction\): expected one of 'before', 'after', got 'both'"):
         kd.Distance([(0, 1)], direction="both")

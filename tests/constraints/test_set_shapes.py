@@ -1,4 +1,4 @@
-"""`world.set(contacts, shapes=...)`: a level that changes under what rests on it."""
+"""`world.set(contacts, shapes=...)`: shapes that change under resting bodies."""
 
 import contextlib
 import copy
@@ -17,33 +17,33 @@ both = pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=[
 
 
 def bricks(*numbers):
-    """Platforms of width 2 side by side, 1 m above the floor."""
+    """Create platforms of width 2 side by side, 1 m above the floor."""
     x = np.array(numbers, float).reshape(-1)
     return kd.Boxes(np.stack([3 * x, 0 * x], axis=1), np.stack([3 * x + 2, 0 * x + 1], axis=1))
 
 
 def world_on(Stepper, shapes, **how):
-    """Two balls on each of three platforms."""
+    """Create two balls on each of three platforms."""
     x = np.repeat([1.0, 4.0, 7.0], 2)
     position = np.stack([x, [1.5, 2.5] * 3], axis=1)
     contacts = kd.Contacts(0.5, walls=[FLOOR], shapes=shapes)
     return Stepper(position, hz=60, forces=[GRAVITY], constraints=[contacts], **how), contacts
 
 
-def pushing(world):
-    """The pairs that push each other, and how much."""
+def normal_impulses(world):
+    """Return {pair: normal impulse} of the contacts."""
     pair, push, _ = world._impulses.now(world._slots)
     return {tuple(ends): row for ends, row in zip(pair.tolist(), push[:, 0].tolist(), strict=True)}
 
 
 @both
-def test_what_stays_keeps_its_impulses(Stepper):
+def test_remaining_shapes_keep_their_impulses(Stepper):
     world, contacts = world_on(Stepper, [bricks(0, 1), bricks(2)])
     world.step(60)
-    before, shapes = pushing(world), world.n + 1
+    before, shapes = normal_impulses(world), world.n + 1
     assert set(before) == {(0, 1), (2, 3), (4, 5), (0, shapes), (2, shapes + 1), (4, shapes + 2)}
     world.set(contacts, shapes=[bricks(2), bricks(0)])
-    after = pushing(world)
+    after = normal_impulses(world)
     assert after == {
         **{ends: before[ends] for ends in ((0, 1), (2, 3), (4, 5))},
         (0, shapes + 1): before[0, shapes],
@@ -58,8 +58,8 @@ def test_what_stays_keeps_its_impulses(Stepper):
 
 
 @both
-def test_nothing_is_felt_where_another_brick_goes(Stepper):
-    """What rests goes on as if nothing had happened, to the last bit."""
+def test_removing_an_untouched_shape_does_not_affect_resting_bodies(Stepper):
+    """The world stays bitwise equal to one without the change."""
     worlds = []
     for change in (False, True):
         world, contacts = world_on(Stepper, [bricks(0, 9, 1, 2)])
@@ -72,23 +72,23 @@ def test_nothing_is_felt_where_another_brick_goes(Stepper):
 
 
 @both
-def test_a_lift_carries_what_stands_on_it(Stepper):
-    """A shape that is somewhere else in each step is the same one, by its number."""
+def test_a_lift_carries_the_bodies_on_it(Stepper):
+    """A shape that moves in every step is identified by its index."""
     lift = kd.Boxes([(0, 0)], [(9, 1)])
     world, contacts = world_on(Stepper, [lift])
     world.step(30)
     for step in range(60):
         up = 0.001 * (step + 1)
-        before = pushing(world)
+        before = normal_impulses(world)
         world.set(contacts, shapes=[kd.Boxes([(0, up)], [(9, 1 + up)])])
-        assert pushing(world) == before
+        assert normal_impulses(world) == before
         assert {(0, 7), (2, 7), (4, 7)} <= set(before)
         world.step()
     assert np.allclose(world.position[:, 1], [1.56, 2.56] * 3, atol=0.01)
 
 
 @both
-def test_walls_stay_where_they_are_and_joints_go_on(Stepper):
+def test_walls_and_joints_keep_their_impulses(Stepper):
     rod = kd.Distance([(0, 1)], length=1.0)
     contacts = kd.Contacts(0.25, walls=[FLOOR], shapes=[bricks(0)], joints=[rod])
     world = Stepper([[1.0, 2.25], [1.0, 1.25]], hz=60, forces=[GRAVITY], constraints=[contacts])
@@ -97,13 +97,13 @@ def test_walls_stay_where_they_are_and_joints_go_on(Stepper):
     assert abs(pull).max() > 0
     world.set(contacts, shapes=[])
     assert (world._impulses.now(None)[2] == pull).all()
-    assert pushing(world) == {}
+    assert normal_impulses(world) == {}
     world.step(60)
     assert abs(world.position[1, 1] - 0.25) < 1e-3
 
 
 @both
-def test_touches_are_told_by_the_new_numbers(Stepper):
+def test_touching_reports_the_new_shape_numbers(Stepper):
     world, contacts = world_on(Stepper, [bricks(0, 1, 2)], events=kd.Events())
     world.step(60)
     world.events.take()
@@ -112,7 +112,7 @@ def test_touches_are_told_by_the_new_numbers(Stepper):
     assert world.touching()["slot_b"].tolist() == [1, -3, 3, -2, 5]
     world.step()
     told = world.events.take()
-    assert told["kind"].tolist() == []  # a lower brick begins to be missed
+    assert told["kind"].tolist() == []  # the end of a contact is reported some steps later
     world.step(40)
     told = world.events.take()
     assert not (told["slot_a"] >= 2).any()
@@ -120,8 +120,8 @@ def test_touches_are_told_by_the_new_numbers(Stepper):
 
 
 @both
-def test_others_go_on_where_contacts_are_switched_on(Stepper):
-    """Their numbers change, and nobody who touches them enters again."""
+def test_enabling_contacts_does_not_repeat_sensor_events(Stepper):
+    """Wall numbers change, but bodies inside a sensor do not enter again."""
     contacts, region = kd.Contacts(0.5, shapes=[bricks(0)]), kd.Sensor((0, 0), (9, 9))
     world = Stepper([[1.0, 5.0]], hz=60, constraints=[contacts, region], events=kd.Events())
     world.enable(contacts, False)
@@ -134,7 +134,7 @@ def test_others_go_on_where_contacts_are_switched_on(Stepper):
 
 
 @both
-def test_it_goes_back_in_time_and_into_other_steppers(Stepper):
+def test_set_shapes_are_restored_copied_and_shared_with_other_steppers(Stepper):
     world, contacts = world_on(Stepper, [bricks(0, 1, 2)], events=kd.Events())
     world.step(20)
     first = world.snapshot()
@@ -150,23 +150,23 @@ def test_it_goes_back_in_time_and_into_other_steppers(Stepper):
     twin.restore(first)
     assert twin.snapshot() == first
     world.set(contacts, shapes=[bricks(0, 1, 2)])
-    assert b"shapes" not in world.snapshot()  # as declared
+    assert b"shapes" not in world.snapshot()  # equal to the declaration
 
 
 @both
-def test_a_shifted_level_is_known_by_its_numbers(Stepper):
-    """The origin moves by the width of a brick: none of them is taken for its neighbour."""
+def test_shapes_keep_their_impulses_after_a_shift(Stepper):
+    """The origin moves by the distance between two platforms: none may be mistaken for its neighbour."""
     world, contacts = world_on(Stepper, [bricks(0, 1, 2)])
     world.step(60)
-    before = pushing(world)
+    before = normal_impulses(world)
     world.shift((3.0, 0.0))
-    assert pushing(world) == before
-    world.set(contacts, shapes=[bricks(1, 2, 3)])  # in today's coordinates: as they are
-    assert pushing(world) == before
+    assert normal_impulses(world) == before
+    world.set(contacts, shapes=[bricks(1, 2, 3)])  # in shifted coordinates: no change
+    assert normal_impulses(world) == before
 
 
-def test_the_compiled_ones_follow_the_reference(isa):
-    """The same bits, with births and deaths between the changes."""
+def test_changing_shapes_equals_the_reference(isa):
+    """Kernels and reference are bitwise equal, with spawns and despawns between changes of shapes."""
     twins = []
     for cls in (kd.Stepper, reference.Stepper):
         rng = np.random.default_rng(4)
@@ -179,7 +179,7 @@ def test_the_compiled_ones_follow_the_reference(isa):
             world.spawn(rng.uniform(0, 6, (1, 2)))
             chosen = rng.permutation(4)[: rng.integers(4)]
             shapes = [bricks(*chosen)] + [kd.Segments([[(0, 0.2), (9, 0.5)]])] * int(rng.integers(2))
-            with contextlib.suppress(ValueError):  # where a brick would be set into a body
+            with contextlib.suppress(ValueError):  # refused if a platform would move into a body
                 world.set(contacts, shapes=shapes)
         world.step(3)
         twins.append((world.snapshot(), repr(world.events.take().tolist()), world.checksum()))
@@ -187,7 +187,7 @@ def test_the_compiled_ones_follow_the_reference(isa):
 
 
 @both
-def test_what_is_refused_changes_nothing(Stepper):
+def test_refused_shapes_change_nothing(Stepper):
     world, contacts = world_on(Stepper, [bricks(0, 1, 2)])
     world.step(10)
     saved = world.snapshot()
@@ -199,13 +199,13 @@ def test_what_is_refused_changes_nothing(Stepper):
     ]:
         with pytest.raises(error, match=message):
             world.set(contacts, shapes=shapes)
-    with pytest.raises(TypeError, match=r"Contacts\(shapes\): expected one that can be told per body"):
+    with pytest.raises(TypeError, match=r"Contacts\(shapes\): expected one that can be set per body"):
         world.set(contacts, shapes=[bricks(0)], index=[0])
     assert world.snapshot() == saved
 
 
 @both
-def test_a_shape_that_moves_far_into_a_body_is_refused(Stepper):
+def test_a_shape_that_moves_deep_into_a_body_is_refused(Stepper):
     world, contacts = world_on(Stepper, [kd.Boxes([(0, 0)], [(9, 1)])])
     world.step(30)
     before = world.snapshot()
@@ -219,8 +219,8 @@ def test_a_shape_that_moves_far_into_a_body_is_refused(Stepper):
 
 @pytest.mark.parametrize("segments", [False, True])
 @pytest.mark.parametrize("share", [1 / 32, 1 / 16, 1 / 4])
-def test_what_moves_up_carries_or_is_refused(segments, share):
-    """At no speed it goes through in silence. share: of a radius, in a step."""
+def test_a_rising_platform_carries_the_body_or_is_refused(segments, share):
+    """The platform never passes through the body; `share` is its displacement per step as a fraction of the radius."""
 
     def platform(y):
         return kd.Segments([[(-9, y), (9, y)]]) if segments else kd.Boxes([(-9, y - 3)], [(9, y)])

@@ -1,4 +1,4 @@
-"""Walls that hold each body on its own take vectors of bodies: the same bits as one body after the other."""
+"""Walls that act on single bodies process vectors of bodies: bitwise equal to one body after the other."""
 
 from itertools import product
 
@@ -23,7 +23,7 @@ DTYPES = (np.float32, np.float64)
 
 
 def walls(rng, n, dim):
-    """What stands for itself: a plane, level or not, or boxes one in the other."""
+    """Draw single-body walls: a plane, axis-aligned or not, or nested boxes."""
 
     def each(low, high):
         return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))
@@ -48,7 +48,7 @@ def held(rng, integrator, n=None, dtype=None, dim=None):
 
 
 @pytest.mark.parametrize("first", range(0, 240, 40))
-def test_random_plans(monkeypatch, first):
+def test_random_walls_equal_the_reference(monkeypatch, first):
     def make(seed, rng):
         integrator = INTEGRATORS[seed % len(INTEGRATORS)]
         n = int(rng.choice([1, 2, 5, 8, 17, 33]))
@@ -62,7 +62,7 @@ def test_random_plans(monkeypatch, first):
 
 
 def shots(rng, n, dim, dtype, wall):
-    """Bodies that fly, bounce, slide and lie, and some that nothing moves."""
+    """Create bodies that fly, bounce, slide and rest, some with infinite mass."""
     position = rng.uniform(-3, 3, (n, dim)).astype(dtype)
     velocity = rng.normal(0, 2, (n, dim)).astype(dtype)
     mass = rng.uniform(0.5, 2, n)
@@ -77,7 +77,7 @@ def shots(rng, n, dim, dtype, wall):
     level, left = up.copy(), -np.eye(dim)[0]
     up[0] += 0.3
     if wall in ("floor", "side"):
-        position[:, -1] += 5  # at first nobody is near it
+        position[:, -1] += 5  # initially far from the wall
     constraints = {
         "plane": [kd.Plane(up, -2.0, **one)],
         "rough plane": [kd.Plane(up, -2.0, **found)],
@@ -96,8 +96,8 @@ SCHEMES = ["semi_implicit_euler", "velocity_verlet", "leapfrog", "rk4", "verlet"
 
 @pytest.mark.parametrize("wall", ["plane", "rough plane", "floor", "side", "box", "boxes"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_same_bits_as_where_somebody_is_told(isa, scheme, wall):
-    """Who is told of events meets one body after the other. Tiles end within vectors; all bodies land in the end."""
+def test_vectorized_walls_equal_those_with_events(isa, scheme, wall):
+    """With events, walls process one body at a time. Tiles end within vectors; all bodies reach the wall in the end."""
     for number, (dtype, dim, n) in enumerate(product(DTYPES, (1, 2, 3), (1, 191, 193, 770))):
         rng = np.random.default_rng(number)
         position, velocity, arguments = shots(rng, n, dim, dtype, wall)
@@ -122,7 +122,7 @@ def test_the_same_bits_as_where_somebody_is_told(isa, scheme, wall):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scheme", ["semi_implicit_euler", "velocity_verlet", "leapfrog", "rk4", "verlet"])
 @pytest.mark.parametrize("wall", ["rough plane", "floor"])
-def test_births_and_deaths_at_a_wall(isa, wall, scheme, dtype):
+def test_spawns_and_despawns_at_a_wall(isa, wall, scheme, dtype):
     rng = np.random.default_rng(5)
     position, velocity, arguments = shots(rng, 400, 2, dtype, wall)
     arguments["mass"] = 1.0
@@ -143,7 +143,7 @@ def test_births_and_deaths_at_a_wall(isa, wall, scheme, dtype):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_one_call_or_many_and_any_instruction_set(monkeypatch, integrator):
+def test_splitting_calls_and_instruction_sets_do_not_change_results(monkeypatch, integrator):
     for seed in range(6):
         drawn = held(np.random.default_rng(seed), integrator, 400)
         whole = drawn.make(kd.Stepper, "row")
@@ -159,8 +159,8 @@ def test_one_call_or_many_and_any_instruction_set(monkeypatch, integrator):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_rest_is_the_same_at_any_scale(isa, dtype):
-    """Who rests is seen without a root where squares tell: not where they overflow, or lose digits."""
+def test_resting_is_detected_equally_at_any_scale(isa, dtype):
+    """The fast test compares squares instead of square roots; it must fall back where these overflow or lose digits."""
     n = 64
     for number, power in enumerate(range(-42, 43, 6) if dtype == np.float32 else range(-320, 300, 40)):
         rng = np.random.default_rng(number)
@@ -181,7 +181,7 @@ def test_rest_is_the_same_at_any_scale(isa, dtype):
 
 
 def far_out(dim, far=1e5):
-    """Static constraints of every kind that bodies near the origin never reach, and sensors between them."""
+    """Create all static constraints out of reach of bodies near the origin, and sensors between them."""
     up = np.eye(dim)[dim - 1]
     found = [kd.Plane(up, -far), kd.Plane(-up, -far), kd.Box(-far, far), kd.Periodic(-far, far)]
     found += [
@@ -196,7 +196,7 @@ def far_out(dim, far=1e5):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_what_is_far_changes_no_bit(isa, integrator):
+def test_distant_constraints_do_not_change_results(isa, integrator):
     for seed, (dtype, dim) in enumerate(product(DTYPES, (1, 2, 3))):
         rng = np.random.default_rng(seed)
         drawn = scene(rng, integrator, int(rng.choice([1, 5, 400])), dtype, dim)
@@ -218,7 +218,7 @@ def test_what_is_far_changes_no_bit(isa, integrator):
                     break
 
 
-#: What stands where bodies cross 1, each at another tick or never, some to stand on it: all at exactly that place.
+#: Walls at exactly the coordinate 1, which each body reaches at a different tick or never; some rest on it.
 BORDERS = {
     "plane": lambda: [kd.Plane((0, 1), 1.0)],
     "wide bodies": lambda: [kd.Plane((0, 1), 0.5, radius=0.5)],
@@ -234,8 +234,8 @@ BORDERS = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("border", BORDERS)
-def test_bodies_at_exactly_the_border(isa, border, dtype):
-    """Of each tile a body comes to 1 at another tick: in the last of a call, in the next one, or not at all."""
+def test_bodies_that_reach_a_wall_exactly(isa, border, dtype):
+    """In each tile one body reaches 1 at another tick: in the last of a call, in the next call, or never."""
     n = 600
     position = np.zeros((n, 2), dtype)
     velocity = np.zeros((n, 2), dtype)
@@ -243,7 +243,7 @@ def test_bodies_at_exactly_the_border(isa, border, dtype):
     arrival = {0: 8, 1: 9, 195: 16, 400: 17, 399: 7, 599: 24}
     for body, ticks in arrival.items():
         position[body, 1], velocity[body, 1] = 1 + 0.25 * ticks, -0.25
-    position[3, 1], velocity[3, 1] = 1.0, 0.0  # on it
+    position[3, 1], velocity[3, 1] = 1.0, 0.0  # on the wall
     position[4, 1] = np.nextafter(dtype(1), dtype(2))
     for events, forces in product((None, kd.Events(64, begin=True, end=True)), ([], [kd.PointGravity(0.0)])):
         arguments = {
@@ -265,8 +265,8 @@ def test_bodies_at_exactly_the_border(isa, border, dtype):
             assert all(world.events.take().tobytes() == expected for world in ours)
 
 
-def test_far_tiles_stand_where_a_near_one_ends():
-    """A body overflows amid a call: those of other tiles stand at that tick too, as after one step after the other."""
+def test_all_tiles_stop_at_the_tick_of_an_overflow():
+    """A body overflows during a call: all tiles stop at that tick, like after single steps."""
 
     def world():
         position, velocity = np.zeros((600, 2)), np.ones((600, 2))
@@ -286,8 +286,8 @@ def test_far_tiles_stand_where_a_near_one_ends():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("away", [(0.0, 0.0), (0.25, 0.0), (3.0, 0.0), (3.0, 3.0)], ids=str)
-def test_a_corner_acts_on_tiles_that_two_of_its_walls_reach(dtype, away):
-    """The first tile lies at the corner, exactly at it, at one of its walls or at none; the second is far away."""
+def test_corners_act_on_tiles_within_reach_of_both_walls(dtype, away):
+    """The first tile touches the corner, one of its walls or neither; the second is far away."""
     n = 1100  # several tiles
     rng = np.random.default_rng(5)
     position = np.array(away) + rng.choice([0.0, 0.5, 1.0], (n, 2))

@@ -1,11 +1,11 @@
-"""The demo of the ODE stepper says what is known from the books."""
+"""Demo of the ODE stepper: its Lyapunov exponent equals the published one."""
 
 import pytest
 
 from kickdrift.demos import attractor
 
 
-def test_neighbours_part_as_in_the_books():
+def test_the_lyapunov_exponent_equals_the_published_one():
     options = type("Options", (), {"trajectories": 4000, "threads": 1})
     weather = attractor.cloud(options)
     weather.step(attractor.MIXED * attractor.HZ)

@@ -1,4 +1,4 @@
-"""python -m kickdrift: what it prints, what it returns, and that it stays quiet when it should."""
+"""Command line: python -m kickdrift. Its output, exit codes and error messages."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def process(*arguments, **options):
 
 
 def run(capsys, *arguments):
-    """In process: (exit code, standard output, standard error)."""
+    """Run in this process; return (exit code, standard output, standard error)."""
     try:
         code = cli.main(arguments)
     except SystemExit as error:
@@ -37,7 +37,7 @@ def run(capsys, *arguments):
 
 
 def columns(report, name):
-    """The rows under a name in the spring's tables: [x, v, energy error], as printed."""
+    """Return the rows below a name in the spring's tables as printed: [x, v, energy error]."""
     blocks = [block.splitlines() for block in report.split("\n\n")]
     for block in blocks:
         titles = [title.strip() for title in block[0].split(" | ")]
@@ -47,7 +47,7 @@ def columns(report, name):
     raise AssertionError(f"no table for {name}")
 
 
-# The spring.
+# Demo: spring.
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +55,12 @@ def default_report():
     return process("demo", "spring").stdout
 
 
-def test_every_integrator_is_there(default_report):
+def test_the_spring_report_has_every_integrator(default_report):
     for name in kd.INTEGRATORS:
         assert len(columns(default_report, name)) == 11
 
 
-def test_the_exact_solution(default_report):
+def test_the_spring_report_shows_the_exact_solution(default_report):
     for t, row in enumerate(columns(default_report, "exact solution")):
         omega = math.sqrt(0.5)
         time, x, v = map(float, row)
@@ -72,11 +72,11 @@ def test_the_exact_solution(default_report):
 @pytest.mark.parametrize(
     ("name", "x", "v"),
     [
-        # The lecture's worked tables (Game Physics Notes 02), dt = 1, printed there with one decimal.
+        # Worked tables of the lecture (Game Physics Notes 02) for dt = 1, printed there with one decimal.
         ("explicit_euler", [20, 20, 10, -10, -35, -55, -57.5, -32.5, 21.3], [0, -10, -20, -25, -20, -2.5, 25]),
         ("semi_implicit_euler", [20, 10, -5, -17.5], [0, -10, -15, -12.5]),
         ("midpoint", [20, 15, 1.3, -14.1], [0, -10, -15, -11.9]),
-        # Not the lecture's 13.7, which is a slip of its code.
+        # Differs from the lecture's 13.7, which is an error in its code.
         ("rk4", [20, 15.208333], [0, -9.166667]),
         # By hand: x1 = 20 - 10/2, a1 = -7.5, v1 = -(10 + 7.5)/2.
         ("velocity_verlet", [20, 15], [0, -8.75]),
@@ -86,20 +86,20 @@ def test_the_exact_solution(default_report):
         ("implicit_euler", [20, 13.333333, 4.444444], [0, -6.666667, -8.888889]),
     ],
 )
-def test_known_numbers(default_report, name, x, v):
+def test_the_spring_report_equals_worked_tables(default_report, name, x, v):
     rows = columns(default_report, name)
     assert [float(row[0]) for row in rows[: len(x)]] == pytest.approx(x, abs=0.0506)
     assert [float(row[1]) for row in rows[: len(v)]] == pytest.approx(v, abs=0.0506)
 
 
-def test_the_printed_energy_errors(default_report):
-    # At rest at x = 20 there are 1000 J; after explicit Euler's first step 1000 + 10 * 10²/2.
+def test_printed_energy_errors(default_report):
+    # The energy at rest at x = 20 is 1000 J; after the first step of explicit Euler 1000 + 10 * 10²/2.
     assert [row[2] for row in columns(default_report, "explicit_euler")[:3]] == ["0", "+50.00%", "+125.00%"]
     assert {row[2] for row in columns(default_report, "exact")} == {"0"}
     assert columns(default_report, "rk4")[1][2] == "-0.16%"
 
 
-def test_the_summary_ranks_by_exactness(default_report):
+def test_the_summary_is_sorted_by_error(default_report):
     rows = default_report.rstrip().rsplit("\n\n", 1)[1].splitlines()[2:]
     names = [row.split()[0] for row in rows]
     errors = [float(row.split()[4]) for row in rows]
@@ -117,13 +117,13 @@ def test_dt_and_steps(capsys):
     assert "1/2 s" in out
 
 
-def test_long_runs_are_shown_in_part(capsys):
+def test_long_runs_are_printed_in_part(capsys):
     _, out, _ = run(capsys, "demo", "spring", "--steps", "50")
     assert [row[0] for row in columns(out, "exact solution")] == [*map(str, range(0, 50, 3)), "50"]
     assert "every 3 steps" in out
 
 
-def test_explosions_are_shown_as_such(capsys):
+def test_unstable_runs_are_reported(capsys):
     code, out, _ = run(capsys, "demo", "spring", "--steps", "5000")
     assert code == 0
     assert columns(out, "explicit_euler")[-1] == ["stopped"]
@@ -143,24 +143,24 @@ def spring_options(dt=1, steps=10):
 
 
 @pytest.mark.parametrize("dt", ["0", "-1", "nan", "inf", "1/0", "one", "", "1e999", "1/", "1e400/1"])
-def test_bad_dt(capsys, dt):
+def test_invalid_dt_is_refused(capsys, dt):
     code, out, err = run(capsys, "demo", "spring", "--dt", dt)
     assert (code, out) == (2, "")
     assert f"argument --dt: expected seconds, such as 0.5 or 1/60, got '{dt}'" in err
 
 
 @pytest.mark.parametrize("steps", ["0", "-1", "1.5", "many", "\N{SUPERSCRIPT TWO}"])
-def test_bad_steps(capsys, steps):
+def test_invalid_steps_are_refused(capsys, steps):
     code, out, err = run(capsys, "demo", "spring", "--steps", steps)
     assert (code, out) == (2, "")
     assert "argument --steps: expected a number of steps" in err
 
 
-def test_dt_is_taken_exactly():
+def test_dt_is_parsed_exactly():
     assert spring_options(dt="1/60").dt == Fraction(1, 60)
 
 
-# The jump.
+# Demo: jump.
 
 
 def test_jump(capsys):
@@ -173,10 +173,10 @@ def test_jump(capsys):
     assert height["velocity_verlet"] == [4.905] * 3 + [0.0] * 3
     assert landing["velocity_verlet"] == [2.0] * 3 + [10.0] * 3 + [0.0]
     for hz, apex, end in zip((30, 60, 144), height["explicit_euler"][:3], height["explicit_euler"][3:], strict=True):
-        # Explicit Euler is g h t/2 too high at any time t.
+        # Explicit Euler is too high by g h t/2 at any time t.
         assert apex == pytest.approx(4.905 + 9.81 / hz / 2, abs=5.1e-4)
         assert end == pytest.approx(9.81 / hz, abs=5.1e-4)
-    # ... and lands one step late, as semi-implicit Euler does one step early.
+    # Explicit Euler lands one step late, semi-implicit Euler one step early.
     assert landing["explicit_euler"][:3] == pytest.approx([2 + 1 / 30, 2 + 1 / 60, 2 + 1 / 144], abs=5.1e-4)
     assert landing["semi_implicit_euler"][3:6] == pytest.approx([10 - 5 / 30, 10 - 5 / 60, 10 - 5 / 144], abs=5.1e-4)
     closing = " ".join(out.rsplit("\n\n", 1)[1].split())
@@ -184,13 +184,13 @@ def test_jump(capsys):
     assert closing.endswith("the Euler methods do not: their places are 0.13 to 0.22 m apart.")
 
 
-def test_the_jump_s_verdict_is_computed(monkeypatch):
+def test_the_conclusion_of_the_jump_is_computed(monkeypatch):
     right = jump.jump
     monkeypatch.setattr(jump, "jump", lambda name, hz: right("explicit_euler", hz))
     assert "not what theory says" in jump.report(None)
 
 
-# Information, help, errors.
+# Info, help and errors.
 
 
 def test_info():
@@ -203,7 +203,7 @@ def test_info():
     assert lines["isas"] == ", ".join(information["isas"])
 
 
-def test_info_names_the_forced_instruction_set():
+def test_info_shows_the_forced_instruction_set():
     assert "isa       baseline" in process("info", env={**os.environ, "KICKDRIFT_ISA": "baseline"}).stdout
 
 
@@ -230,8 +230,8 @@ def test_the_examples_in_the_help_run(capsys, name, tmp_path, monkeypatch):
 
 
 def assert_plotted(name, file, out, err):
-    """A demo says where its figure is, and there is something on it."""
-    assert all(line.startswith(f"{name}: ") for line in err.splitlines())  # how far it is
+    """Check that the demo prints the file name of its figure, and that the figure is not empty."""
+    assert all(line.startswith(f"{name}: ") for line in err.splitlines())  # progress messages
     assert out.endswith(f"\nThe figure is in {file}.\n")
     pixels = pytest.importorskip("matplotlib.image").imread(file)
     assert pixels.shape[0] > 600
@@ -239,7 +239,7 @@ def assert_plotted(name, file, out, err):
     assert pixels.std() > 0.05
 
 
-def test_alone_it_says_what_there_is(capsys):
+def test_without_arguments_the_commands_are_listed(capsys):
     code, out, err = run(capsys)
     assert (code, err) == (0, "")
     assert "{demo,compare,info}" in out or "COMMAND" in out
@@ -247,7 +247,7 @@ def test_alone_it_says_what_there_is(capsys):
         assert name in out
 
 
-def test_long_work_says_how_far_it_is(capsys, monkeypatch):
+def test_long_work_shows_progress(capsys, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     assert list(progress.over("abc", "counting", "letters")) == ["a", "b", "c"]
     told = capsys.readouterr()
@@ -257,14 +257,14 @@ def test_long_work_says_how_far_it_is(capsys, monkeypatch):
     ]
 
 
-def test_short_work_says_nothing(capsys):
+def test_short_work_shows_no_progress(capsys):
     assert list(progress.over(range(3), "counting", "letters")) == [0, 1, 2]
     assert capsys.readouterr() == ("", "")
 
 
-def test_long_work_has_a_bar_in_a_terminal(capsys, monkeypatch):
+def test_progress_in_a_terminal_is_a_bar(capsys, monkeypatch):
     pytest.importorskip("rich")
-    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # simulates a terminal
     monkeypatch.setenv("TERM", "xterm")
     assert list(progress.over("abc", "counting", "letters")) == ["a", "b", "c"]
     assert "counting" in capsys.readouterr().err
@@ -275,13 +275,13 @@ def test_version(capsys, option):
     assert run(capsys, option) == (0, f"kickdrift {kd.__version__}\n", "")
 
 
-def test_information_for_programs(capsys):
+def test_info_as_json(capsys):
     code, out, _ = run(capsys, "info", "--json")
     assert code == 0
     assert json.loads(out)["isas"] == list(kd.build_info()["isas"])
 
 
-def test_a_figure_that_cannot_be_written_is_said_before_any_work(capsys, monkeypatch):
+def test_an_unwritable_figure_is_reported_before_any_work(capsys, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(spring, "report", lambda options: pytest.fail("worked in vain"))
     code, _, err = run(capsys, "demo", "spring", "--plot", "no/such/folder/spring.png")
@@ -289,13 +289,13 @@ def test_a_figure_that_cannot_be_written_is_said_before_any_work(capsys, monkeyp
     assert "there is no folder no/such/folder" in err
 
 
-def test_a_script_of_its_own_calls_itself_by_its_name(capsys, monkeypatch):
+def test_the_installed_script_uses_its_own_name(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["/usr/bin/kickdrift"])
     assert run(capsys, "info", "--help")[1].startswith("usage: kickdrift info")
 
 
 @pytest.mark.parametrize("arguments", ["", "demo", "demo spring", "demo loops", "info"])
-def test_help_is_as_wide_as_a_terminal(capsys, arguments):
+def test_help_fits_a_terminal(capsys, arguments):
     _, out, _ = run(capsys, *arguments.split(), "--help")
     assert max(map(len, out.splitlines())) <= 80
 
@@ -316,7 +316,7 @@ def test_usage_errors(capsys, arguments, message):
     assert message in err
 
 
-def test_errors_of_the_library_are_one_line(capsys, monkeypatch):
+def test_errors_of_the_library_are_printed_in_one_line(capsys, monkeypatch):
     def fail(options):
         raise kd.ConvergenceError(0, 1, 2.0)
 
@@ -328,7 +328,7 @@ def test_errors_of_the_library_are_one_line(capsys, monkeypatch):
 
 
 @POSIX
-def test_a_closed_pipe_is_no_error():
+def test_a_closed_pipe_is_not_reported():
     reader, writer = os.pipe()
     os.close(reader)
     result = subprocess.run([*COMMAND, "demo", "spring"], stdout=writer, stderr=subprocess.PIPE, timeout=120)
@@ -337,7 +337,7 @@ def test_a_closed_pipe_is_no_error():
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_is_one_line():
+def test_a_full_disk_is_reported_in_one_line():
     with open("/dev/full", "w") as full:
         result = subprocess.run([*COMMAND, "info"], stdout=full, stderr=subprocess.PIPE, timeout=120, text=True)
     assert result.returncode == 1
@@ -347,13 +347,13 @@ def test_a_full_disk_is_one_line():
 
 @POSIX
 @pytest.mark.signals
-def test_ctrl_c_is_quiet():
-    # As `python -m kickdrift`, but with a word when the imports are done.
+def test_ctrl_c_prints_no_traceback():
+    # Runs like `python -m kickdrift`, but prints a line when the imports are done.
     ready = (
         "import runpy, kickdrift.demos.spring; print(flush=True); runpy.run_module('kickdrift', run_name='__main__')"
     )
     command = [sys.executable, "-c", ready, "demo", "spring", "--steps", "1" + "0" * 12]
-    # Shells start their background jobs with SIGINT ignored, which children inherit.
+    # Shells start background jobs with SIGINT ignored, which child processes inherit.
     listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=listen) as child:
         try:
@@ -369,11 +369,11 @@ def test_ctrl_c_is_quiet():
 # Figures.
 
 
-# The examples in the help plot the others: the attractor with fewer trajectories.
+# The examples in the help plot the other demos; the attractor is plotted with fewer trajectories.
 @pytest.mark.parametrize(
     "name", [name for name in DEMOS if name != "attractor" and f"demo {name} --plot" not in DEMOS[name].EXAMPLES]
 )
-def test_plot(capsys, name, tmp_path):
+def test_plot_writes_a_figure(capsys, name, tmp_path):
     pytest.importorskip("matplotlib")
     file = tmp_path / "figure.png"
     code, out, err = run(capsys, "demo", name, "--plot", str(file))
@@ -381,7 +381,7 @@ def test_plot(capsys, name, tmp_path):
     assert_plotted(name, file, out, err)
 
 
-def test_plot_of_an_explosion(capsys, tmp_path):
+def test_plot_of_an_unstable_run(capsys, tmp_path):
     pytest.importorskip("matplotlib")
     file = tmp_path / "figure.svg"
     code, _, err = run(capsys, "demo", "spring", "--steps", "4000", "--plot", str(file))
@@ -399,7 +399,7 @@ def test_plot_without_matplotlib(capsys, tmp_path, monkeypatch):
     assert run(capsys, "demo", "spring")[0] == 0
 
 
-def test_plot_to_an_unknown_format(capsys, tmp_path):
+def test_plot_with_an_unknown_file_format(capsys, tmp_path):
     pytest.importorskip("matplotlib")
     code, out, err = run(capsys, "demo", "jump", "--plot", str(tmp_path / "figure.xyz"))
     assert (code, out) == (2, "")

@@ -1,4 +1,4 @@
-"""python -m kickdrift compare: the numbers are right, files of users are taken, figures have something on them."""
+"""Command line: python -m kickdrift compare. Correct numbers, user files, and non-empty figures."""
 
 import json
 import math
@@ -16,12 +16,12 @@ from kickdrift.demos import compare
 
 @pytest.fixture(autouse=True)
 def no_progress(monkeypatch):
-    """On a busy machine a command may take longer than it waits before it shows its progress."""
+    """Disable progress messages, which a busy machine could show."""
     monkeypatch.setattr(progress, "PATIENCE", math.inf)
 
 
 def run(capsys, *arguments):
-    """In process: (exit code, standard output, standard error)."""
+    """Run in this process; return (exit code, standard output, standard error)."""
     try:
         code = cli.main(("compare", *arguments))
     except SystemExit as error:
@@ -36,7 +36,7 @@ def rows(report):
 
 
 @pytest.mark.parametrize("name", compare.PROBLEMS)
-def test_all_that_take_such_forces_are_there(capsys, name):
+def test_all_integrators_that_support_the_forces_are_compared(capsys, name):
     code, out, _ = run(capsys, name, "--time", "2")
     assert code == 0
     refused = {"spring": set(), "orbit": {"exact"}}.get(name, {"exact", "energy_euler"})
@@ -45,7 +45,7 @@ def test_all_that_take_such_forces_are_there(capsys, name):
         assert f"\n{integrator}: integrator: " in out
 
 
-def test_the_most_exact_come_first(capsys):
+def test_integrators_are_sorted_by_error(capsys):
     _, out, _ = run(capsys, "spring")
     table = rows(out)
     assert next(iter(table)) == "exact"
@@ -53,8 +53,8 @@ def test_the_most_exact_come_first(capsys):
     assert errors == sorted(errors)
 
 
-def test_balls_that_touch_a_wall_or_just_do_not_decide_nothing(capsys, tmp_path):
-    """README's thousand balls: two hits on the ceiling, which others miss, gave explicit_euler the smallest maximum."""
+def test_a_few_bodies_at_a_wall_do_not_decide_the_ranking(capsys, tmp_path):
+    """README's thousand balls: two hits on the ceiling made explicit_euler's maximum the smallest, so medians count."""
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     program = tmp_path / "balls.py"
     program.write_text(re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1])
@@ -66,13 +66,13 @@ def test_balls_that_touch_a_wall_or_just_do_not_decide_nothing(capsys, tmp_path)
     assert all(float(row[1]) >= float(row[2]) for row in rows(out).values())
 
 
-def test_known_numbers(capsys):
-    """A spring of period 2 pi, h = 0.2: what theory says of error and energy."""
+def test_numbers_equal_analytic_results(capsys):
+    """A spring of period 2 pi with h = 0.2: analytic errors and energies."""
     _, out, _ = run(capsys, "spring")
     table = rows(out)
-    # Verlet's phase runs ahead by h² / 24 of it.
+    # Verlet's phase is too fast by the fraction h² / 24.
     assert float(table["velocity_verlet"][1]) == pytest.approx(0.04 / 24 * 20 * math.pi, rel=0.1)
-    # It keeps (1 - h²/4) x² + v²: so up to h²/4 of the energy comes and goes.
+    # Verlet conserves (1 - h²/4) x² + v², so the energy oscillates by up to the fraction h²/4.
     assert table["velocity_verlet"][3] == "-1.00%"
     assert table["exact"][3] == "0"
     steps = round(20 * math.pi / 0.2 / 4) * 4
@@ -80,7 +80,7 @@ def test_known_numbers(capsys):
     assert table["rk4"][4] == f"{4 * steps:,}"
 
 
-def test_formulas_agree_with_the_finest_run():
+def test_exact_solutions_equal_the_finest_run():
     for name in ("spring", "orbit", "pendulum"):
         problem = compare.PROBLEMS[name]
         fine = problem.make("yoshida6", 0.01)
@@ -90,7 +90,7 @@ def test_formulas_agree_with_the_finest_run():
 
 
 @pytest.mark.parametrize("name", ["rk4", "velocity_verlet", "pefrl", "yoshida6"])
-def test_errors_fall_by_the_order(capsys, name):
+def test_errors_decrease_with_the_order(capsys, name):
     problem = "pendulum" if name == "yoshida6" else "throw"
     _, out, _ = run(capsys, problem, "--json", "--integrator", name, "--dt", "0.1", "--time", "2")
     errors = [entry["error"] for entry in json.loads(out)["integrators"][name]["work_precision"]]
@@ -98,8 +98,8 @@ def test_errors_fall_by_the_order(capsys, name):
     assert math.log2(first / second) == pytest.approx(kd.INTEGRATORS[name].order, abs=0.8)
 
 
-def test_friction_is_no_energy_error(capsys):
-    """Most of the energy goes; what is left of the error is that of the method."""
+def test_dissipation_is_not_an_energy_error(capsys):
+    """Most of the energy is dissipated; only the error of the integrator is reported."""
     _, out, _ = run(capsys, "throw")
     assert rows(out)["rk4"][3] in ("0", "-2e-08%")
 
@@ -115,14 +115,14 @@ def test_json(capsys):
     assert {type(entry["seconds"]) for entry in told["integrators"].values()} <= {float, type(None)}
 
 
-def test_what_explodes_is_told(capsys):
+def test_unstable_runs_are_reported(capsys):
     code, out, _ = run(capsys, "spring", "--dt", "3", "--time", "6000")
     assert code == 0
     assert rows(out)["velocity_verlet"][1] == "stopped"
     assert "velocity_verlet: the state of body 0 is no longer finite" in out
 
 
-# Files of users.
+# User files.
 
 OWN = """
 import numpy as np
@@ -138,7 +138,7 @@ weather = kd.ODEStepper([[1.0, 2.0, 3.0]], kd.flows.Lorenz(), dt=0.01)
 """
 
 
-def test_the_user_s_own_stepper(capsys, tmp_path):
+def test_a_user_file_with_a_stepper(capsys, tmp_path):
     file = tmp_path / "own.py"
     file.write_text(OWN)
     code, out, _ = run(capsys, str(file))
@@ -149,7 +149,7 @@ def test_the_user_s_own_stepper(capsys, tmp_path):
     assert float(rows(out)["exact"][1]) < 1e-8
 
 
-def test_the_user_s_own_equation(capsys, tmp_path):
+def test_a_user_file_with_an_ode_stepper(capsys, tmp_path):
     file = tmp_path / "weather.py"
     file.write_text(EQUATION)
     code, out, _ = run(capsys, str(file), "--time", "1")
@@ -158,7 +158,7 @@ def test_the_user_s_own_equation(capsys, tmp_path):
     assert {row[3] for row in rows(out).values()} == {"-"}
 
 
-def test_the_file_has_arguments_of_its_own(capsys, tmp_path):
+def test_the_user_file_gets_its_own_arguments(capsys, tmp_path):
     file = tmp_path / "game.py"
     parse = "import argparse, sys\nargparse.ArgumentParser().parse_args()\nassert sys.argv == [__file__]\n"
     file.write_text(parse + "import kickdrift as kd\nball = kd.Stepper([[1.0]])\n")
@@ -172,13 +172,13 @@ def test_the_file_has_arguments_of_its_own(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("raise SystemExit(3)", "ended itself with exit code 3"),
+        ("raise SystemExit(3)", "exited with code 3"),
         ("x = 1", "expected it to leave one Stepper or ODEStepper, or one named `world`, got none"),
         ("import kickdrift as kd\na, b = kd.Stepper([[0.0]]), kd.Stepper([[0.0]])", "got 2: a, b"),
         ("1 / 0", "raised ZeroDivisionError: division by zero"),
     ],
 )
-def test_files_without_one(capsys, tmp_path, text, message):
+def test_user_files_without_a_stepper_are_refused(capsys, tmp_path, text, message):
     file = tmp_path / "bad.py"
     file.write_text(text)
     code, out, err = run(capsys, str(file))
@@ -226,7 +226,7 @@ def test_plot(capsys, tmp_path, name):
     assert pixels.std() > 0.05
 
 
-def test_plot_beside_json(capsys, tmp_path):
+def test_plot_together_with_json(capsys, tmp_path):
     pytest.importorskip("matplotlib")
     file = tmp_path / "figure.png"
     code, out, _ = run(capsys, "spring", "--time", "2", "--json", "--plot", str(file))

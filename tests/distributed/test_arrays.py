@@ -1,4 +1,4 @@
-"""Bodies in Dask's arrays: the bits of one stepper, whatever the chunks, and nothing that couples."""
+"""Bodies in Dask arrays: bitwise equal to one stepper for any chunks; interactions are refused."""
 
 import pickle
 
@@ -63,7 +63,7 @@ def same(integrator="velocity_verlet", dtype=np.float64, dim=3, n=N, rows=171):
 
 
 @pytest.mark.parametrize("integrator", [name for name in kd.INTEGRATORS if name not in ("exact", "energy_euler")])
-def test_the_bits_of_one_stepper(integrator):
+def test_chunks_equal_one_stepper(integrator):
     same(integrator)
 
 
@@ -73,11 +73,11 @@ def test_small_arrays(dim, n):
     same(dim=dim, n=n, rows=1)
 
 
-def test_float32():
+def test_float32_chunks_equal_one_stepper():
     same(dtype=np.float32, dim=2)
 
 
-def test_functions():
+def test_callbacks_in_chunks_equal_one_stepper():
     given = numbers()
 
     def pull(t, position, velocity, out):
@@ -99,7 +99,7 @@ def butterfly(t, y, out):
 
 @pytest.mark.parametrize("integrator", ["rk4", "implicit_euler"])
 @pytest.mark.parametrize("rhs", [kd.flows.Lorenz(), butterfly], ids=["flow", "function"])
-def test_equations(rhs, integrator):
+def test_flows_in_chunks_equal_one_stepper(rhs, integrator):
     y = numbers()["x"]
     one = kd.ODEStepper(y.copy(), rhs, dt=0.001, integrator=integrator)
     one.step(50)
@@ -107,7 +107,7 @@ def test_equations(rhs, integrator):
     assert bits(many.compute()) == bits(one.y)
 
 
-def test_nothing_is_computed_before_it_is_asked_for():
+def test_evaluation_is_lazy():
     computed = []
 
     def part(block):
@@ -121,10 +121,10 @@ def test_nothing_is_computed_before_it_is_asked_for():
     later = distributed.step(position, velocity, 2)[0]
     assert computed == []
     later[:10].compute()
-    assert sorted(computed) == [250, 250]  # of all chunks the one that was asked for
+    assert sorted(computed) == [250, 250]  # only the requested chunk of each array
 
 
-def test_what_was_given_stays():
+def test_input_arrays_are_not_changed():
     given = numbers()
     x = da.from_array(given["x"], chunks=(250, 3))
     before = given["x"].copy()
@@ -133,7 +133,7 @@ def test_what_was_given_stays():
     assert (x.compute() == before).all()
 
 
-def test_a_stepper_computes_dask_s_coefficients():
+def test_a_stepper_computes_dask_coefficients():
     c = da.full(5, 2.0, chunks=2)
     world = kd.Stepper(np.zeros((5, 1)), np.ones((5, 1)), forces=[kd.LinearDrag(c)])
     assert type(world.forces[0].coefficient) is np.ndarray
@@ -159,7 +159,7 @@ def crowd(t, position, velocity, out):
         ({"forces": [kd.Springs([[0, 1]], 1.0)]}, "forces: Springs couples bodies.*kd.Stepper.*sweep"),
         ({"constraints": [kd.Distance([[0, 1]])]}, "constraints: Distance couples bodies.*kd.Stepper.*sweep"),
         ({"constraints": [kd.ElasticCollisions(0.1)]}, "constraints: ElasticCollisions couples.*kd.Stepper.*sweep"),
-        ({"constraints": [kd.Pin([0])]}, "constraints: Pin .*knows them by number"),
+        ({"constraints": [kd.Pin([0])]}, "constraints: Pin .*refers to them by index"),
         ({"forces": [kd.Force(other)], "integrator": "implicit_euler"}, "implicit_euler couples bodies under Force"),
         ({"mass": np.ones(4)}, r"mass: expected one value for all bodies.* \(4,\)"),
         ({"forces": [kd.LinearDrag(np.ones(7))]}, r"LinearDrag\(coefficient\): .* 10 bodies, got shape \(7,\)"),
@@ -168,7 +168,7 @@ def crowd(t, position, velocity, out):
         ({"integrator": "magic"}, "integrator: got 'magic'.* expected one of"),
     ],
 )
-def test_refusals(options, message):
+def test_interactions_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         distributed.step(X, X, 1, **options)
 
@@ -184,12 +184,12 @@ def test_refusals(options, message):
         ((X, X, -1), ValueError, "steps"),
     ],
 )
-def test_bad_arrays(arguments, error, message):
+def test_invalid_arrays_are_refused(arguments, error, message):
     with pytest.raises(error, match=message):
         distributed.step(*arguments)
 
 
-def test_functions_that_couple_are_refused_when_they_are_run():
+def test_callbacks_that_couple_bodies_are_refused_when_they_run():
     x = da.from_array(numbers()["x"], chunks=(250, 3))
     position, _ = distributed.step(x, None, 3, forces=[kd.Force(crowd)])
     with pytest.raises(ValueError, match=r"Force\(function\).*couples them.*kd.Stepper"):
@@ -202,7 +202,7 @@ def test_functions_that_couple_are_refused_when_they_are_run():
         distributed.step_ode(x, rhs, 3, dt=0.1).compute()
 
 
-def test_bodies_are_named_by_their_numbers_among_all():
+def test_errors_give_the_global_index_of_a_body():
     x, v = np.zeros((100, 1)), np.zeros((100, 1))
     v[77] = 1e308
     position, _ = distributed.step(da.from_array(x, chunks=(30, 1)), da.from_array(v, chunks=(30, 1)), 5, dt=1000)
@@ -215,7 +215,7 @@ def test_bodies_are_named_by_their_numbers_among_all():
     assert "bodies 60 to 89" in refused.value.__notes__[0]
 
 
-# Two processes of this machine.
+# Two processes on this machine.
 
 
 @pytest.fixture(scope="module")
@@ -238,7 +238,7 @@ def test_a_cluster_of_two_processes(client):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.skipif(len(kd.build_info()["isas"]) == 1, reason="there is no other instruction set to force")
-def test_another_kickdrift_is_refused_with_the_worker_s_name():
+def test_workers_with_another_build_are_refused_by_name():
     dd = pytest.importorskip("distributed")
     other_isa = next(isa for isa in kd.build_info()["isas"] if isa != kd.build_info()["isa"])
     with (
@@ -253,7 +253,7 @@ def test_another_kickdrift_is_refused_with_the_worker_s_name():
     assert address in raised.value.worker
 
 
-def test_worker_errors_name_what_differs():
+def test_worker_errors_list_the_differences():
     expected = {**workers.identity(), "version": "9.9", "digest": "0x0"}
     with pytest.raises(distributed.WorkerError, match=r"version '9\.9' here, .* there; digest") as raised:
         workers.require(expected)

@@ -1,4 +1,4 @@
-"""Sweeps: the same results from every executor, also after deaths, stops and errors."""
+"""Sweeps: equal results with every executor, also after killed workers, interruptions and errors."""
 
 import itertools
 import os
@@ -26,7 +26,7 @@ CASES = [{"alpha": 0.5 + number / 20, "n": 1 + number % 3} for number in range(2
 
 
 class Here(Executor):
-    """Runs what it is given at once; `calls` counts."""
+    """An executor that runs tasks immediately and counts them in `calls`."""
 
     calls = 0
 
@@ -55,18 +55,18 @@ def bits(results):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_threads(workers):
+def test_sweep_with_threads(workers):
     with ThreadPoolExecutor(workers) as pool:
         assert bits(quietly(worlds.prey, CASES, 100, worlds.state, executor=pool)) == expected()
 
 
-def test_processes_of_its_own():
+def test_sweep_with_its_own_processes():
     results = distributed.sweep(worlds.prey, iter(CASES), 100, lambda world: world.y, progress=False)
     assert bits(results) == expected()
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_dask():
+def test_sweep_with_dask():
     dd = pytest.importorskip("distributed")
     with (
         dd.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
@@ -75,13 +75,13 @@ def test_dask():
         assert bits(quietly(worlds.prey, CASES, 100, worlds.state, executor=client.get_executor())) == expected()
 
 
-def test_samples_as_record_keeps_them():
+def test_samples_equal_those_of_record():
     (samples,) = quietly(worlds.prey, CASES[:1], 25, worlds.state, every=10, executor=Here())
     kept = worlds.prey(**CASES[0]).record(25, every=10).y
     assert bits(samples) == bits(kept)
 
 
-def test_results_come_in_order_and_as_they_are_ready():
+def test_results_are_yielded_in_order_as_they_become_ready():
     released = threading.Event()
 
     def build(speed):
@@ -98,7 +98,7 @@ def test_results_come_in_order_and_as_they_are_ready():
     assert speeds == sorted(speeds)
 
 
-def test_a_case_that_raises_is_reported_and_the_others_go_on(capsys):
+def test_a_failing_case_is_reported_and_the_others_continue(capsys):
     cases = [{"speed": 1.0}, {"speed": -1.0}, {"speed": 2.0}]
     first, bad, last = distributed.sweep(worlds.throw, cases, 5, worlds.place, executor=Here())
     assert isinstance(bad, distributed.CaseError)
@@ -111,7 +111,7 @@ def test_a_case_that_raises_is_reported_and_the_others_go_on(capsys):
     assert str(pickle.loads(pickle.dumps(bad))) == str(bad)
 
 
-def test_errors_that_do_not_pickle_are_told_as_text():
+def test_exceptions_that_cannot_be_pickled_are_reported_as_text():
     class OddError(Exception):
         def __reduce__(self):
             raise TypeError("never")
@@ -135,26 +135,26 @@ def test_errors_that_do_not_pickle_are_told_as_text():
         ({"executor": 2}, TypeError, "executor: expected a concurrent.futures.Executor"),
     ],
 )
-def test_bad_input_is_refused_at_once(changes, error, message):
+def test_invalid_arguments_are_refused_immediately(changes, error, message):
     given = {"build": worlds.throw, "cases": [], "steps": 1, "observe": worlds.place, **changes}
     with pytest.raises(error, match=message):
         distributed.sweep(**given)
 
 
-def test_cases_that_are_no_dicts():
+def test_cases_must_be_dicts():
     with pytest.raises(TypeError, match=r"cases: expected dicts .* as no\. 1"):
         quietly(worlds.throw, [{"speed": 1.0}, 2.0], 1, worlds.place, executor=Here())
 
 
-# The store.
+# Store.
 
 
-def told(result):
-    """What it is, to the bit."""
+def comparable(result):
+    """Convert a result for bitwise comparison."""
     if isinstance(result, list):
-        return [told(entry) for entry in result]
+        return [comparable(entry) for entry in result]
     if isinstance(result, kd.Trajectory):
-        return [told(result.time), told(result.position), told(result.velocity)]
+        return [comparable(result.time), comparable(result.position), comparable(result.velocity)]
     return (result.dtype, result.shape, result.tobytes()) if isinstance(result, np.ndarray) else repr(result)
 
 
@@ -162,20 +162,20 @@ def told(result):
     ("observe", "every"),
     [(worlds.state, None), (worlds.state, 4), (worlds.place, None), (worlds.place, 4), (worlds.motion, None)],
 )
-def test_what_is_stored_is_what_was_yielded(tmp_path, observe, every):
+def test_stored_results_equal_the_yielded_ones(tmp_path, observe, every):
     cases = [{"speed": float(speed)} for speed in (1, 2, -1)]
     once, again = Here(), Here()
     first = quietly(worlds.throw, cases, 8, observe, every=every, executor=once, store=tmp_path)
     second = quietly(worlds.throw, cases[::-1], 8, observe, every=every, executor=again, store=tmp_path)[::-1]
-    assert (once.calls, again.calls) == (3, 1)  # the one that failed is tried again
-    assert told(first[:2]) == told(second[:2])
+    assert (once.calls, again.calls) == (3, 1)  # the failed case is repeated
+    assert comparable(first[:2]) == comparable(second[:2])
     assert [type(result) for result in first] == [type(result) for result in second]
     assert isinstance(second[2], distributed.CaseError)
     suffixes = {file.suffix for file in tmp_path.iterdir()}
     assert suffixes == ({".pickle"} if observe is worlds.place else {".npz"})
 
 
-def test_what_else_is_asked_is_run_anew(tmp_path):
+def test_other_arguments_are_not_read_from_the_store(tmp_path):
     def run(steps=5, build=worlds.throw, observe=worlds.place):
         here = Here()
         quietly(build, [{"speed": 1.0}], steps, observe, executor=here, store=tmp_path)
@@ -191,8 +191,8 @@ def test_what_else_is_asked_is_run_anew(tmp_path):
     assert run(observe=lambda world: world.time) == 1
 
 
-def test_a_stopped_case_goes_on_from_its_snapshot(tmp_path, monkeypatch):
-    """Stopped after each slice, as it may be at any moment."""
+def test_an_interrupted_case_continues_from_its_snapshot(tmp_path, monkeypatch):
+    """Interrupted after each slice."""
     whole = quietly(worlds.throw, [{"speed": 9.0}], 500, worlds.place, every=7, executor=Here())
     monkeypatch.setattr(one_case, "stop", threading.Event())
     one_case.stop.set()
@@ -207,7 +207,7 @@ def test_a_stopped_case_goes_on_from_its_snapshot(tmp_path, monkeypatch):
     assert [file.suffix for file in tmp_path.iterdir()] == [".pickle"]
 
 
-def test_snapshots_of_another_world_are_not_gone_on_from(tmp_path):
+def test_stored_snapshots_of_another_world_are_ignored(tmp_path):
     case = {"speed": 3.0}
     kept = Store(tmp_path)
     another = worlds.prey()
@@ -220,7 +220,7 @@ def test_snapshots_of_another_world_are_not_gone_on_from(tmp_path):
 
 @pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-9], lambda data: b"x" * 200])
 @pytest.mark.parametrize("observe", [worlds.place, lambda world: {"tick": world.tick}], ids=["arrays", "pickles"])
-def test_a_damaged_file_of_the_store_is_named_and_the_others_go_on(tmp_path, observe, damage):
+def test_a_damaged_file_in_the_store_is_reported_and_the_others_continue(tmp_path, observe, damage):
     cases = [{"speed": 1.0}, {"speed": 2.0}, {"speed": 3.0}]
     fresh = quietly(worlds.throw, cases, 5, observe, every=1, executor=Here(), store=tmp_path)
     file = next(tmp_path.glob(f"{key_of(cases[1], worlds.throw, observe, 5, 1)}.*"))
@@ -233,12 +233,12 @@ def test_a_damaged_file_of_the_store_is_named_and_the_others_go_on(tmp_path, obs
     assert repr(quietly(worlds.throw, cases, 5, observe, every=1, executor=Here(), store=tmp_path)) == repr(fresh)
 
 
-# Deaths.
+# Killed workers.
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 @pytest.mark.parametrize(("deaths", "fails"), [(1, False), (9, True)])
-def test_a_worker_that_dies_is_replaced(tmp_path, deaths, fails):
+def test_a_killed_worker_is_replaced(tmp_path, deaths, fails):
     cases = [{"number": number, "folder": str(tmp_path), "times": deaths} for number in range(6)]
     results = quietly(worlds.deadly, cases, 10, worlds.place)
     alive = [worlds.throw(1.0 + number) for number in range(6)]
@@ -252,7 +252,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path, deaths, fails):
             assert results[number] == worlds.place(world)
 
 
-def test_a_script_without_its_guard_is_told(tmp_path):
+def test_a_script_without_a_main_guard_is_explained(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import kickdrift as kd\nfrom kickdrift import distributed\n"
@@ -264,7 +264,7 @@ def test_a_script_without_its_guard_is_told(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
-def test_a_given_pool_that_breaks_raises(tmp_path):
+def test_a_broken_pool_of_the_user_raises(tmp_path):
     import multiprocessing
 
     cases = [{"number": number, "folder": str(tmp_path), "times": 1} for number in range(6)]
@@ -274,8 +274,8 @@ def test_a_given_pool_that_breaks_raises(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 @pytest.mark.signals
-def test_ctrl_c_keeps_what_was_done(tmp_path):
-    """Stopped in the middle, from outside, and started again: the same bits, and nothing from the beginning."""
+def test_ctrl_c_keeps_finished_work(tmp_path):
+    """Interrupted by a signal and restarted: bitwise equal results, without repeating finished work."""
     script = tmp_path / "script.py"
     script.write_text(
         f"""
@@ -308,7 +308,7 @@ if __name__ == "__main__":
         assert done[number] == repr(worlds.place(world))
 
 
-def test_another_kickdrift_ends_the_sweep(monkeypatch):
+def test_a_worker_of_another_version_ends_the_sweep(monkeypatch):
     monkeypatch.setattr(one_case.workers, "identity", iter([{"version": "9.9"}, {"version": "0.1"}]).__next__)
     with pytest.raises(distributed.WorkerError, match=r"version '9\.9' here, '0\.1' there"):
         quietly(worlds.throw, [{"speed": 1.0}], 5, worlds.place, executor=Here())
@@ -317,7 +317,7 @@ def test_another_kickdrift_ends_the_sweep(monkeypatch):
 # Progress.
 
 
-def test_lines_where_there_is_no_terminal(capsys, monkeypatch):
+def test_progress_without_a_terminal_is_printed_in_lines(capsys, monkeypatch):
     monkeypatch.setattr(progress, "EVERY", 0.0)
     list(distributed.sweep(worlds.throw, [{"speed": 1.0}, {"speed": 2.0}], 5, worlds.place, executor=Here()))
     lines = capsys.readouterr().err.splitlines()
@@ -327,7 +327,7 @@ def test_lines_where_there_is_no_terminal(capsys, monkeypatch):
     assert capsys.readouterr().err.startswith("sweep: 1 cases, ")
 
 
-def test_rich_s_bar_in_a_terminal(capsys, monkeypatch):
+def test_progress_in_a_terminal_is_a_bar(capsys, monkeypatch):
     pytest.importorskip("rich")
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
@@ -338,15 +338,15 @@ def test_rich_s_bar_in_a_terminal(capsys, monkeypatch):
     assert "case (speed=-2.0): ValueError: no such speed: -2.0" in shown
 
 
-# What is imported.
+# Imports.
 
 
-def test_kickdrift_alone_imports_no_dask():
+def test_kickdrift_does_not_import_dask():
     code = "import sys, kickdrift; sys.exit('dask' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_without_dask_the_extra_is_named():
+def test_a_missing_dask_is_explained():
     code = "import sys; sys.modules['dask'] = None\nimport kickdrift.distributed"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stderr.rstrip().endswith(

@@ -1,4 +1,4 @@
-"""What help() shows of every public name: its signature, and its docstring whole."""
+"""Output of help() for every public name: its signature and its complete docstring."""
 
 import inspect
 import pydoc
@@ -19,7 +19,7 @@ def rendered(value):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_help(name):
+def test_help_shows_signature_and_docstring(name):
     value = getattr(kd, name)
     text = rendered(value)
     assert text.startswith("Python Library Documentation: ")
@@ -31,7 +31,7 @@ def test_help(name):
         return
     signature = inspect.signature(value)
     assert not any(parameter.name in ("args", "kwargs") for parameter in signature.parameters.values()), signature
-    # Python 3.13 breaks long signatures into lines of their own, and draws a bar beside them.
+    # Python 3.13 breaks long signatures into several lines, with a bar beside them.
     shown = "".join(text.split()).replace("|", "")
     expected = "".join(f"{name}{signature}".split()).replace("|", "")
     assert expected.rstrip(")").partition("->")[0] in shown.replace(",)", ")")
@@ -48,14 +48,14 @@ def test_help_on_methods(cls):
         assert inspect.getdoc(member).splitlines()[0] in text, name
 
 
-def test_twins_take_the_same():
+def test_stepper_and_reference_have_equal_signatures():
     for name in ("Stepper", "Worlds", "ODEStepper", "FixedClock"):
         twins = (inspect.signature(getattr(module, name)).parameters.values() for module in (kd, kd.reference))
         ours, book = ([(p.name, p.kind, p.default) for p in parameters] for parameters in twins)
         assert ours == book
 
 
-def test_dir_lists_what_is_public_and_nothing_else():
+def test_dir_lists_exactly_the_public_names():
     code = "import kickdrift; print(*dir(kickdrift))"
     fresh = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     for listed in (fresh, dir(kd)):
@@ -65,7 +65,7 @@ def test_dir_lists_what_is_public_and_nothing_else():
 
 
 @pytest.mark.parametrize("cls", [kd.Stepper, kd.Worlds, kd.ODEStepper], ids=lambda cls: cls.__name__)
-def test_every_argument_is_explained(cls):
+def test_every_parameter_is_documented(cls):
     text = inspect.getdoc(cls)
     for name in inspect.signature(cls).parameters:
         assert re.search(rf"\b{name}\b", text), name
@@ -81,8 +81,8 @@ def test_help_on_the_package_is_an_overview():
     assert "python -m kickdrift" in text
 
 
-def test_a_stepper_s_docstring_lists_all_that_it_has():
-    """On one screen, before the hundreds of lines that tell them one by one."""
+def test_the_docstring_of_stepper_lists_all_members():
+    """The list fits on one screen, before the long descriptions of each member."""
     text = inspect.getdoc(kd.Stepper)
     for name in dir(kd.Stepper):
         if not name.startswith("_"):

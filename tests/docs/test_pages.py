@@ -1,4 +1,4 @@
-"""The pages in docs/: their code runs, their links and names exist. `.ci/run` builds them."""
+"""Pages in docs/: their code runs, their links and names exist. `.ci/run` builds them."""
 
 import ast
 import re
@@ -29,14 +29,14 @@ def blocks(name, language):
 
 
 def rows(name, header):
-    """The cells of the table of a page whose header row starts with this."""
+    """Return the cells of the table whose header row starts with `header`."""
     (body,) = re.findall(rf"^\| {header} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", TEXTS[name], re.MULTILINE)
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if "```python" in TEXTS[name]])
 def test_the_code_of_a_page_runs(name, monkeypatch, tmp_path):
-    """From top to bottom, in one program, with engines that show thirty frames."""
+    """Run the code from top to bottom in one program, with fake engines that show thirty frames."""
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
     monkeypatch.chdir(tmp_path)
@@ -47,14 +47,14 @@ def test_the_code_of_a_page_runs(name, monkeypatch, tmp_path):
         exec(compile(block, f"{name}, block {number}", "exec"), names)
 
 
-def test_every_block_says_what_it_is():
+def test_every_code_block_names_its_language():
     for name, text in TEXTS.items():
         opened = re.findall(r"^```(\S*)\n", text, re.MULTILINE)
         kinds = {kind for kind in opened if kind}
         assert kinds <= {"python", "sh", "c", "text", "{toctree}", "{include}", "{glossary}"}, name
 
 
-def test_every_page_is_in_the_contents():
+def test_every_page_is_in_the_table_of_contents():
     listed = re.findall(r"^([a-z-]+)$", "".join(blocks("index.md", r"\{toctree\}")), re.MULTILINE)
     assert sorted([*(f"{name}.md" for name in listed), "index.md"]) == PAGES
 
@@ -72,7 +72,7 @@ def test_names_in_the_text_exist(name):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_commands_are_understood(name, capsys):
+def test_commands_can_be_parsed(name, capsys):
     for block in blocks(name, "sh"):
         for arguments in re.findall(r"^python -m kickdrift (.*)$", block, re.MULTILINE):
             if ".py" not in arguments:
@@ -80,8 +80,8 @@ def test_commands_are_understood(name, capsys):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_read_in_a_few_minutes(name):
-    """At most 900 words, without code and tables."""
+def test_pages_are_short(name):
+    """A page has at most 900 words, without code and tables."""
     text = re.sub(r"^```.*?^```", "", TEXTS[name], flags=re.MULTILINE | re.DOTALL)
     assert len(re.sub(r"^\|.*$", "", text, flags=re.MULTILINE).split()) <= 900
 
@@ -90,14 +90,14 @@ def test_recipes_are_short():
     assert all(len(block.splitlines()) <= 20 for block in blocks("recipes.md", "python"))
 
 
-def test_figures_are_those_of_the_results():
+def test_figures_equal_the_benchmark_results():
     if not make_tables.RESULTS.exists():
         pytest.skip("bench/ is not in this copy")
     for page in (make_tables.SPEED, make_tables.README):
         assert make_tables.filled(page) == page.read_text(encoding="utf-8"), "python docs/make_tables.py"
 
 
-def test_the_reference_shows_every_public_name():
+def test_the_api_pages_list_every_public_name():
     public = {name for name in kd.__all__ if not name.startswith("_")}
     assert public - make_api.public() == {"INTEGRATORS", "flows", "math", "reference"}
     assert make_api.public() <= public
@@ -105,12 +105,12 @@ def test_the_reference_shows_every_public_name():
     assert set(re.findall(r"^api/([a-z-]+)$", TEXTS["api.md"], re.MULTILINE)) == pages
 
 
-def test_the_reference_groups_all_that_a_stepper_has():
+def test_the_api_pages_list_every_member_of_stepper():
     grouped = [name for _, names in make_api.STEPPER.values() for name in names.split()]
     assert sorted(grouped) == sorted(name for name in dir(kd.Stepper) if not name.startswith("_"))
 
 
-def test_words_of_the_glossary_lead_to_pages():
+def test_glossary_entries_link_to_one_page():
     (body,) = blocks("glossary.md", r"\{glossary\}")
     for entry in body.strip().split("\n\n"):
         assert len(re.findall(r"\]\([a-z-]+\.md\)", entry)) == 1, entry
@@ -155,13 +155,13 @@ def test_the_table_of_integrators():
 
 
 def names(base):
-    """Those of kickdrift: other tests may have derived classes of their own."""
+    """Return the names of kickdrift's derived classes; other tests may define their own."""
     derived = [cls for cls in base.__subclasses__() if cls.__module__.startswith("kickdrift.")]
     return set().union(*map(names, derived)) or {base.__name__}
 
 
 def test_the_table_of_terms():
-    signatures = [row[0].strip("`") for row in rows("forces.md", "term")]
+    signatures = [row[0].strip("`") for row in rows("forces.md", "force")]
     assert {signature.partition("(")[0] for signature in signatures} == names(Term)
 
 
@@ -174,12 +174,12 @@ EXPRESSIONS = sorted({found for text in TEXTS.values() for found in re.findall(r
 
 
 @pytest.mark.parametrize("expression", [each for each in EXPRESSIONS if "..." not in each])
-def test_instances_in_the_text(expression):
+def test_instances_in_the_text_can_be_created(expression):
     assert eval(expression, {"kd": kd}) is not None
 
 
-def test_every_example_is_shown():
-    """In the gallery, and with a title for the page that conf.py has sphinx-gallery make of it."""
+def test_every_example_is_in_the_gallery():
+    """Each example is in the gallery and has a title in conf.py for sphinx-gallery."""
     files = sorted((DOCS.parent / "examples").glob("*.py"))
     (titles,) = re.findall(
         r"^TITLES = ({.*?^})", (DOCS / "conf.py").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
@@ -187,12 +187,12 @@ def test_every_example_is_shown():
     assert sorted(ast.literal_eval(titles)) == [file.stem for file in files]
     for file in [*files, *(DOCS.parent / "examples").glob("*.ipynb")]:
         assert f"`{file.name}`" in TEXTS["gallery.md"], file.name
-        if file.suffix == ".py" and file.stem != "netplay":  # which has no window
+        if file.suffix == ".py" and file.stem != "netplay":  # has no window
             assert f"(pictures/gallery-{file.stem}.png)" in TEXTS["gallery.md"], file.name
 
 
 def test_names_and_instances_of_clock_options():
-    """A name and its instance are the same rule."""
+    """A name and the instance beside it select the same option."""
     for argument, header in (("policy", "policy"), ("overload", "overload rule")):
         table = rows("clock.md", header)
         known_options = options.POLICIES if argument == "policy" else options.OVERLOADS

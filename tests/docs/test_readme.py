@@ -1,4 +1,4 @@
-"""README.md says what is so: its code runs, its figures and links are right, and it is short."""
+"""README.md: its code runs, its figures and links are correct, and it is short."""
 
 import importlib.util
 import os
@@ -24,7 +24,7 @@ LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
 
 
 def run(*examples):
-    """Run examples one after the other; return their names."""
+    """Run examples one after another in one namespace, and return it."""
     names = {}
     for example in examples:
         exec(compile(example, str(README), "exec"), names)
@@ -37,13 +37,13 @@ def test_the_first_example_runs(capsys):
     assert names["world"].position is names["position"]
     assert names["position"].shape == (1000, 2)
     assert len(FIRST.splitlines()) <= 12
-    # For as long as anybody looks, every ball is in the window.
+    # Every ball stays in the window for a minute.
     names["world"].step(60 * 60)
     assert (names["position"] >= 3 - 1e-9).all()
     assert (names["position"] <= np.array([797, 597]) + 1e-9).all()
 
 
-def test_it_is_short_and_has_a_small_picture_above_the_fold():
+def test_the_readme_is_short_and_has_a_small_picture_at_the_top():
     lines = TEXT.splitlines()
     assert len(lines) <= 200
     assert "particle physics library for Python" in lines[2]
@@ -54,11 +54,11 @@ def test_it_is_short_and_has_a_small_picture_above_the_fold():
 
 
 @pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#:]+)\)", TEXT))))
-def test_links_lead_somewhere(target):
+def test_links_exist(target):
     assert (README.parent / target).exists()
 
 
-# The game loops: with engines that are made up, and with those that are installed.
+# Game loops, with fake engines and with the installed ones.
 
 
 @pytest.mark.parametrize("engine", FAKES)
@@ -66,21 +66,21 @@ def test_the_game_loops_run(engine, monkeypatch):
     frames = Frames()
     monkeypatch.setitem(sys.modules, engine, FAKES[engine](frames))
     names = run(FIRST, LOOPS_OF_ENGINES[engine])
-    # 30 frames of 17 ms: 30 steps of 1/60 s, and what is left of them.
+    # 30 frames of 17 ms: 30 steps of 1/60 s and a remainder.
     world = names["world"]
     assert world.tick == 120 + 30
     assert len(frames.drawn) == 30
     drawn = np.array(frames.drawn[-1])
-    if engine == "pygame":  # y points down there
+    if engine == "pygame":  # y points down in pygame
         drawn = np.array([0, 600]) + drawn * [1, -1]
     np.testing.assert_allclose(drawn, world.interpolate(), rtol=0, atol=1e-9)
     assert (drawn != names["position"]).any()
 
 
-# What runs a program without a display and ends it after a second and a half.
+# Code that runs a program without a display and ends it after 1.5 s.
 HEADLESS = {
     "pygame": "import pygame; pygame.display.init(); pygame.time.set_timer(pygame.QUIT, 1500, 1)",
-    # The time begins with the first frame: a busy machine takes long to make a window.
+    # The time starts with the first frame: creating a window is slow on a busy machine.
     "pyglet": """
 import pyglet
 pyglet.options.headless = True
@@ -91,7 +91,7 @@ def run_for_a_while(interval):
     run(interval)
 pyglet.app.run = run_for_a_while
 """,
-    # Headless, arcade has a loop of its own, which ends with its window.
+    # Headless, arcade has its own loop, which ends with its window.
     "arcade": """
 import arcade, time
 flip, began = arcade.Window.flip, []
@@ -124,11 +124,11 @@ def test_the_game_loops_run_on_the_real_engines(engine):
     count = 'print("ticks:", world.tick)'
     game = python(HEADLESS[engine], FIRST, LOOPS_OF_ENGINES[engine], count)
     assert game.returncode == 0, game.stderr
-    # A second and a half on a machine that may be busy.
+    # 1.5 s on a machine that may be busy.
     assert 3 <= int(game.stdout.rpartition("ticks: ")[2]) - 120 <= 100
 
 
-def test_the_commands_set_up_what_they_use():
+def test_shell_commands_create_an_environment_first():
     demo, tests = (block.strip() for block in blocks("sh"))
     for command, end in ((demo, "python -m kickdrift demo spring"), (tests, "python -m pytest")):
         assert command.startswith("python3 -m venv .venv")

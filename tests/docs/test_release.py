@@ -1,4 +1,4 @@
-"""What a release consists of agrees: versions, addresses, and README as a package index shows it."""
+"""Consistency of a release: versions, addresses, and README as a package index shows it."""
 
 import re
 import sys
@@ -24,7 +24,7 @@ def test_versions_agree():
     assert f"version {kd.__version__}" in (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
 
 
-def test_nothing_lacks_when_all_is_set():
+def test_a_complete_release_lacks_nothing():
     texts = dict(TEXTS)
     texts["pyproject.toml"] = re.sub(
         r"\[project.urls\]\n",
@@ -39,8 +39,8 @@ def test_nothing_lacks_when_all_is_set():
 
 
 @pytest.mark.parametrize("address", [None, "https://pages.example/en/stable/"])
-def test_no_link_needs_a_checkout(address):
-    """With the address of the pages set, and before."""
+def test_links_in_the_description_are_absolute(address):
+    """Test with the address of the documentation set, and without."""
     urls = {"Documentation": address} if address else {}
     text = readme.description((ROOT / "README.md").read_text(encoding="utf-8"), urls)
     targets = re.findall(r"\]\(([^)]*)\)", text)

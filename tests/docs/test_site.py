@@ -1,4 +1,4 @@
-"""The built pages: the search finds what people type, and no link is broken. Needs Sphinx, and Node for the search."""
+"""The built pages: the search finds common queries, and no link is broken. Needs Sphinx, and Node for the search."""
 
 import json
 import os
@@ -55,7 +55,7 @@ console.log(JSON.stringify(Object.fromEntries(queries.map((query, i) => [query, 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The built pages: those of KICKDRIFT_SITE, as in .ci/run, or new ones."""
+    """The built pages: the folder KICKDRIFT_SITE, as in .ci/run, or newly built."""
     if folder := os.environ.get("KICKDRIFT_SITE"):
         return Path(folder)
     folder = tmp_path_factory.mktemp("site")
@@ -64,7 +64,7 @@ def site(tmp_path_factory):
     return folder
 
 
-def test_search_finds_what_people_type(site):
+def test_the_search_finds_common_queries(site):
     node = shutil.which("node")
     if node is None:
         pytest.skip("no node")
@@ -76,7 +76,7 @@ def test_search_finds_what_people_type(site):
 
 
 class Links(HTMLParser):
-    """What a page refers to, and its anchors."""
+    """Collect link targets and anchors of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -105,8 +105,8 @@ def test_no_link_is_broken(site):
     assert not broken
 
 
-def test_nothing_is_loaded_from_elsewhere(site):
-    """Pages work without a network: formulas are MathML, fonts and scripts are ours."""
+def test_pages_load_nothing_from_other_sites(site):
+    """Pages work without a network: formulas are MathML, fonts and scripts are local."""
     for path in site.glob("*.html"):
         text = path.read_text(encoding="utf-8")
         assert not re.findall(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="https?:', text), path

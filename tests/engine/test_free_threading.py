@@ -1,4 +1,4 @@
-"""With the GIL and without: importing never switches it on, one stepper lets one thread in, many run side by side."""
+"""Threads with and without the GIL: imports do not enable it, a stepper serves one thread, several run in parallel."""
 
 import subprocess
 import sys
@@ -25,14 +25,14 @@ print(sys._is_gil_enabled())
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python")
 def test_import_leaves_the_gil_off():
-    # A module that declares nothing switches it on, with a warning.
+    # A module without a declaration enables it, with a warning.
     command = [sys.executable, "-W", "error", "-c", IMPORT]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "False", done.stderr
 
 
-def everywhere(work, threads):
-    """Run work(number) in that many threads, which start together; what they raise is raised here."""
+def run_in_threads(work, threads):
+    """Run work(number) in threads that start together, and raise their exceptions here."""
     gate, errors = threading.Barrier(threads), []
 
     def run(number):
@@ -58,8 +58,8 @@ def ball(n=3):
 
 
 @pytest.mark.parametrize("n", [3, 20_000])
-def test_one_stepper_lets_one_thread_in(n):
-    """What is not refused is done, whole, and once."""
+def test_one_stepper_serves_one_thread_at_a_time(n):
+    """Every call is either refused or done exactly once, completely."""
     shared, done, refusals = ball(n), [0] * 4, set()
     calls = 2000 if n < 100 else 30
 
@@ -71,7 +71,7 @@ def test_one_stepper_lets_one_thread_in(n):
             except RuntimeError as error:
                 refusals.add(str(error))
 
-    everywhere(work, len(done))
+    run_in_threads(work, len(done))
     assert shared.tick == sum(done) > 0
     assert refusals <= {"this stepper is stepping already: it serves one thread at a time"}
     alone = ball(n)
@@ -79,14 +79,14 @@ def test_one_stepper_lets_one_thread_in(n):
     assert_same_state(shared, alone)
 
 
-def test_many_steppers_side_by_side():
+def test_many_steppers_run_in_parallel():
     steppers = [ball(500) for _ in range(4)]
 
     def work(number):
         for n in (1, 7, 40, 2):
             steppers[number].step(n)
 
-    everywhere(work, len(steppers))
+    run_in_threads(work, len(steppers))
     alone = ball(500)
     alone.step(50)
     for stepper in steppers:

@@ -1,4 +1,4 @@
-"""The fuzzers of tests/fuzz in short, and do they find what is planted? `python tools/prove.py fuzz` runs them long."""
+"""Short runs of the fuzzers in tests/fuzz, and a check with planted faults. `python tools/prove.py fuzz` runs long."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from kickdrift.stepper.common import State
 #: Frames and damping of any size are drawn.
 pytestmark = [pytest.mark.filterwarnings("ignore:seconds"), pytest.mark.filterwarnings("ignore:Springs")]
 
-# These would take others with them: by signals that come late, by threads that never end.
+# Fuzzers that need a process of their own: late signals or endless threads would affect other tests.
 ALONE = {
     "threads": (),
     "signals": (pytest.mark.signals, pytest.mark.skipif(sys.platform == "win32", reason="needs setitimer")),
@@ -55,7 +55,7 @@ def test_fuzzers_in_a_process_of_their_own_find_nothing(name):
     assert said[-1]["comparisons"] > 200
 
 
-# Fuzzers that find nothing may be blind. So a fault is planted for each, and has to be found.
+# Each fuzzer must find a planted fault, which shows that it can find something.
 
 
 def not_forgetting(self, tick):
@@ -97,7 +97,7 @@ PLANTS = [
 ]
 
 
-#: Where the search for a fault begins that shows in few examples only: those before find nothing, which takes long.
+#: First seed for faults that show in few examples only: earlier seeds take long and find nothing.
 FIRST = {"cut": 11, "rollback": 3}
 
 

@@ -1,4 +1,4 @@
-"""Nothing lost: Ctrl-C at any line of Python, and other threads and callbacks at any time."""
+"""Atomicity: Ctrl-C at any line of Python, and calls from other threads and callbacks at any time."""
 
 import contextlib
 import copy
@@ -22,7 +22,7 @@ class Interrupt(KeyboardInterrupt):
 
 
 def interrupted(action, place):
-    """Whether the action was interrupted at this line, counted from 1, of all lines of Python that it runs."""
+    """Interrupt the action at its `place`-th executed line of Python (from 1); True if it ran that far."""
     lines = 0
 
     def trace(frame, event, argument):
@@ -36,23 +36,23 @@ def interrupted(action, place):
         return trace
 
     before = sys.gettrace()
-    gc.disable()  # callbacks of collections, as hypothesis has one, would be struck too
+    gc.disable()  # otherwise garbage-collection callbacks, like that of hypothesis, would be interrupted too
     sys.settrace(trace)
     try:
         action()
     except BaseException:
-        # Some of NumPy makes another error of it.
+        # Parts of NumPy convert the exception to another one.
         if lines < place:
             raise
         return True
     finally:
         sys.settrace(before)
         gc.enable()
-    return lines >= place  # some of NumPy swallows it
+    return lines >= place  # parts of NumPy swallow the exception
 
 
-def everywhere(make, action, places=200):
-    """Interrupt an action on what `make` returns, at so many places of its lines: all of it happens, or nothing."""
+def interrupt_everywhere(make, action, places=200):
+    """Interrupt an action on `make()` at about `places` of its lines: each time it happens completely or not at all."""
     plain, done = make(), make()
     action(done)
     outcomes = set()
@@ -81,7 +81,7 @@ def state(world):
 
 
 def swing(integrator="verlet", **more):
-    """A world in which everything is: history, a clock, what depends on dt, coupled bodies and what holds them."""
+    """Create a world with history, a clock, coefficients that depend on dt, interactions and constraints."""
     position = np.array([[0.0, 1.0], [1.0, 1.5], [2.0, 1.0]])
     world = kd.Stepper(
         position,
@@ -103,7 +103,7 @@ def swing(integrator="verlet", **more):
 
 
 def alone(integrator="verlet"):
-    """Bodies that go their own way."""
+    """Create bodies without interactions."""
     world = kd.Stepper(
         np.ones((4, 3), np.float32),
         np.ones((4, 3), np.float32),
@@ -125,7 +125,7 @@ EARLIER = {}
 
 
 def earlier(make):
-    """A snapshot of another tick, dt and place."""
+    """Return a snapshot of another tick, dt and position."""
     if make not in EARLIER:
         world = make()
         world.step(5)
@@ -150,11 +150,11 @@ ACTIONS = {
 @pytest.mark.signals
 @pytest.mark.parametrize("make", [swing, alone, weather])
 @pytest.mark.parametrize("name", ACTIONS)
-def test_an_interrupt_at_any_line_leaves_all_or_nothing(make, name):
+def test_an_interrupted_action_is_atomic(make, name):
     if make is weather and name in ("shift", "teleport", "restart"):
         pytest.skip("an ODEStepper has none")
     earlier(make)
-    lines, outcomes = everywhere(make, lambda world: ACTIONS[name](world, make))
+    lines, outcomes = interrupt_everywhere(make, lambda world: ACTIONS[name](world, make))
     assert "all" in outcomes
     if name in ("restore", "dt", "shift", "teleport"):
         assert lines > 10, "nothing was interrupted"
@@ -162,7 +162,7 @@ def test_an_interrupt_at_any_line_leaves_all_or_nothing(make, name):
 
 @pytest.mark.signals
 @pytest.mark.parametrize("made", [kd.RK4, lambda: kd.GrootWarren(lam=0.65), kd.ExplicitEuler, kd.flows.Lorenz])
-def test_an_interrupted_repr_is_whole_the_next_time(made):
+def test_an_interrupted_repr_is_complete_the_next_time(made):
     one = made()
     text = repr(one)
     for place in range(1, 100):
@@ -174,10 +174,10 @@ def test_an_interrupted_repr_is_whole_the_next_time(made):
 
 
 @pytest.mark.signals
-def test_an_interrupted_frame_stands_at_completed_steps():
+def test_an_interrupted_frame_ends_at_a_completed_step():
     for place in range(1, 10**4):
         world = swing()
-        world.clock.set_hz(61)  # which a frame follows in Python
+        world.clock.set_hz(61)  # followed by the frame in Python code
         ended = not interrupted(lambda world=world: world.advance(0.05), place)
         twin = swing()
         twin.dt = world._exact_dt
@@ -190,8 +190,8 @@ def test_an_interrupted_frame_stands_at_completed_steps():
 
 
 @pytest.mark.signals
-def test_numpy_functions_that_raise_tear_no_step(monkeypatch):
-    # As a signal handler does that strikes within one of them.
+def test_exceptions_in_numpy_functions_leave_steps_complete(monkeypatch):
+    # Simulates a signal handler that raises inside NumPy.
     world, calls = kd.Stepper([[0.5]], [[1.0]], constraints=[kd.Box(0, 1)]), []
     original = np.copyto
 
@@ -211,7 +211,7 @@ def test_numpy_functions_that_raise_tear_no_step(monkeypatch):
 
 
 def inside(world_of):
-    """What calls inside a step of a world are answered with: `world_of(function)` makes it."""
+    """Return {call: error message} of calls made inside a step of the world `world_of(callback)`."""
     answers = {}
 
     def meddle(t, x, v, out):
@@ -245,7 +245,7 @@ CALLS = {
 }
 
 
-def test_whatever_reads_or_changes_the_state_is_refused_inside_a_step(Stepper):
+def test_calls_that_read_or_change_the_state_are_refused_inside_a_step(Stepper):
     answers = inside(lambda meddle: Stepper(np.zeros((2, 2)), forces=[kd.Force(meddle)]))
     assert answers == dict.fromkeys(CALLS, "this stepper is stepping already: it serves one thread at a time")
 
@@ -264,14 +264,14 @@ def test_a_refused_dt_does_not_change_the_clock(Stepper):
 # Threads.
 
 
-def hammer(*calls, seconds=0.4):
-    """Each call again and again in a thread of its own; how often each was done and refused, and other errors."""
+def repeat(*calls, seconds=0.4):
+    """Repeat each call in a thread of its own; return how often each succeeded and was refused."""
     stop, done, refused, errors = threading.Event(), [0] * len(calls), [0] * len(calls), []
 
     def work(number):
         try:
             while not stop.is_set():
-                time.sleep(0)  # let the others have the GIL
+                time.sleep(0)  # release the GIL
                 try:
                     calls[number]()
                     done[number] += 1
@@ -299,8 +299,8 @@ def hammer(*calls, seconds=0.4):
     return done, refused
 
 
-def test_moving_the_forces_beside_a_step_is_refused_or_done_between_two():
-    # Pairs and the room of all bodies are bound anew then: nobody may still be reading the old ones.
+def test_shift_during_steps_of_another_thread_is_refused_or_done_between_steps():
+    # Pairs and buffers are bound again by shift(): no step may still read the old ones.
     rng = np.random.default_rng(3)
     world = kd.Stepper(
         rng.normal(size=(3000, 2)),
@@ -308,7 +308,7 @@ def test_moving_the_forces_beside_a_step_is_refused_or_done_between_two():
         constraints=[kd.Plane((0, 1), -50.0)],
     )
     offset = np.array([1.0, 0.0])
-    done, refused = hammer(
+    done, refused = repeat(
         lambda: world.step(20), lambda: world.shift(offset), lambda: world.shift(-offset), seconds=1.0
     )
     assert done[0] > 0
@@ -318,8 +318,8 @@ def test_moving_the_forces_beside_a_step_is_refused_or_done_between_two():
 
 
 @pytest.mark.parametrize("restoring", [False, True])
-def test_nobody_steps_while_the_forces_are_moved(Stepper, restoring):
-    """Nor another thread, which would find them half moved."""
+def test_steps_are_refused_while_coordinates_are_shifted(Stepper, restoring):
+    """A step in another thread would see partly shifted forces."""
     answers = []
 
     class Watched(kd.AnchorSpring):
@@ -332,7 +332,7 @@ def test_nobody_steps_while_the_forces_are_moved(Stepper, restoring):
 
     world = Stepper([[0.0]], forces=[Watched(1.0, anchor=(1.0,))])
     if restoring:
-        world.shift([0.25])  # what was never shifted is not shifted back either
+        world.shift([0.25])  # restore() shifts back only if there was a shift
     saved = world.snapshot()
     answers.clear()
     world.shift([0.5])
@@ -343,7 +343,7 @@ def test_nobody_steps_while_the_forces_are_moved(Stepper, restoring):
     assert world.tick == 0
 
 
-def test_nobody_steps_while_a_frame_follows_its_clock(Stepper):
+def test_steps_are_refused_while_a_frame_updates_its_clock(Stepper):
     answers = []
 
     class Watched(Stepper):
@@ -366,19 +366,19 @@ def test_frames_and_steps_of_two_threads_add_up():
     world = kd.Stepper(np.zeros((500, 2)), clock=clock, forces=[kd.Gravity((0, -1))])
     steps = []
     seconds = iter(range(10**9))
-    done, _ = hammer(lambda: steps.append(world.advance(0.01 + 1e-6 * (next(seconds) % 7))), lambda: world.step(1))
+    done, _ = repeat(lambda: steps.append(world.advance(0.01 + 1e-6 * (next(seconds) % 7))), lambda: world.step(1))
     assert world.tick == sum(steps) + done[1]
 
 
-def test_snapshots_beside_steps_are_those_of_completed_ticks():
+def test_snapshots_during_steps_of_another_thread_show_completed_ticks():
     world = kd.Stepper(np.zeros((4000, 2)), np.ones((4000, 2)), dt=1.0)
     taken = []
 
     def steps():
         world.step(3)
-        time.sleep(1e-4)  # or the other finds it stepping each time
+        time.sleep(1e-4)  # otherwise the other thread is always refused
 
-    counts = hammer(steps, lambda: taken.append(world.snapshot()))
+    counts = repeat(steps, lambda: taken.append(world.snapshot()))
     twin = kd.Stepper(np.zeros((4000, 2)), np.ones((4000, 2)), dt=1.0)
     assert taken, counts
     for snapshot in taken[-50:]:
@@ -386,10 +386,10 @@ def test_snapshots_beside_steps_are_those_of_completed_ticks():
         assert (twin.position == twin.tick).all()
 
 
-# Objects that are not whole, or arrays that change under them.
+# Uninitialized objects, and arrays whose shape changes.
 
 
-def test_what_was_never_made_refuses_instead_of_crashing():
+def test_uninitialized_steppers_raise_instead_of_crashing():
     for cls in (kd.Stepper, kd.ODEStepper):
         blank = cls.__new__(cls)
         for call in (blank.step, blank.checksum, blank.snapshot, lambda blank=blank: blank.restore(b"")):
@@ -418,7 +418,7 @@ def test_a_second_init_is_refused_and_changes_nothing(make):
 
 
 @pytest.mark.parametrize("shape", [(12,), (2, 6), (12, 1)])
-def test_another_shape_of_the_caller_s_array_changes_nothing(Stepper, shape):
+def test_a_changed_shape_of_the_callers_array_has_no_effect(Stepper, shape):
     position, twin = np.arange(12.0).reshape(4, 3), Stepper(np.arange(12.0).reshape(4, 3), np.ones((4, 3)))
     world = Stepper(position, np.ones((4, 3)))
     assert world.position is position
@@ -434,7 +434,7 @@ def test_another_shape_of_the_caller_s_array_changes_nothing(Stepper, shape):
     assert_same_bits(position.reshape(4, 3), twin.position)
 
 
-def test_another_shape_of_an_equation_s_array_changes_nothing(ODEStepper):
+def test_a_changed_shape_of_an_ode_array_has_no_effect(ODEStepper):
     y = np.arange(6.0).reshape(2, 3)
     world, twin = ODEStepper(y, kd.flows.Lorenz(), dt=0.01), ODEStepper(y.copy(), kd.flows.Lorenz(), dt=0.01)
     y.shape = (6,)
@@ -443,7 +443,7 @@ def test_another_shape_of_an_equation_s_array_changes_nothing(ODEStepper):
     assert world.snapshot() == twin.snapshot()
 
 
-def test_ticks_never_leave_their_range(Stepper):
+def test_ticks_stay_in_their_range(Stepper):
     world = Stepper(np.zeros((0, 2)))
     world.step(2**62 - 1)
     for n in (1, 2**62, 2**63, 10**30):
@@ -453,7 +453,7 @@ def test_ticks_never_leave_their_range(Stepper):
     assert world.snapshot()
 
 
-def test_rollback_interrupted_at_any_line_can_go_on():
+def test_an_interrupted_rollback_can_continue():
     for place in range(1, 10**4):
         world = swing()
         past = kd.Rollback(world, 8)

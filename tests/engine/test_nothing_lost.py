@@ -1,4 +1,4 @@
-"""Nothing lost: what goes wrong leaves a stepper at a completed tick, ready to go on."""
+"""Failures leave a stepper at a completed tick from which it can continue."""
 
 import concurrent.futures
 import math
@@ -17,11 +17,11 @@ from processes import python
 import kickdrift as kd
 from kickdrift.engine import workers
 
-# States that overflow.
+# Overflows.
 
 
 def exploding(cls, n, bad, integrator="explicit_euler", dtype=np.float64, threads=1):
-    """Bodies on springs; those in `bad` have one that is far too stiff for the step."""
+    """Create bodies on springs; those in `bad` have one that is too stiff for the step."""
     stiffness = np.ones(n)
     stiffness[list(bad)] = 1e7
     x, v = np.ones((n, 2), dtype), np.zeros((n, 2), dtype)
@@ -30,7 +30,7 @@ def exploding(cls, n, bad, integrator="explicit_euler", dtype=np.float64, thread
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", ["explicit_euler", "velocity_verlet", "rk4", "verlet", "yoshida4"])
-def test_overflow_names_body_and_ticks_and_the_others_are_right(Stepper, integrator, dtype):
+def test_overflow_reports_body_and_ticks_and_does_not_affect_other_bodies(Stepper, integrator, dtype):
     n, bad = (4, (2, 3)) if Stepper is kd.reference.Stepper else (300, (290, 170))
     stepper = exploding(Stepper, n, bad, integrator, dtype)
     stepper.step(2)
@@ -42,11 +42,11 @@ def test_overflow_names_body_and_ticks_and_the_others_are_right(Stepper, integra
     assert stepper.time == pytest.approx(tick / 10)
     assert f"body {min(bad)} is no longer finite (between tick {tick - 1} and tick {tick})" in str(failure)
     assert isinstance(failure, FloatingPointError)
-    # It was finite up to then.
+    # The state was finite up to then.
     before = exploding(Stepper, n, bad, integrator, dtype)
     before.step(tick - 1)
     assert np.isfinite(before.position).all()
-    # The others have done all steps up to that.
+    # The other bodies have completed all steps up to that tick.
     calm = exploding(Stepper, n, (), integrator, dtype)
     calm.step(tick)
     good = np.setdiff1d(np.arange(n), bad)
@@ -54,7 +54,7 @@ def test_overflow_names_body_and_ticks_and_the_others_are_right(Stepper, integra
     assert_same_bits(stepper.velocity[good], calm.velocity[good])
     state = np.concatenate([stepper.position, stepper.velocity], axis=1)
     assert not np.isfinite(state[list(bad)]).all(axis=1).any()
-    # It is said again until it is repaired.
+    # The error repeats until the state is repaired.
     with pytest.raises(kd.NonFiniteError) as caught:
         stepper.step()
     assert (caught.value.first_tick, caught.value.last_tick) == (tick, tick + 1)
@@ -69,22 +69,22 @@ def test_overflow_names_body_and_ticks_and_the_others_are_right(Stepper, integra
     assert (stepper.position[list(bad)] == 0).all()
 
 
-def test_a_nan_that_the_caller_writes_is_found(Stepper):
+def test_a_nan_written_by_the_caller_is_reported(Stepper):
     stepper = Stepper(np.zeros((5, 2)), np.zeros((5, 2)))
     stepper.velocity[3, 1] = math.nan
     with pytest.raises(kd.NonFiniteError, match=r"body 3 is no longer finite \(between tick 0 and tick 1\)"):
         stepper.step()
 
 
-def test_a_long_call_ends_at_the_first_tick_that_is_not_finite():
+def test_a_long_call_ends_at_the_first_non_finite_tick():
     stepper = exploding(kd.Stepper, 1000, [999])
     with pytest.raises(kd.NonFiniteError) as caught:
         stepper.step(10**9)
-    assert (caught.value.body, stepper.tick) == (999, 122)  # grows 1000 times in each step
+    assert (caught.value.body, stepper.tick) == (999, 122)  # grows 1000 times per step
 
 
 def spring(cls, integrator, **more):
-    """Five bodies, of which the last but one has a spring that is far too stiff."""
+    """Create five bodies; the last but one has a spring that is too stiff."""
     stiffness = [1, 1, 1, 1e7, 1]
     return cls(np.ones((5, 2)), dt=0.1, integrator=integrator, forces=[kd.AnchorSpring(stiffness)], **more)
 
@@ -95,7 +95,7 @@ def wild(t, position, velocity, out):
 
 
 LINE = [[0.0, 0.0], [1.0, 0.0], [2.5, 0.0]]
-#: By what reaches the kernels in its own way.
+#: One scene for each code path of the kernels.
 EXPLOSIONS = {
     "alone": spring,
     "with dead": lambda cls, integrator: spring(cls, integrator, alive=4),
@@ -119,8 +119,8 @@ EXPLOSIONS = {
 
 @pytest.mark.parametrize("integrator", ["explicit_euler", "velocity_verlet", "verlet", "rk4", "leapfrog"])
 @pytest.mark.parametrize("scene", EXPLOSIONS)
-def test_a_call_ends_as_steps_one_by_one_do(Stepper, scene, integrator):
-    """At the first tick whose state is not finite, in the same state; nothing is called more often than by one call."""
+def test_a_failing_call_ends_like_single_steps(Stepper, scene, integrator):
+    """Both stop at the first non-finite tick, in equal states, with equally many callback calls."""
     one, many = (EXPLOSIONS[scene](Stepper, integrator) for _ in range(2))
     with pytest.raises(kd.NonFiniteError) as alone:
         deque((one.step() for _ in range(500)), maxlen=0)
@@ -132,7 +132,7 @@ def test_a_call_ends_as_steps_one_by_one_do(Stepper, scene, integrator):
         assert np.array_equal(mine, other, equal_nan=True)
 
 
-def test_functions_are_not_called_again_to_find_the_tick(Stepper):
+def test_callbacks_are_not_called_again_to_find_the_tick(Stepper):
     called = []
 
     def force(t, position, velocity, out):
@@ -140,7 +140,7 @@ def test_functions_are_not_called_again_to_find_the_tick(Stepper):
         wild(t, position, velocity, out)
 
     world = Stepper([[1.0]], dt=0.1, integrator="explicit_euler", forces=[kd.Force(force)])
-    called.clear()  # it was tried when the stepper was made
+    called.clear()  # drop the call that validates the callback
     with pytest.raises(kd.NonFiniteError):
         world.step(1000)
     assert len(called) == world.tick < 1000
@@ -148,7 +148,7 @@ def test_functions_are_not_called_again_to_find_the_tick(Stepper):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_trajectories_end_at_the_tick_too(threads):
+def test_ode_trajectories_end_at_the_non_finite_tick(threads):
     for cls in (kd.ODEStepper, kd.reference.ODEStepper):
         y = [[2.0, 1.0], [1e160, 1e160]]
         world = cls(y, kd.flows.VanDerPol(1.0), dt=1e-8, integrator="rk4", threads=threads)
@@ -158,7 +158,7 @@ def test_trajectories_end_at_the_tick_too(threads):
         assert world.tick == 1
 
 
-def test_errors_travel():
+def test_errors_can_be_pickled():
     for error in (kd.NonFiniteError(3, 5, 9), kd.ConvergenceError(3, 5, 0.5)):
         copy = pickle.loads(pickle.dumps(error))
         assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
@@ -220,8 +220,8 @@ print(best)
         (100, "implicit_euler", 1),
     ],
 )
-def test_ctrl_c_is_answered_within_a_fifth_of_a_second_at_a_completed_tick(n, integrator, threads):
-    # The best of ten, and processor time where that is less: the machine may have other things to do.
+def test_ctrl_c_stops_at_a_completed_tick_within_200_ms(n, integrator, threads):
+    # The best of ten, in processor time where that is less: the machine may be busy.
     # Builds with checks are slower.
     limit = 0.2 if kd.build_info()["build"] == "release" else 5
     assert float(python(INTERRUPT, str(n), integrator, str(threads))) < limit
@@ -229,7 +229,7 @@ def test_ctrl_c_is_answered_within_a_fifth_of_a_second_at_a_completed_tick(n, in
 
 @pytest.mark.signals
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
-def test_an_exception_of_a_signal_handler_leaves_the_stepper_at_a_completed_tick():
+def test_an_exception_in_a_signal_handler_stops_at_a_completed_tick():
     class AlarmError(Exception):
         pass
 
@@ -254,11 +254,11 @@ def test_an_exception_of_a_signal_handler_leaves_the_stepper_at_a_completed_tick
 
 
 def busy(stepper):
-    """A thread in which the stepper steps for as long as it is left to, and its way to end."""
+    """Step in a thread until stopped; return the thread and a function that stops it."""
     stop = threading.Event()
 
     def work():
-        # What is no longer finite ends the call: from outside a force that is not.
+        # A non-finite applied force, written from outside, ends the call.
         try:
             stepper.step(10**12)
         except kd.NonFiniteError:
@@ -275,7 +275,7 @@ def wait_for(condition):
         assert time.monotonic() < deadline
 
 
-def test_a_second_call_at_the_same_time_is_refused_at_once():
+def test_a_concurrent_call_is_refused_immediately():
     force = np.zeros((1000, 3))
     forces = [kd.AnchorSpring(1.0), kd.LinearDrag(0.1), kd.AppliedForce(force)]
     stepper = kd.Stepper(np.ones((1000, 3)), dt=1e-3, forces=forces)
@@ -285,7 +285,7 @@ def test_a_second_call_at_the_same_time_is_refused_at_once():
         start = time.perf_counter()
         with pytest.raises(RuntimeError, match=r"^this stepper is stepping already"):
             call()
-        assert time.perf_counter() - start < 1  # and not after the other's 10**12 steps
+        assert time.perf_counter() - start < 1  # not after the 10**12 steps of the other call
     assert stepper.dt == 1e-3
     force[...] = math.nan
     thread.join(20)
@@ -295,8 +295,8 @@ def test_a_second_call_at_the_same_time_is_refused_at_once():
     stepper.step()
 
 
-def test_steppers_of_different_threads_run_at_the_same_time():
-    # Each is in the middle of its call while the other's ticks go on.
+def test_steppers_in_different_threads_run_in_parallel():
+    # Each stepper is inside its call while the ticks of the other one advance.
     force = np.zeros((500, 2))
     forces = [kd.AnchorSpring(1.0), kd.AppliedForce(force)]
     first, second = (kd.Stepper(np.ones((500, 2)), dt=1e-3, forces=forces) for _ in range(2))
@@ -312,7 +312,7 @@ def test_steppers_of_different_threads_run_at_the_same_time():
 
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4", "verlet", "implicit_euler", "groot_warren"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_bits_and_counts_do_not_depend_on_the_number_of_threads(isa, integrator, dtype):
+def test_results_and_counts_do_not_depend_on_the_number_of_threads(isa, integrator, dtype):
     rng = np.random.default_rng(5)
     x, v = rng.normal(size=(2, 5001, 3)).astype(dtype)
     mass = rng.uniform(1, 2, 5001)
@@ -328,7 +328,7 @@ def test_bits_and_counts_do_not_depend_on_the_number_of_threads(isa, integrator,
     assert all(result == results[0] for result in results)
 
 
-def test_threads_name_the_first_body_that_overflows():
+def test_the_first_body_that_overflows_is_reported_with_threads():
     for threads in (1, 2, 3):
         stepper = exploding(kd.Stepper, 50000, (49999, 20000, 33333), threads=threads)
         with pytest.raises(kd.NonFiniteError) as caught:
@@ -344,8 +344,8 @@ def test_few_bodies_and_many_threads():
             assert stepper.tick == 100_000
 
 
-def test_steppers_of_different_threads_share_one_pool():
-    # Who asks for more workers than there are replaces the pool, while others hand it their work.
+def test_steppers_in_different_threads_share_one_pool():
+    # A stepper that needs more workers replaces the pool while others submit work to it.
     failures = []
 
     def work(threads):
@@ -366,8 +366,8 @@ def test_steppers_of_different_threads_share_one_pool():
     assert failures == []
 
 
-def test_an_interrupt_while_work_is_handed_out_leaves_no_body_behind(monkeypatch):
-    # At the worst moment: some of the work is given away, some is not.
+def test_an_interrupt_while_work_is_submitted_leaves_all_bodies_at_one_tick(monkeypatch):
+    # The worst moment: only some of the work is submitted.
     def interrupted(calls):
         calls[1]()
         raise KeyboardInterrupt
@@ -451,11 +451,11 @@ x.resize((300, 3))  # no buffer is held any more
 @pytest.mark.skipif(
     kd.build_info()["build"] in ("sanitize", "trace"), reason="sanitizers and tracers hold on to memory"
 )
-def test_steppers_that_come_and_go_leak_nothing():
+def test_steppers_leak_no_memory():
     python(LEAKS)
 
 
-def test_a_stepper_holds_its_arrays():
+def test_a_stepper_keeps_its_arrays_from_being_resized():
     position = np.ones((4, 3))
     stepper = kd.Stepper(position)
     with pytest.raises(ValueError, match="resize"):
@@ -465,8 +465,8 @@ def test_a_stepper_holds_its_arrays():
         stepper.__init__(np.ones((4, 3)))
 
 
-def test_what_would_be_lost_during_a_step_is_refused(Stepper):
-    """The step in progress would overwrite it."""
+def test_changes_that_a_step_would_overwrite_are_refused_inside_it(Stepper):
+    """The step in progress would overwrite them."""
     tries, errors = [], []
 
     def meddle(t, position, velocity, out):
@@ -485,7 +485,7 @@ def test_what_would_be_lost_during_a_step_is_refused(Stepper):
 
 
 @pytest.mark.parametrize("integrator", ["verlet", "groot_warren"])
-def test_history_that_is_not_finite_is_told(Stepper, integrator):
+def test_non_finite_history_is_reported(Stepper, integrator):
     stepper = Stepper(np.ones((3, 1)), dt=0.1, integrator=integrator, forces=[kd.AnchorSpring(1.0)])
     stepper.step(2)
     stepper.position[1] = np.nan
@@ -526,13 +526,13 @@ atexit.register(lambda last=Late(world(2)): last.__del__())
 
 @pytest.mark.parametrize("hired", [True, False])
 def test_steps_while_the_interpreter_exits(hired):
-    """No thread can be hired any more then: this one does all the work, with the same bits."""
+    """No thread can be started at that time: the calling thread does all the work, bitwise equal."""
     checksums = python(LATE.format(hired=hired)).split()
     assert len(checksums) == 4
     assert checksums[0] == checksums[1] == checksums[-1]
 
 
-def test_threads_that_cannot_be_had_are_done_without(monkeypatch):
+def test_a_stepper_works_without_threads_if_none_can_be_started(monkeypatch):
     def none_left(*arguments, **named):
         raise RuntimeError("can't start new thread")
 
@@ -546,8 +546,8 @@ def test_threads_that_cannot_be_had_are_done_without(monkeypatch):
     assert steppers[0].checksum() == steppers[1].checksum()
 
 
-def test_a_step_while_threads_are_hired_waits_for_nobody(monkeypatch):
-    """As a destructor or a signal handler makes it, in the thread that hires."""
+def test_a_step_while_the_pool_is_created_does_not_deadlock(monkeypatch):
+    """Simulates a destructor or a signal handler that steps in the thread that creates the pool."""
     x = np.arange(150000.0).reshape(50000, 3)
     alone, outer, inner = (kd.Stepper(x.copy(), forces=[kd.AnchorSpring(2.0)], threads=n) for n in (1, 2, 2))
 

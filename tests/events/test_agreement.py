@@ -1,4 +1,4 @@
-"""Events of random scenes: on the reference and on every instruction set, in any chunks, the same."""
+"""Events of random scenes are equal on the reference and every instruction set, however steps are split into calls."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def rows(world):
 
 @pytest.mark.parametrize("draw", [told_scene, told_resting_scene, level_scene])
 @pytest.mark.parametrize("first", range(0, 240, 20))
-def test_reference_and_kernels_agree(monkeypatch, first, draw):
+def test_events_of_reference_and_kernels_agree(monkeypatch, first, draw):
     count = 0
     for seed in range(first, first + 20):
         drawn = draw(np.random.default_rng(seed), INTEGRATORS[seed % len(INTEGRATORS)])
@@ -51,7 +51,7 @@ def tracked(world):
 
 @pytest.mark.parametrize("draw", [told_scene, told_resting_scene, level_scene])
 @pytest.mark.parametrize("seed", range(12))
-def test_going_back_makes_them_anew(seed, draw):
+def test_events_are_recreated_after_a_restore(seed, draw):
     drawn = draw(np.random.default_rng(seed), "velocity_verlet")
     world, straight = drawn.make(kd.Stepper), drawn.make(kd.Stepper)
     straight.step(10)
@@ -64,8 +64,8 @@ def test_going_back_makes_them_anew(seed, draw):
     assert world.checksum() == straight.checksum()
 
 
-def by_looking_at_each_pair(x, v, dt, ticks):
-    """Who touches whom in free flight, with a size of 1 m: (tick, slot_a, slot_b, kind, time), from the formula."""
+def exhaustive_search(x, v, dt, ticks):
+    """Return (tick, slot_a, slot_b, kind, time) of touches of discs of diameter 1 m in free flight, by the formula."""
     found = []
     for tick in range(1, ticks + 1):
         start = (tick - 1) * dt
@@ -85,8 +85,8 @@ def by_looking_at_each_pair(x, v, dt, ticks):
     return sorted(found)
 
 
-def test_going_back_keeps_what_was_not_taken_by_then(Stepper):
-    """A ball that hits a side of its box in each tick."""
+def test_restore_keeps_pending_events_of_earlier_ticks(Stepper):
+    """A ball hits a side of its box in each tick."""
     world = Stepper(
         [[0.5]], [[1.0]], dt=1.0, constraints=[kd.Box(0.0, 1.0, 1.0)], events=kd.Events(begin=False, end=False)
     )
@@ -98,8 +98,8 @@ def test_going_back_keeps_what_was_not_taken_by_then(Stepper):
     assert world.events.take()["tick"].tolist() == [1, 2, 3, 4]
 
 
-def test_what_had_no_room_stays_counted_when_its_tick_is_undone(Stepper):
-    """There are four walls' events in a tick, and there is room for one; the tick is made twice."""
+def test_dropped_events_stay_counted_after_a_restore(Stepper):
+    """Four wall events per tick exceed a capacity of one; the tick is simulated twice."""
     box = kd.Box((-1, -1), (1, 1))
     asked = kd.Events(1, begin=False, end=False)
     world = Stepper([[0.9, 0.9], [-0.9, -0.9]], [[1.0, 1.0], [-1.0, -1.0]], dt=0.5, constraints=[box], events=asked)
@@ -113,11 +113,11 @@ def test_what_had_no_room_stays_counted_when_its_tick_is_undone(Stepper):
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_events_are_those_that_looking_at_each_pair_finds(monkeypatch, dim):
+def test_events_equal_those_of_an_exhaustive_search(monkeypatch, dim):
     rng = np.random.default_rng(dim)
     cells = np.stack(np.meshgrid(*[np.arange({1: 30, 2: 6, 3: 3}[dim])] * dim), axis=-1).reshape(-1, dim)
     x, v = 2.0 * cells, 4 * rng.normal(size=cells.shape)
-    expected = by_looking_at_each_pair(x, v, 1 / 16, 24)
+    expected = exhaustive_search(x, v, 1 / 16, 24)
     assert len(expected) > 15
     passing = [kd.ElasticCollisions(0.5, sensor=True, swept=True)]
     for cls, isa in [(kd.reference.Stepper, kernels.isas[0]), *((kd.Stepper, isa) for isa in kernels.isas)]:
@@ -129,8 +129,8 @@ def test_events_are_those_that_looking_at_each_pair_finds(monkeypatch, dim):
         assert found["time"] == pytest.approx([row[4] for row in expected], abs=1e-9)
 
 
-def test_the_impulse_of_a_region_is_0_however_fast(Stepper):
-    """Also where the square of the speed overflows, and of the normal, which a region has none of."""
+def test_the_impulse_of_a_region_is_0_at_any_speed(Stepper):
+    """The impulse is 0 even if the square of the speed overflows; regions have no normal."""
     world = Stepper(
         np.array([[-5e29]], np.float32),
         np.array([[1e30]], np.float32),

@@ -1,4 +1,4 @@
-"""What is fast: nobody goes through anybody, and the time of touch is that of the straight ways."""
+"""Fast bodies: no tunnelling, and exact times of impact along straight paths."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import kickdrift as kd
 
 
 def targets_and_bullets(count, rng):
-    """400 targets of radius 12 far apart, and a bullet of radius 2 for each; when they touch, in seconds."""
+    """Create distant targets of radius 12 with a bullet of radius 2 each, and their impact times in seconds."""
     side = int(np.ceil(np.sqrt(count)))
     target = 300.0 * np.stack(np.divmod(np.arange(count), side), axis=1)
     way = rng.uniform(0, 2 * np.pi, count)
@@ -20,7 +20,7 @@ def targets_and_bullets(count, rng):
 
 
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "semi_implicit_euler", "verlet"])
-def test_every_bullet_hits_once(isa, integrator):
+def test_every_bullet_hits_its_target_once(isa, integrator):
     target, start, velocity, time = targets_and_bullets(400, np.random.default_rng(1))
     radius = np.repeat([12.0, 2.0], 400)
     world = kd.Stepper(
@@ -38,7 +38,7 @@ def test_every_bullet_hits_once(isa, integrator):
     assert speeds == pytest.approx(6000)
 
 
-def test_of_a_row_the_first_is_hit(Stepper):
+def test_a_bullet_hits_the_first_of_a_row(Stepper):
     x = np.array([[0.0, 0.0], [40.0, 0.0], [80.0, 0.0], [-30.0, 0.0]])[[2, 0, 1, 3]]
     world = Stepper(
         x, [[0, 0], [0, 0], [0, 0], [6000, 0]], [np.inf, np.inf, np.inf, 1.0], hz=60,
@@ -52,7 +52,7 @@ def test_of_a_row_the_first_is_hit(Stepper):
     assert world.position[3].tolist() == pytest.approx([-14 - (100 - 16), 0])
 
 
-def test_two_bullets_meet_head_on(Stepper):
+def test_two_bullets_collide_head_on(Stepper):
     world = Stepper(
         [[-50.0, 0.0], [50.0, 0.0]], [[9000.0, 0.0], [-9000.0, 0.0]], hz=60,
         constraints=[kd.ElasticCollisions(1, swept=True)], events=kd.Events(),
@@ -62,7 +62,7 @@ def test_two_bullets_meet_head_on(Stepper):
     assert world.events.take()["time"] == pytest.approx(np.full(3, 98 / 18000))
 
 
-def test_without_it_they_go_through(Stepper):
+def test_bullets_tunnel_without_continuous_detection(Stepper):
     world = Stepper(
         [[-50.0, 0.0], [50.0, 0.0]], [[9000.0, 0.0], [-9000.0, 0.0]], hz=60, constraints=[kd.ElasticCollisions(1)],
     )  # fmt: skip
@@ -70,7 +70,7 @@ def test_without_it_they_go_through(Stepper):
     assert world.velocity.tolist() == [[9000, 0], [-9000, 0]]
 
 
-def test_sensors_feel_bullets(Stepper):
+def test_sensors_report_bullets(Stepper):
     world = Stepper(
         [[0.0, 0.0], [-50.0, 3.0]], [[0.0, 0.0], [6000.0, 0.0]], hz=60,
         constraints=[kd.ElasticCollisions([4, 1], sensor=[True, False], swept=True)], events=kd.Events(),
@@ -84,8 +84,8 @@ def test_sensors_feel_bullets(Stepper):
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_nobody_goes_through_shapes(isa, dim):
-    """A room of boxes, and bodies that cross it many times in a step."""
+def test_fast_bodies_do_not_tunnel_through_shapes(isa, dim):
+    """A room of boxes, crossed by bodies many times per step."""
     rng = np.random.default_rng(dim)
     walls_low, walls_high = [], []
     for axis in range(dim):
@@ -106,7 +106,7 @@ def test_nobody_goes_through_shapes(isa, dim):
             assert (world.position < 9.75 + 1e-6).all()
 
 
-def test_time_and_place_at_shapes(Stepper):
+def test_time_and_position_of_impacts_on_shapes(Stepper):
     shapes = kd.Boxes([(0, -5)], [(1, 5)], radius=2.0), kd.Segments([[(40, -9), (40, 9)]], radius=2.0, thickness=1.0)
     world = Stepper(
         [[-50.0, 0.0], [20.0, 0.0], [-50.0, 6.2]], [[6000.0, 0.0]] * 3, hz=60, constraints=shapes, events=kd.Events(),
@@ -122,7 +122,7 @@ def test_time_and_place_at_shapes(Stepper):
     assert hits["impulse"][0] == pytest.approx(12000)
 
 
-def test_disabled_shapes_are_not_there(Stepper):
+def test_disabled_shapes_do_not_collide(Stepper):
     box = kd.Boxes([(0, 0), (4, 0)], [(1, 1), (5, 1)], enabled=[False, True])
     world = Stepper([[0.5, 3.0], [4.5, 3.0]], [[0.0, -6.0]] * 2, dt=1, constraints=[box])
     world.step()

@@ -1,4 +1,4 @@
-"""Sensors: who overlaps from the start is reported in the first tick, and who goes through is one hit."""
+"""Sensors: initial overlaps are reported in the first tick, and passing through is a single hit."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ FLOOR = {"normal": (0, 1), "offset": 0}
 
 
 def rows(Stepper, constraint, place, velocity, ticks=6, **options):
-    """(tick, time, kind, slot_b, speed) of all events, at steps of 0.125 s."""
+    """Return (tick, time, kind, slot_b, speed) of all events, with steps of 0.125 s."""
     world = Stepper(
         np.array(place), np.array(velocity), dt=0.125, constraints=[constraint],
         events=kd.Events(**{"hits_above": 0.0} | options),
@@ -26,7 +26,7 @@ BEGIN = (1, 0.0, int(kd.BEGIN))
 
 @pytest.mark.parametrize("swept", [False, True])
 @pytest.mark.parametrize("sensor", [ONE, BOTH])
-def test_pairs(Stepper, sensor, swept):
+def test_sensor_pairs(Stepper, sensor, swept):
     passing = kd.ElasticCollisions(0.5, sensor=sensor, swept=swept)
     begin = (*BEGIN, 1, 0.0)
     assert rows(Stepper, passing, PAIR, REST) == [begin]
@@ -36,14 +36,14 @@ def test_pairs(Stepper, sensor, swept):
     assert rows(Stepper, passing, [[0.0, 0.0], [1.5, 0.0]], REST) == []
 
 
-def test_a_pair_that_parts_in_its_first_tick(Stepper):
+def test_a_pair_that_separates_in_its_first_tick(Stepper):
     passing = kd.ElasticCollisions(0.5, sensor=ONE, swept=True)
     found = rows(Stepper, passing, PAIR, [[0.0, 0.0], [50.0, 0.0]])
     assert [row[2] for row in found] == [kd.BEGIN, kd.END]
     assert [row[1] for row in found] == pytest.approx([0, 0.01])
 
 
-def test_a_pair_that_is_put_there(Stepper):
+def test_a_pair_that_overlaps_after_a_teleport(Stepper):
     world = Stepper(
         [[0.0, 0.0], [9.0, 0.0]], dt=0.125, constraints=[kd.ElasticCollisions(0.5, sensor=ONE)], events=kd.Events()
     )
@@ -55,7 +55,7 @@ def test_a_pair_that_is_put_there(Stepper):
 
 
 @pytest.mark.parametrize("sensor", [ONE, BOTH])
-def test_contacts(Stepper, sensor):
+def test_sensor_contacts(Stepper, sensor):
     passing = kd.Contacts(0.5, sensor=sensor)
     assert rows(Stepper, passing, PAIR, REST) == [(*BEGIN, 1, 0.0)]
     away = rows(Stepper, passing, PAIR, [[0.0, 0.0], [2.5, 0.0]])
@@ -74,14 +74,14 @@ def test_contacts(Stepper, sensor):
     ],
     ids=["Contacts", "Plane", "Box", "Boxes", "Segments"],
 )
-def test_walls(Stepper, wall):
+def test_sensor_walls(Stepper, wall):
     number = -3 if isinstance(wall, kd.Box) else -1
     for velocity in (0.0, -0.125):
         assert rows(Stepper, wall, [[0.0, 0.25]], [[0.0, velocity]]) == [(*BEGIN, number, 0.0)]
     away = rows(Stepper, wall, [[0.0, 0.25]], [[0.0, 0.75]])
     assert [row[2] for row in away] == [kd.BEGIN, kd.END]
-    assert 0.25 <= away[1][1] <= 0.375  # it parts after a third of a second
-    # In the middle of a tick, and between two; also where nobody remembers who touches.
+    assert 0.25 <= away[1][1] <= 0.375  # it separates after a third of a second
+    # The overlap begins inside a tick, or between two; also without tracking of contacts.
     for height in (0.75, 0.8125, 1.0):
         found = rows(Stepper, wall, [[0.0, height]], [[0.0, -1.0]], ticks=8)
         assert [row[2:] for row in found] == [(int(kd.HIT), number, 1.0), (int(kd.BEGIN), number, 1.0)]
@@ -90,15 +90,15 @@ def test_walls(Stepper, wall):
     assert [row[2] for row in found] == [kd.HIT]
 
 
-def test_a_row_of_shapes_is_one_hit_each(Stepper):
+def test_passing_a_row_of_shapes_is_one_hit_each(Stepper):
     bricks = kd.Boxes([(k, 0) for k in range(4)], [(k + 0.9, 1) for k in range(4)], radius=0.25, sensor=True)
     found = rows(Stepper, bricks, [[-1.0, 0.5]], [[3.0, 0.0]], ticks=20)
     for kind in (kd.HIT, kd.BEGIN, kd.END):
         assert sorted(row[3] for row in found if row[2] == kind) == [-4, -3, -2, -1]
 
 
-def test_what_is_pushed_may_hit_again(Stepper):
-    """Each bounce is a hit, as before."""
+def test_bouncing_bodies_hit_repeatedly(Stepper):
+    """Each bounce off a solid wall is a hit."""
     ball = Stepper(
         [[0.5, 1.0]], [[0.0, 0.0]], hz=60, forces=[kd.Gravity((0, -9.81))],
         constraints=[kd.Plane(**FLOOR, radius=0.5, restitution=0.9)], events=kd.Events(),

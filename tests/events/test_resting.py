@@ -1,4 +1,4 @@
-"""Who met whom where bodies rest: `Contacts`, and walls that meet in corners."""
+"""Events where bodies rest: `Contacts`, and walls that meet in corners."""
 
 import math
 
@@ -21,7 +21,7 @@ def valley(**how):
     return [kd.Plane((side * math.sin(a), math.cos(a)), 0, 0.0, radius=0.2, **how) for side in (1, -1)]
 
 
-def test_a_ball_that_falls_hits_the_floor_once(Stepper):
+def test_a_falling_ball_hits_the_floor_once(Stepper):
     ball = Stepper(
         [[0.5, 1.0]], mass=2.0, hz=240, forces=[GRAVITY], constraints=[kd.Contacts(0.2, walls=[FLOOR])],
         events=kd.Events(hits_above=0.1),
@@ -33,7 +33,7 @@ def test_a_ball_that_falls_hits_the_floor_once(Stepper):
     hit = events[0]
     assert hit["time"] == pytest.approx(fall, abs=1 / 240)
     assert hit["speed"] == pytest.approx(G * fall, rel=0.01)
-    # What stops it, and what bears its weight for the rest of the tick.
+    # The impulse stops the ball and carries its weight for the rest of the tick.
     assert hit["impulse"] == pytest.approx(2 * G * fall, rel=0.02)
     assert hit["point"].tolist() == pytest.approx([0.5, 0.0], abs=1e-9)
     assert hit["normal"].tolist() == [0, -1]
@@ -41,7 +41,7 @@ def test_a_ball_that_falls_hits_the_floor_once(Stepper):
     assert ball.touching()[["slot_a", "slot_b"]].tolist() == [(0, -1)]
 
 
-def test_two_that_meet_are_told_when_and_how_hard(Stepper):
+def test_a_collision_reports_time_speed_and_impulse(Stepper):
     balls = Stepper(
         [[0.0, 0.0], [3.0, 0.0]], [[4.0, 0.0], [0.0, 0.0]], [2.0, 1.0], hz=64,
         constraints=[kd.Contacts(0.5, restitution=1.0)], events=kd.Events(),
@@ -57,8 +57,8 @@ def test_two_that_meet_are_told_when_and_how_hard(Stepper):
     assert len(balls.touching()) == 0
 
 
-def test_impulses_of_a_pile_are_what_stops_it(Stepper):
-    """Without forces the impulses of a body are the change of its momentum."""
+def test_hit_impulses_equal_the_momentum_change(Stepper):
+    """Without forces, the impulses on a body sum up to the change of its momentum."""
     balls = Stepper(
         [[0.0, 0.0], [0.0, 1.05], [0.0, 2.15]], [[0.0, 3.0], [0.0, 0.0], [0.0, -1.0]], [1.0, 2.0, 3.0],
         hz=60, constraints=[kd.Contacts(0.5)], events=kd.Events(hits_above=0.0),
@@ -72,12 +72,12 @@ def test_impulses_of_a_pile_are_what_stops_it(Stepper):
         change[hit["slot_b"]] += hit["impulse"] * hit["normal"]
     lost = np.array([1.0, 2.0, 3.0])[:, None] * (balls.velocity - before)
     assert {(hit["slot_a"], hit["slot_b"]) for hit in events} == {(0, 1), (1, 2)}
-    # Later ticks push on, without a hit.
+    # Later ticks apply impulses without a hit.
     assert np.abs(change - lost).max() < 0.2 * np.abs(lost).max()
 
 
-def test_walls_of_contacts_have_numbers(Stepper):
-    """A box as its sides are numbered, then what follows; those of all walls one after the other."""
+def test_walls_of_contacts_are_numbered(Stepper):
+    """The sides of a box first, then the next wall; the walls are numbered consecutively."""
     walls = [kd.Box(0.0, 4.0), kd.Plane((1, 1), 0.0)]
     balls = Stepper(
         [[1.0, 2.0], [3.0, 2.0], [2.0, 1.0], [2.0, 3.0]], [[-9.0, 0.0], [9.0, 0.0], [0.0, -9.0], [0.0, 9.0]], hz=60,
@@ -88,8 +88,8 @@ def test_walls_of_contacts_have_numbers(Stepper):
     assert sorted(hits[["slot_a", "slot_b"]].tolist()) == [(0, -1), (1, -2), (2, -3), (3, -4)]
 
 
-def test_who_takes_notice_of_whom(Stepper):
-    """Two of four fall through the others, one through the floor too."""
+def test_collision_filters(Stepper):
+    """Two of four bodies fall through the others, one of them through the floor too."""
     category, mask = np.array([1, 2, 1, 4]), np.array([1, 2, 1, 4])
     balls = Stepper(
         [[0.0, 0.5], [0.0, 2.0], [0.0, 3.6], [0.0, 5.0]], hz=60, forces=[GRAVITY],
@@ -104,7 +104,7 @@ def test_who_takes_notice_of_whom(Stepper):
     assert hits[["slot_a", "slot_b"]].tolist() == [(1, -1), (0, 2)]
 
 
-def test_sensors_report_and_push_nothing(Stepper):
+def test_sensors_report_without_collision_response(Stepper):
     still = [False, True, False]
     balls = Stepper(
         [[0.0, 5.0], [0.0, 3.0], [4.0, 5.0]], hz=60, mass=[1.0, np.inf, 1.0], forces=[GRAVITY],
@@ -127,7 +127,7 @@ def test_sensors_report_and_push_nothing(Stepper):
     assert (2, -1) in balls.touching()[["slot_a", "slot_b"]].tolist()
 
 
-def test_a_pile_at_rest_says_nothing():
+def test_a_pile_at_rest_creates_no_events():
     rng = np.random.default_rng(1)
     pile = kd.Stepper(
         rng.uniform(0, 1, (20, 2)) * (4, 8) + (0, 1), hz=60, forces=[GRAVITY],
@@ -170,10 +170,10 @@ def test_each_event_of_a_pile_is_confirmed_once():
     assert len(of(expected, kd.HIT)) > 10
 
 
-# Corners, without contacts.
+# Corners without contacts.
 
 
-def test_walls_of_a_corner_report_what_it_stops(Stepper):
+def test_both_walls_of_a_corner_report_the_impact(Stepper):
     ball = Stepper([[0.0, 2.0]], hz=60, forces=[GRAVITY], constraints=valley(), events=kd.Events())
     ball.step(200)
     events = ball.events.take()
@@ -182,7 +182,7 @@ def test_walls_of_a_corner_report_what_it_stops(Stepper):
     fall = math.sqrt(2 * (2 - 0.2 * math.sqrt(2)) / G)
     assert hits["time"] == pytest.approx([fall, fall], abs=1e-3)
     assert hits["speed"] == pytest.approx([G * fall * math.sqrt(0.5)] * 2, rel=1e-3)
-    # Both together stop it.
+    # Both walls together stop the ball.
     up = -(hits["impulse"] @ hits["normal"][:, 1])
     assert up == pytest.approx(G * fall, rel=0.05)
     assert len(of(events, kd.BEGIN)) == 2
@@ -190,7 +190,7 @@ def test_walls_of_a_corner_report_what_it_stops(Stepper):
     assert ball.touching()["source"].tolist() == [0, 1]
 
 
-def test_walls_with_filters_make_corners_for_those_whom_they_hold(Stepper):
+def test_filtered_walls_form_corners_for_the_bodies_they_stop(Stepper):
     balls = Stepper(
         [[0.3, 2.0], [0.3, 4.0]], hz=60, forces=[GRAVITY], constraints=valley(category=[1, 2], mask=1),
     )  # fmt: skip
@@ -202,7 +202,7 @@ def test_walls_with_filters_make_corners_for_those_whom_they_hold(Stepper):
     assert balls.position[1, 1] < -100
 
 
-def test_the_end_of_a_touch_has_the_id_of_the_body_that_died(Stepper):
+def test_the_end_of_a_contact_has_the_id_of_the_dead_body(Stepper):
     floor = kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0)])
     world = Stepper(
         [[1.0, 0.5], [1.9, 0.5]], hz=60, forces=[kd.Gravity((0, -9.81))], constraints=[floor], alive=2,
@@ -220,8 +220,8 @@ def test_the_end_of_a_touch_has_the_id_of_the_body_that_died(Stepper):
 
 
 @pytest.mark.parametrize("alive", [None, 2])
-def test_a_region_goes_on_where_what_came_before_it_is_switched_off(Stepper, alive):
-    """Its number is another one then, and nobody enters it again."""
+def test_sensor_regions_continue_when_an_earlier_constraint_is_disabled(Stepper, alive):
+    """The number of the region changes, but its bodies do not enter again."""
     balls, region = kd.ElasticCollisions(0.5), kd.Sensor((0, 0), (9, 9))
     world = Stepper([[1.0, 5.0], [3.0, 3.0]], hz=60, constraints=[balls, region], events=kd.Events(), alive=alive)
     world.step()
@@ -233,8 +233,8 @@ def test_a_region_goes_on_where_what_came_before_it_is_switched_off(Stepper, ali
         assert len(world.touching()) == 0 or world.touching()["source"].tolist() == [int(enabled)] * 2
 
 
-def test_the_dead_are_not_sensed_and_the_next_in_a_row_has_its_own_id(Stepper):
-    """Rows of the dead are zeros, and the region is around these."""
+def test_regions_ignore_dead_bodies_and_report_the_new_id_of_a_reused_slot(Stepper):
+    """Rows of dead bodies are zeros, and the region contains the origin."""
     around = [kd.Sensor((0.0, 0.0), 1.0), kd.Plane((1.0, 0.0), 0.25)]
     world = Stepper([[5.0, 0.0]] * 3, alive=2, constraints=around, events=kd.Events())
     world.kill(0)
@@ -248,8 +248,8 @@ def test_the_dead_are_not_sensed_and_the_next_in_a_row_has_its_own_id(Stepper):
 
 
 @pytest.mark.parametrize("bodies", [2, 3, 9])
-def test_the_dead_touch_no_wall_that_is_a_sensor(Stepper, bodies):
-    """Their rows are zeros, which a shift leaves outside of the walls, and the shapes around these."""
+def test_dead_bodies_touch_no_sensor_wall(Stepper, bodies):
+    """Rows of dead bodies are zeros, which are outside of the shifted walls and inside the shifted shape."""
     walls = [kd.Box(-1.0, 1.0, sensor=True), kd.Plane((1.0, 0.0), -1.0, sensor=True)]
     walls.append(kd.Boxes([(-9.0, -9.0)], [(-3.0, 9.0)], sensor=True))
     world = Stepper(np.zeros((bodies, 2)), alive=bodies, constraints=walls, events=kd.Events())
@@ -260,8 +260,8 @@ def test_the_dead_touch_no_wall_that_is_a_sensor(Stepper, bodies):
     assert not len(world.events.take())
 
 
-def test_times_go_on_after_a_change_of_rate(Stepper):
-    """A ball that hits a side of its box in each tick."""
+def test_event_times_continue_after_a_change_of_dt(Stepper):
+    """A ball hits a side of its box in each tick."""
     box, events = kd.Box(0.0, 1.0, 1.0), kd.Events(begin=False, end=False)
     world = Stepper([[0.5]], [[1.0]], dt=1.0, constraints=[box], events=events)
     for dt in (1.0, 0.75, 1.5):

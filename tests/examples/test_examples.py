@@ -1,4 +1,4 @@
-"""The examples: they play by themselves, and the score is that of the events."""
+"""Example games: they play automatically, and their score equals that of the events."""
 
 import importlib.util
 from pathlib import Path
@@ -17,21 +17,21 @@ def example(name):
 
 
 def play(name, seconds):
-    """A game that plays alone, in frames of a sixtieth of a second."""
+    """Play a game automatically at 60 frames per second."""
     game = example(name).Game()
     for _ in range(60 * seconds):
         game.frame(1 / 60, **({"alone": True} if name == "pinball" else {}))
     return game
 
 
-def test_pinball():
+def test_pinball_is_deterministic_and_scores():
     games = [play("pinball", 20) for _ in range(2)]
     assert games[0].score > 100
     assert games[0].score == games[1].score
     assert games[0].sounds > games[0].score / 100
 
 
-def test_breakout():
+def test_breakout_scores_removed_bricks():
     game = play("breakout", 120)
     gone = [10 * (6 - brick // 10) for brick in range(60) if not game.there[brick]]
     assert game.score == sum(gone)
@@ -39,7 +39,7 @@ def test_breakout():
 
 
 @pytest.mark.parametrize("name", ["pinball", "breakout"])
-def test_they_can_be_seen(name, monkeypatch):
+def test_examples_draw_something(name, monkeypatch):
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     game, screen = example(name).main(frames=30)

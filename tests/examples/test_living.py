@@ -1,4 +1,4 @@
-"""The games in examples/: they run without a window, and what they do is what they say."""
+"""Games in examples/: they run without a window and behave as described."""
 
 import importlib.util
 import os
@@ -28,22 +28,22 @@ def no_window(monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
 
 
-def test_each_is_short():
+def test_examples_are_short():
     files = sorted(EXAMPLES.glob("*.py"))
     assert {"asteroids", "fountain", "netplay"} < {file.stem for file in files}
     for file in files:
         if file.stem not in ("air_hockey", "golf_search"):  # see test_scenes.py
-            assert len(file.read_text().splitlines()) <= 120, file.name
+            assert len(file.read_text().splitlines()) <= 150, file.name
 
 
-def test_asteroids_can_be_seen():
+def test_asteroids_runs():
     game, screen = load("asteroids").main(frames=4)
     assert screen.get_size() == (960, 640)
     assert game.world.tick == 4 * 2
     assert game.score.tolist() == [0, 1]
 
 
-def test_asteroids_go_back_in_time():
+def test_asteroids_can_be_restored():
     asteroids = load("asteroids")
     game = asteroids.Game()
     saved, seen = None, []
@@ -53,7 +53,8 @@ def test_asteroids_go_back_in_time():
         if frame >= 300:
             seen.append(game.world.checksum())
         game.frame(1 / 60, np.sin(frame / 50), frame % 90 < 20, True)
-        assert ((game.kind != asteroids.NOTHING) == game.world.alive).all()
+        assert game.world.alive[0]
+        assert not len(game.world.events.take())
     assert game.score[0] != 0
     again = asteroids.Game()
     again.world.restore(saved)
@@ -62,7 +63,7 @@ def test_asteroids_go_back_in_time():
         again.frame(1 / 60, np.sin(frame / 50), frame % 90 < 20, True)
 
 
-def test_the_fountain_can_be_seen():
+def test_the_fountain_runs():
     fountain, screen = load("fountain").main(frames=4)
     assert 33 * 3 <= fountain.world.count <= 33 * 5
     below = [screen.get_at((x, y))[2] for x in range(400, 560, 2) for y in range(480, 640, 2)]

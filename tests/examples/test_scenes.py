@@ -1,4 +1,4 @@
-"""The scenes of examples/: each plays by itself without a screen, ends, and has moved what it shows."""
+"""Scenes in examples/: each runs without a screen, ends, and moves its objects."""
 
 import importlib.util
 import json
@@ -22,9 +22,14 @@ def load(name):
     return module
 
 
+def run_frames(shown, count):
+    for _ in range(count):
+        shown.frame(1 / 60)
+
+
 @pytest.fixture
 def play(monkeypatch):
-    """Plays an example under pygame-ce without a screen; returns what it showed, and the last picture."""
+    """Run an example under pygame-ce without a screen; return its world, and check the last picture."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setenv("SDL_AUDIODRIVER", "dummy")
     pygame = pytest.importorskip("pygame")
@@ -33,27 +38,27 @@ def play(monkeypatch):
         shown, screen = load(name).main(frames)
         picture = np.array(pygame.surfarray.array3d(screen))
         pygame.quit()
-        # Something is drawn on more than a hundredth of a picture, in several colours.
+        # More than 1 % of the picture differs from the background.
         assert (picture != picture[0, -1]).any(axis=-1).mean() > 0.01
         return shown
 
     return run
 
 
-def test_balls_stay_in_the_window_and_keep_apart(play):
+def test_balls_stay_in_the_window(play):
     world = play("pygame_scene")
     assert world.tick >= 2 * FRAMES - 1
     assert (world.position > 0).all()
     assert (world.position < (12, 8)).all()
 
 
-def test_the_curtain_tears_where_it_is_cut(play):
+def test_the_cloth_tears_where_it_is_cut(play):
     curtain = play("torn_cloth", 60)
     torn = curtain.compliance > 0
     assert 5 < torn.sum() < len(torn) / 4
     np.testing.assert_array_equal(curtain.world.current(curtain.threads).compliance, curtain.compliance)
     one, other = curtain.world.position[curtain.pairs[~torn].T]
-    assert np.linalg.norm(other - one, axis=1).max() < 28  # twice a thread
+    assert np.linalg.norm(other - one, axis=1).max() < 28  # twice the length of a thread
 
 
 def test_the_bridge_carries_balls_until_its_rope_is_cut(play):
@@ -70,8 +75,8 @@ def test_the_bridge_carries_balls_until_its_rope_is_cut(play):
     assert len(world.constraints) == 4
 
 
-def test_the_bridge_hangs_still_from_the_first_frame_for_a_minute():
-    """Where weights hang on a rope at rest: from link to link the slope grows by the same."""
+def test_the_bridge_hangs_at_rest_for_a_minute():
+    """The slope of a bridge in equilibrium grows by equal amounts from link to link."""
     bridge = load("rope_bridge")
     world = bridge.Bridge().world
     start = world.position[: bridge.PLANKS].copy()
@@ -85,7 +90,7 @@ def test_the_bridge_hangs_still_from_the_first_frame_for_a_minute():
     assert abs(world.position[: bridge.PLANKS] - start).max() < 0.001  # m
 
 
-def test_planets_keep_their_energy(play):
+def test_planets_conserve_energy(play):
     world = play("solar_system")
     assert world.time > 50
     away = np.linalg.norm(world.position - world.position[0], axis=1)
@@ -94,13 +99,13 @@ def test_planets_keep_their_energy(play):
     assert sum(world.energy()) == pytest.approx(start, rel=1e-7)
 
 
-def test_the_bottle_holds_most_particles_and_their_speed(play):
+def test_the_magnetic_bottle_confines_most_particles_and_conserves_their_speed(play):
     world = play("magnetic_bottle")
     assert 200 < world.count <= 300
     np.testing.assert_allclose(np.linalg.norm(world.velocity[world.alive], axis=1), 2.5, rtol=1e-4)
 
 
-def test_rich_islands_swing_and_poor_ones_settle(play):
+def test_populations_oscillate_on_rich_islands_and_settle_on_poor_ones(play):
     world = play("predator_prey")
     world.step(8000)
     run = world.record(1000, every=10).y
@@ -109,7 +114,7 @@ def test_rich_islands_swing_and_poor_ones_settle(play):
     assert swing[-1] > 1
 
 
-def test_a_ball_pit_comes_to_rest_and_is_ploughed(play):
+def test_a_ball_pit_comes_to_rest(play):
     pit = play("ball_pit", 60)
     world = pit.world
     assert world.count == 1 + 3 * 20
@@ -124,7 +129,50 @@ def test_a_ball_pit_comes_to_rest_and_is_ploughed(play):
     assert world.count == 1
 
 
-def test_ragdolls_fall_down_the_stairs_in_one_piece(play):
+def test_full_marbles_roll_faster_than_rings(play):
+    assert play("marble_run", 60).world.count == 3
+    example = load("marble_run")
+    run = example.Run()
+    for x in (1.0, 2.0):  # a full one, and a ring below it
+        run.drop((x, 7.2 - 0.15 * x))
+    run_frames(run, 18)
+    before = run.world.velocity.copy()
+    run_frames(run, 30)
+    gained = np.linalg.norm(run.world.velocity - before, axis=1)
+    (x0, y0), (x1, y1) = example.RAMPS[0]
+    pull = 0.5 * 9.81 * (y0 - y1) / np.hypot(x1 - x0, y0 - y1)
+    assert gained[1] == pytest.approx(pull * 2 / 3, rel=0.03)
+    assert gained[2] == pytest.approx(pull / 2, rel=0.03)
+    run_frames(run, 1000)
+    assert run.world.angular_velocity[0] == run.turns
+    assert run.world.position[1:3, 0].min() > 7.5  # thrown on by the wheel
+
+
+def test_pool_balls_slide_then_roll_and_side_spin_changes_the_bounce(play):
+    table = play("pool", 90)
+    assert 10 < table.world.count <= 16
+    pool = load("pool")
+    table = pool.Table()
+    assert table.still
+    table.strike(0.0, 2.0, 0.0, 0.0)
+    run_frames(table, 30)
+    speed = table.world.velocity[0, 0]
+    assert speed == pytest.approx(2.0 * 5 / 7, rel=0.03)
+    assert pool.R * table.world.angular_velocity[0, 1] == pytest.approx(speed, rel=0.01)
+    run_frames(table, 1200)
+    assert table.still
+    along = []
+    for side in (-0.4, 0.0, 0.4):  # straight at the left cushion
+        table = pool.Table()
+        table.strike(np.pi, 2.0, side, 0.0)
+        run_frames(table, 36)
+        assert table.world.velocity[0, 0] > 0.5
+        along.append(table.world.velocity[0, 1])
+    assert along[0] == pytest.approx(-along[2], rel=1e-6)
+    assert abs(along[1]) < 1e-9 < 0.1 < abs(along[0])
+
+
+def test_ragdolls_keep_their_bone_lengths_on_the_stairs(play):
     fall = play("ragdoll_stairs", 80)
     stairs = load("ragdoll_stairs")
     world = fall.world
@@ -146,8 +194,8 @@ def test_ragdolls_fall_down_the_stairs_in_one_piece(play):
 
 
 @pytest.mark.parametrize("seed", [5, 13])
-def test_ragdolls_that_lie_still_read_still(seed):
-    """Bones, dolls and stairs share their loads, so that a heap reads what it does: it lies."""
+def test_resting_ragdolls_have_no_velocity(seed):
+    """Bones, ragdolls and stairs are solved together, so the velocities of a resting heap are close to 0."""
     stairs = load("ragdoll_stairs")
     fall = stairs.Fall()
     fall.rng = np.random.default_rng(seed)
@@ -159,7 +207,7 @@ def test_ragdolls_that_lie_still_read_still(seed):
     for _ in range(60):
         fall.world.step()
         speeds.append(np.linalg.norm(fall.world.velocity, axis=1).max())
-    assert max(speeds) < 9.81 / 240  # m/s: a quarter of what gravity gives in a step
+    assert max(speeds) < 9.81 / 240  # m/s: a quarter of gravity's velocity change per step
     assert abs(fall.world.position - before).max() < 0.001  # m
 
 
@@ -174,15 +222,15 @@ def test_a_cold_fluid_condenses_and_a_hot_one_does_not(play):
     assert hot.world.current(hot.bath).temperature == pytest.approx(0.3)
 
 
-# The other engines, each in a process of its own: what they load does not come off again.
+# Other engines, each in a process of its own, because they cannot be unloaded.
 
 
 ENGINES = ("pyglet", "arcade", "raylib", "panda3d")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_world_of_a_scene(engine):
-    """It needs no engine and no screen."""
+def test_the_world_of_a_scene_moves(engine):
+    """Needs no engine and no screen."""
     made = load(f"{engine}_scene").make_world()
     world = made[0] if isinstance(made, tuple) else made
     start = world.interpolate()
@@ -193,7 +241,7 @@ def test_the_world_of_a_scene(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_scene_in_another_engine(engine, tmp_path):
+def test_a_scene_runs_in_its_engine(engine, tmp_path):
     if importlib.util.find_spec(engine) is None:
         pytest.skip(f"{engine} is not installed")
     screen = ["xvfb-run", "-a"] if shutil.which("xvfb-run") else []
@@ -232,3 +280,22 @@ def test_examples_are_short():
     longer = {"air_hockey": 220, "golf_search": 180}  # an environment and its learner, a search and its picture
     for path in EXAMPLES.glob("*_*.py"):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= longer.get(path.stem, 120), path.name
+
+
+def test_a_grapple_swings_and_the_bridge_breaks():
+    grapple = load("grapple")
+    game, screen = grapple.main(frames=4)
+    assert screen.get_size() == (960, 640)
+    assert game.world.whole(game.bridge).all()
+    assert 500 < game.world.load(game.bridge).max() < grapple.STRENGTH.min()
+    game, seen, pulls = grapple.Game(), set(), []
+    for shown in range(700):
+        game.play(shown)
+        game.frame(1 / 60)
+        seen.add(int(game.hook))
+        if game.rope is not None:
+            pulls.append(game.world.load(game.rope)[0])
+    assert len(seen) >= 4
+    assert min(pulls) == 0  # slack now and then: it only pulls
+    assert max(pulls) > 700
+    assert game.snapped == (~game.world.whole(game.bridge)).sum() > 0

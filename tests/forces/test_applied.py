@@ -1,4 +1,4 @@
-"""Forces in arrays of the user's own: read when a step begins, never cleared, part of the world."""
+"""AppliedForce: arrays of the user that are read in each step, never cleared, and part of snapshots."""
 
 import copy
 import pickle
@@ -12,7 +12,7 @@ from kickdrift import kernels
 
 
 def with_forces(rng, integrator=None, make=scene, **shape):
-    """A random scene with one or two of them among its forces."""
+    """Draw a random scene and add one or two applied forces."""
     drawn = make(rng, integrator, **shape)
     for _ in range(int(rng.integers(1, 3))):
         force = rng.normal(size=drawn.position.shape).astype(drawn.position.dtype)
@@ -22,17 +22,17 @@ def with_forces(rng, integrator=None, make=scene, **shape):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_every_integrator_takes_them_as_the_reference_does(monkeypatch, integrator):
+def test_applied_forces_equal_the_reference_with_every_integrator(monkeypatch, integrator):
     compare_with_reference(monkeypatch, lambda seed, rng: with_forces(rng, integrator), range(6))
 
 
-def test_held_bodies_too(monkeypatch):
+def test_applied_forces_on_constrained_bodies_equal_the_reference(monkeypatch):
     compare_with_reference(monkeypatch, lambda seed, rng: with_forces(rng, None, held_scene), range(12))
 
 
 @pytest.mark.parametrize("n", [384, 385, 800])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_more_bodies_than_one_row(monkeypatch, n, dtype):
+def test_more_bodies_than_a_row_equal_the_reference(monkeypatch, n, dtype):
     schemes = [kd.SemiImplicitEuler(), kd.RK4(), kd.Verlet(), kd.Midpoint(), kd.ImplicitEuler(), kd.Exact()]
     compare_with_reference(
         monkeypatch, lambda seed, rng: with_forces(rng, schemes[seed], n=n, dtype=dtype), range(len(schemes))
@@ -40,7 +40,7 @@ def test_more_bodies_than_one_row(monkeypatch, n, dtype):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_what_is_written_now_pushes_in_the_next_step(isa, integrator):
+def test_values_written_now_apply_in_the_next_step(isa, integrator):
     rng = np.random.default_rng(4)
     worlds = []
     for cls in (kd.Stepper, kd.reference.Stepper):
@@ -55,12 +55,12 @@ def test_what_is_written_now_pushes_in_the_next_step(isa, integrator):
             force[:] = written
             world.step(int(written[0, 0] > 0) + 1)
         assert worlds[0][0].checksum() == worlds[1][0].checksum()
-        assert (worlds[0][1] == written).all()  # nothing clears it
+        assert (worlds[0][1] == written).all()  # not cleared
     assert (worlds[0][0].velocity[2] == 0).all()
 
 
-def test_a_constant_one_is_gravity_of_as_much(Stepper):
-    force = np.array([[2.0, 4.0], [1.0, -8.0]])  # which halves exactly
+def test_a_constant_applied_force_equals_gravity(Stepper):
+    force = np.array([[2.0, 4.0], [1.0, -8.0]])  # divided by 2 exactly
     worlds = [
         Stepper(np.zeros((2, 2)), mass=2.0, forces=forces)
         for forces in ([kd.AppliedForce(force)], [kd.Gravity(force / 2)])
@@ -70,8 +70,8 @@ def test_a_constant_one_is_gravity_of_as_much(Stepper):
     assert worlds[0].position.tolist() == worlds[1].position.tolist()
 
 
-def test_it_is_a_step_that_reads_it(Stepper):
-    """In every kind of call: between the ticks of a frame too."""
+def test_applied_forces_are_read_in_each_step(Stepper):
+    """Applied forces are read in every kind of call, also between the ticks of a frame."""
     force = np.zeros((1, 1))
     world = Stepper([[0.0]], dt=1 / 60, forces=[kd.AppliedForce(force)])
     for tick in world.ticks(0.05):
@@ -88,7 +88,7 @@ def test_an_infinite_mass_is_not_moved(Stepper):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("n", [3, 500])
-def test_what_is_not_finite_shows_after_the_step(Stepper, bad, n):
+def test_non_finite_forces_are_reported_after_the_step(Stepper, bad, n):
     force = np.zeros((n, 2))
     world = Stepper(np.zeros((n, 2)), dt=1, integrator="semi_implicit_euler", forces=[kd.AppliedForce(force)])
     force[n - 1, 1] = bad
@@ -100,7 +100,7 @@ def test_what_is_not_finite_shows_after_the_step(Stepper, bad, n):
     world.step()
 
 
-def test_it_belongs_to_snapshots(Stepper):
+def test_snapshots_contain_applied_forces(Stepper):
     rng = np.random.default_rng(0)
     forces = [rng.normal(size=(4, 2)), np.asfortranarray(rng.normal(size=(4, 2)))]
     world = Stepper(np.zeros((4, 2)), forces=[kd.AppliedForce(force) for force in forces])
@@ -123,7 +123,7 @@ def test_it_belongs_to_snapshots(Stepper):
         world.restore(saved[:-152])
 
 
-def test_going_back_sees_what_was_written(Stepper):
+def test_rollback_restores_applied_forces(Stepper):
     force = np.zeros((2, 2))
     world = Stepper(np.zeros((2, 2)), forces=[kd.AppliedForce(force)])
 
@@ -133,7 +133,7 @@ def test_going_back_sees_what_was_written(Stepper):
     kd.sync_test(world, frames=9, inputs=play)
 
 
-def test_moving_the_origin_keeps_the_array(Stepper):
+def test_shift_does_not_change_applied_forces(Stepper):
     force = np.ones((2, 2))
     world = Stepper(np.zeros((2, 2)), dt=1, forces=[kd.AppliedForce(force)])
     world.shift((5.0, 0.0))
@@ -143,7 +143,7 @@ def test_moving_the_origin_keeps_the_array(Stepper):
     assert world.forces[0].force is force
 
 
-def test_there_is_no_potential(Stepper):
+def test_applied_forces_have_no_potential(Stepper):
     world = Stepper(np.zeros((2, 2)), forces=[kd.AppliedForce(np.zeros((2, 2)))])
     with pytest.raises(ValueError, match="AppliedForce has no potential"):
         world.energy()
@@ -169,7 +169,7 @@ def test_no_bodies(Stepper):
         (np.ma.zeros((2, 2)), TypeError, "mask"),
     ],
 )
-def test_other_arrays_are_refused(Stepper, force, error, message):
+def test_invalid_arrays_are_refused(Stepper, force, error, message):
     with pytest.raises(error, match=message):
         Stepper(np.zeros((2, 2)), forces=[kd.AppliedForce(force)])
 
@@ -177,7 +177,7 @@ def test_other_arrays_are_refused(Stepper, force, error, message):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("more", [[], [kd.PointGravity(1.0, softening=0.5)]], ids=["rows", "tiles"])
-def test_pictures_of_many_pushed_bodies_begin_before_the_last_step(layout, dtype, more):
+def test_interpolation_with_many_applied_forces_equals_the_reference(layout, dtype, more):
     n = 900
     rng = np.random.default_rng(3)
     x, v, f = rng.normal(size=(3, n, 2)).astype(dtype)
@@ -196,11 +196,11 @@ def test_pictures_of_many_pushed_bodies_begin_before_the_last_step(layout, dtype
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("mass", ["one", "heavy", "each"])
-def test_any_masses_and_gravities_are_pushed_as_in_the_reference(monkeypatch, dim, dtype, layout, mass):
-    n = 391  # more than a row, and no whole number of vectors
+def test_applied_forces_with_any_masses_and_gravity_equal_the_reference(monkeypatch, dim, dtype, layout, mass):
+    n = 391  # more than a row, and not a whole number of vectors
     rng = np.random.default_rng(dim)
     x, v, f, g = rng.normal(size=(4, n, dim)).astype(dtype)
-    f[5] = 1.0 if mass == "one" else np.inf  # which does not move what is infinitely heavy
+    f[5] = 1.0 if mass == "one" else np.inf  # an infinite force does not move an infinite mass
     each = np.where(np.arange(n) == 5, np.inf, rng.uniform(0.5, 2, n))
     masses = {"one": 3.0, "heavy": np.inf, "each": each}[mass]
     for gravity in ([], [kd.Gravity(rng.normal(size=dim))], [kd.Gravity(g)]):
@@ -211,7 +211,7 @@ def test_any_masses_and_gravities_are_pushed_as_in_the_reference(monkeypatch, di
             world.step(2)
             return world.position.tobytes() + world.velocity.tobytes()
 
-        expected = end(kd.reference.Stepper)  # which takes longest: once for all instruction sets
+        expected = end(kd.reference.Stepper)  # the reference is slow: computed once for all instruction sets
         for isa in kernels.isas:
             monkeypatch.setattr(kernels, "isa", isa)
             assert end(kd.Stepper) == expected, isa

@@ -1,4 +1,4 @@
-"""Forces that are Python functions: the same bits as the terms they imitate, and nothing lost."""
+"""Forces that are Python functions: bitwise equal to the terms they imitate, and robust against errors."""
 
 import gc
 import sys
@@ -13,7 +13,7 @@ from plans import INTEGRATORS, LAYOUTS, assert_same_bits, assert_same_state, sai
 import kickdrift as kd
 from kickdrift import kernels
 
-# What takes Python functions.
+# Integrators that support Python functions.
 TAKES = [i for i in INTEGRATORS if not isinstance(i, (kd.Exact, kd.EnergyEuler, kd.ImplicitEuler))]
 
 
@@ -40,7 +40,7 @@ def spring(k, p):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", TAKES, ids=repr)
-def test_the_same_bits_as_the_terms_they_imitate(Stepper, integrator, dtype):
+def test_callbacks_equal_the_terms_they_imitate(Stepper, integrator, dtype):
     rng = np.random.default_rng(2)
     g, p = np.array([0.5, -9.81], dtype), np.array([0.25, 1.0], dtype)
     pairs = [
@@ -63,7 +63,7 @@ def test_the_same_bits_as_the_terms_they_imitate(Stepper, integrator, dtype):
 
 
 def mixed(dim):
-    """A function of everything that it is told, in + - * / only."""
+    """Create a callback that uses all of its arguments, with + - * / only."""
 
     def function(t, position, velocity, out):
         out[:, 0] = t - position[:, -1] * velocity[:, 0]
@@ -73,7 +73,7 @@ def mixed(dim):
 
 
 @pytest.mark.parametrize("number", range(0, 120, 12))
-def test_compiled_equals_reference(monkeypatch, number):
+def test_kernels_equal_the_reference(monkeypatch, number):
     for seed in range(number, number + 12):
         rng = np.random.default_rng(seed)
         drawn = scene(rng, TAKES[seed % len(TAKES)], n=int(rng.choice([1, 2, 3, 17])))
@@ -98,7 +98,7 @@ def test_compiled_equals_reference(monkeypatch, number):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts(isa, layout):
+def test_layouts_do_not_change_results(isa, layout):
     rng = np.random.default_rng(8)
     drawn = scene(rng, kd.Verlet(), n=500, dtype=np.float64)
     forces = [kd.Force(mixed(drawn.position.shape[1]))]
@@ -109,7 +109,7 @@ def test_layouts(isa, layout):
 
 
 def driven(t, position, velocity, out):
-    """x'' = -x + sin(2 t) - v/5, with libm's sine: only times are under test here."""
+    """x'' = -x + sin(2 t) - v/5, with libm's sine: only the evaluation times are under test here."""
     out[:] = np.sin(2 * t) - position - velocity / 5
 
 
@@ -125,14 +125,14 @@ def true_end_of_driven(isa):
 
 
 @pytest.mark.parametrize("integrator", TAKES, ids=repr)
-def test_order_under_a_force_that_depends_on_time(isa, integrator):
+def test_order_under_a_time_dependent_force(isa, integrator):
     order = integrator.order_with_drag
     coarse = {1: 256, 2: 64, 4: 16, 6: 4}[order]
     errors = [abs(end_of_driven(steps, integrator) - true_end_of_driven(isa)) for steps in (coarse, 2 * coarse)]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.2)
 
 
-def test_the_times_that_a_force_is_told(Stepper):
+def test_the_times_passed_to_a_callback(Stepper):
     told = []
 
     def listen(t, position, velocity, out):
@@ -191,7 +191,7 @@ def test_an_exception_leaves_the_last_completed_tick(Stepper, integrator):
     assert broken.checksum() == whole.checksum()
 
 
-def test_wrong_use_is_explained(Stepper):
+def test_invalid_callbacks_are_explained(Stepper):
     def returns(t, position, velocity, out):
         return -position
 
@@ -224,14 +224,14 @@ def test_wrong_use_is_explained(Stepper):
             Stepper([[1.0]], integrator=integrator, forces=[kd.Force(drag(1.0))])
 
 
-def test_a_hidden_dependence_on_velocity_is_found_out(Stepper):
+def test_undeclared_velocity_dependence_is_detected(Stepper):
     with pytest.raises(ValueError, match=r"Force\(velocity_dependent\): expected True"):
         Stepper([[1.0], [2.0]], forces=[kd.Force(drag(0.1), velocity_dependent=False)])
     Stepper([[1.0], [2.0]], forces=[kd.Force(spring(1.0, 0.0), velocity_dependent=False)])
     Stepper(np.zeros((0, 2)), forces=[kd.Force(drag(0.1), velocity_dependent=False)]).step(3)
 
 
-def test_a_state_that_overflows(Stepper):
+def test_nan_from_a_callback_is_reported(Stepper):
     def poison(t, position, velocity, out):
         out[1] = np.nan
 
@@ -242,7 +242,7 @@ def test_a_state_that_overflows(Stepper):
     assert bodies.tick == 1
 
 
-def test_a_function_that_steps_its_own_stepper(Stepper):
+def test_a_callback_cannot_step_its_own_stepper(Stepper):
     def recursive(t, position, velocity, out):
         body.step()
 
@@ -252,7 +252,7 @@ def test_a_function_that_steps_its_own_stepper(Stepper):
     assert body.tick == 0
 
 
-def test_arrays_cannot_be_resized_or_lost_from_inside(isa):
+def test_callbacks_cannot_resize_or_delete_arrays(isa):
     def vandal(t, position, velocity, out):
         with pytest.raises(ValueError, match="resize"):
             out.resize((100, 100))
@@ -271,7 +271,7 @@ def test_infinite_masses_are_not_moved(Stepper):
         assert pair.velocity[1, 0] == 1.0 + 3 * (2.5 if term.divided_by_mass else 5.0)
 
 
-def test_potentials(Stepper):
+def test_potentials_of_callbacks(Stepper):
     def height(position):
         return 9.0 * position[:, 1]
 
@@ -286,7 +286,7 @@ def test_potentials(Stepper):
         Stepper([[1.0, 2.0]], forces=[kd.Force(gravity(0.0), potential=lambda x: x)]).energy()
 
 
-def test_functions_see_the_ticks_go_by(Stepper):
+def test_callbacks_see_the_current_tick(Stepper):
     ticks = []
 
     def watch(t, position, velocity, out):
@@ -297,7 +297,7 @@ def test_functions_see_the_ticks_go_by(Stepper):
     assert ticks == [0, 1, 2]
 
 
-def test_frames_and_rollback(Stepper):
+def test_callbacks_in_frames_and_rollback(Stepper):
     force = kd.Force(spring(20.0, 0.0), velocity_dependent=False)
     body = Stepper([[1.0]], dt=1 / 60, forces=[force])
     assert body.advance(0.1) == 6
@@ -314,7 +314,7 @@ def test_frames_and_rollback(Stepper):
         kd.sync_test(Stepper([[1.0]], forces=[kd.Force(counts)]), frames=20)
 
 
-def test_steppers_of_several_threads(isa):
+def test_steppers_with_callbacks_in_several_threads(isa):
     def run(results, number):
         body = kd.Stepper([[1.0]], dt=0.01, forces=[kd.Force(spring(4.0, 0.0), False)])
         body.step(500)
@@ -329,7 +329,7 @@ def test_steppers_of_several_threads(isa):
     assert len(set(results.values())) == 1
 
 
-def test_nothing_leaks(isa):
+def test_callbacks_leak_no_references(isa):
     function = spring(4.0, 0.0)
     body = kd.Stepper(np.ones((3, 2)), forces=[kd.Force(function)])
     body.step(10)
@@ -344,7 +344,7 @@ def test_nothing_leaks(isa):
     assert gone() is None
 
 
-def test_names_that_no_text_can_hold(Stepper):
+def test_function_names_that_cannot_be_encoded(Stepper):
     def force(t, position, velocity, out):
         out[:] = 1
 

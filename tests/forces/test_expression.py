@@ -1,4 +1,4 @@
-"""Formulas: what they may say, that they are worked out as they say, and the same bits everywhere."""
+"""Expressions: their syntax, their evaluation, and bitwise equality across implementations."""
 
 import copy
 import math
@@ -21,7 +21,7 @@ SCHEMES = [kd.RK4(), kd.VelocityVerlet(), kd.SemiImplicitEuler(), kd.ImplicitEul
 
 
 def drawn(rng, n, dim):
-    """Terms in which all operations occur."""
+    """Draw terms that use all operations."""
     axes = "xyz"[:dim]
     last = axes[-1]
 
@@ -47,7 +47,7 @@ def drawn(rng, n, dim):
 
 @pytest.mark.parametrize("integrator", SCHEMES, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_kernels_are_the_reference(integrator, dtype, monkeypatch):
+def test_kernels_equal_the_reference(integrator, dtype, monkeypatch):
     rng = np.random.default_rng(SCHEMES.index(integrator))
     for n in (1, 5, 33) if integrator.name == "implicit_euler" else (1, 7, 200):
         for dim in (1, 2, 3):
@@ -66,7 +66,7 @@ def test_kernels_are_the_reference(integrator, dtype, monkeypatch):
 
 
 def any_text(rng, depth, names):
-    """A formula in which operations meet in any order."""
+    """Draw a random expression of operations in any order."""
     if depth == 0 or rng.random() < 0.1:
         return str(rng.choice([*names, "t", "2", "0.3"], p=[0.7 / len(names)] * len(names) + [0.1, 0.1, 0.1]))
     a, b, c = (any_text(rng, depth - 1, names) for _ in range(3))
@@ -79,12 +79,12 @@ def any_text(rng, depth, names):
     ][kind - 19]  # fmt: skip
 
 
-#: From 12 on seeds whose formulas have what those of the first do not.
+#: The seeds from 12 on have expressions with operations that the first ones lack.
 SEEDS = (*range(12), 13, 23, 62, 178, 182)
 
 
 def written(seed):
-    """Where bodies are, how fast they are, what else their stepper is made of, and the formulas in it."""
+    """Draw positions, velocities, stepper arguments and expressions."""
     rng = np.random.default_rng(seed)
     n = (1, 3, 30, 61, 70, 150)[seed % 6]
     names = ["x", "y", "vx", "vy", "k", "each", "part"]
@@ -108,12 +108,12 @@ def assert_kernels_are_the_reference(monkeypatch, x, v, arguments, texts):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_is_written_the_kernels_are_the_reference(seed, monkeypatch):
+def test_random_expressions_equal_the_reference(seed, monkeypatch):
     assert_kernels_are_the_reference(monkeypatch, *written(seed))
 
 
-def test_what_is_written_at_random_has_all_operations(monkeypatch):
-    """But for functions, noise and columns, which have tests of their own, and for what compares: see below."""
+def test_random_expressions_use_all_operations(monkeypatch):
+    """Except functions, noise and columns, which have their own tests, and comparisons, which are added below."""
     found = set()
 
     def translated(*arguments, **options):
@@ -140,22 +140,22 @@ def test_what_is_written_at_random_has_all_operations(monkeypatch):
         "min(x, {k}*t)", "(x - cos({k}*t))*(y - {k}*t)",
     ],
 )  # fmt: skip
-def test_sums_may_be_long(addend, monkeypatch):
-    """What all addends read does not wait in memory until the sum begins."""
+def test_long_sums_equal_the_reference(addend, monkeypatch):
+    """Common subexpressions of all addends must not be spilled to memory before the sum begins."""
     text = " + ".join(addend.format(k=k) for k in range(100))
     x, v = np.random.default_rng(1).uniform(-1, 1, (2, 70, 2))
     arguments = {"integrator": "explicit_euler", "forces": [kd.Expression(x=text)]}
     assert_kernels_are_the_reference(monkeypatch, x, v, arguments, text)
 
 
-def test_many_numbers_that_are_the_same_for_all():
+def test_many_uniform_constants():
     text = "0"
     for k in range(60):
         text = f"({text})*x + {k + 0.5}"
     assert force(kd.Expression(x=text), [0.5]) == pytest.approx(sum((k + 0.5) * 0.5 ** (59 - k) for k in range(60)))
 
 
-def test_threads_layouts_and_calls_change_no_bit():
+def test_threads_layouts_and_splitting_do_not_change_results():
     rng = np.random.default_rng(1)
     x, v = rng.normal(size=(2, 5000, 2))
     swirl = kd.Expression(x="-a*y + sin(t)", y="a*x - vx", a=rng.uniform(0.5, 1, 5000))
@@ -168,11 +168,11 @@ def test_threads_layouts_and_calls_change_no_bit():
     assert_same_bits(np.ascontiguousarray(second.position), first.position)
 
 
-# What formulas mean.
+# Semantics of expressions.
 
 
 def force(term, x, v=None, t=0.0, mass=1.0):
-    """The force on one body."""
+    """Return the force on one body."""
     x = np.atleast_2d(np.asarray(x, float))
     v = np.zeros_like(x) if v is None else np.atleast_2d(np.asarray(v, float))
     body = kd.Stepper(x, v.copy(), dt=1.0, mass=mass, forces=[term], integrator="explicit_euler", t=t) if t else None
@@ -202,11 +202,11 @@ def force(term, x, v=None, t=0.0, mass=1.0):
         ("double + double*0", 6.0),
     ],
 )
-def test_what_formulas_mean(text, expected):
+def test_values_of_expressions(text, expected):
     assert force(kd.Expression(x=text, a=2, double="2*x"), [3.0]) == pytest.approx(expected, abs=1e-15)
 
 
-def test_nothing_is_rearranged():
+def test_expressions_are_not_reassociated():
     term = kd.Expression(x="(a + b) + c", y="a + (b + c)", a=1e16, b=-1e16, c=1.0)
     assert force(term, [[0.0, 0.0]]).tolist() == [1.0, 0.0]
     assert "* 0.0" in kd.Expression(x="x*0").program()
@@ -214,7 +214,7 @@ def test_nothing_is_rearranged():
         force(kd.Expression(x="x*0 + 1/x"), [0.0])
 
 
-def test_programs():
+def test_programs_of_expressions():
     term = kd.Expression(x="sin(a*x)*(2*3) + r", y="r - sin(a*x)", r="norm(x, y)", a=2.0)
     text = term.program()
     assert text.count("sin") == text.count("sqrt") == 1
@@ -227,7 +227,7 @@ def test_programs():
     assert kd.Expression(x="x**12").program().count("*") == 4
 
 
-def test_variables():
+def test_variables_of_expressions():
     term = kd.Expression(x="x + 10*y + 100*z", y="vx + 10*vy + 100*vz", z="m + k", k=0.5)
     x, v = [1.0, 2.0, 3.0], [4.0, 5.0, 6.0]
     assert force(term, x, v, mass=2.0).tolist() == [321.0, 654.0, 2.5]
@@ -235,7 +235,7 @@ def test_variables():
     assert not kd.Expression(x="x").velocity_dependent
 
 
-# What is refused.
+# Refusals.
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def test_variables():
         ("noise(1/0)", 7),
     ],
 )
-def test_what_is_no_formula_is_refused_and_pointed_at(text, column):
+def test_syntax_errors_are_reported_with_their_column(text, column):
     with pytest.raises(ValueError, match="at column") as caught:
         kd.Expression(x=text)
     assert str(caught.value).startswith("Expression(x): ")
@@ -326,7 +326,7 @@ def test_what_is_no_formula_is_refused_and_pointed_at(text, column):
     ],
     ids=lambda text: text[:12],
 )
-def test_hostile_texts_are_refused_quickly(text):
+def test_malicious_expressions_are_refused_quickly(text):
     began = time.process_time()
     with pytest.raises(ValueError, match="at column"):
         kd.Expression(x=text)
@@ -335,7 +335,7 @@ def test_hostile_texts_are_refused_quickly(text):
     assert time.process_time() - began < 1
 
 
-def test_long_formulas_that_are_none_too_long():
+def test_expressions_up_to_the_maximal_length():
     terms = (LONGEST + 1) // 2
     assert force(kd.Expression(x="+".join(["x"] * terms)), [1.0]) == [terms]
     nested = "x"
@@ -344,7 +344,7 @@ def test_long_formulas_that_are_none_too_long():
     kd.Expression(x=nested)
 
 
-def test_definitions_in_each_other():
+def test_nested_definitions():
     def chain(n, text="d{} + 1", last="x"):
         return {f"d{i}": text.format(i + 1) for i in range(n)} | {f"d{n}": last}
 
@@ -365,7 +365,7 @@ def test_definitions_in_each_other():
         deep(sys.getrecursionlimit() - 300)
 
 
-def test_definitions_and_parameters_that_are_refused():
+def test_invalid_definitions_and_parameters_are_refused():
     for wrong, message in [
         ({"x": "a", "a": "b", "b": "a"}, "defined by itself"),
         ({"x": "a"}, "unknown name 'a'"),
@@ -379,7 +379,7 @@ def test_definitions_and_parameters_that_are_refused():
         ({"x": "y", "\u0430": 1.0}, "names"),
         ({"x": "y", "a": [[1.0]]}, "number or one per body"),
         ({"x": "y", "a": math.nan}, "finite"),
-        ({"a": 1.0}, "formula for x"),
+        ({"a": 1.0}, "expression for x"),
         ({"x": "1", "unused": "1 +"}, "unused"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -413,7 +413,7 @@ POTENTIALS = [
 
 
 @pytest.mark.parametrize("text", POTENTIALS)
-def test_forces_are_minus_central_differences(text):
+def test_forces_equal_central_differences_of_the_potential(text):
     rng = np.random.default_rng(4)
     well = kd.Potential(text, r="norm(x, y, z)", k=2.0, s=0.7)
     n, step = 40, 1e-6
@@ -430,7 +430,7 @@ def test_forces_are_minus_central_differences(text):
 
 
 @pytest.mark.parametrize("text", [*POTENTIALS, "vx*vx*x + vy*abs(vz)*y - exp(vx/9)*t"])
-def test_changes_are_central_differences(text):
+def test_directional_derivatives_equal_central_differences(text):
     rng = np.random.default_rng(5)
     term = kd.Expression(x=text, y=f"2*({text}) - z", r="norm(x, y, z)", k=2.0, s=0.7)
     values = {name: rng.uniform(-1, 1, 30) for name in ("x", "y", "z", "vx", "vy", "vz")}
@@ -447,14 +447,14 @@ def test_changes_are_central_differences(text):
         np.testing.assert_allclose(found[axis], (ends[0][axis] - ends[1][axis]) / 2e-6, rtol=1e-5, atol=1e-7)
 
 
-def test_what_is_not_chosen_counts_in_no_derivative():
+def test_unselected_branches_do_not_contribute_to_derivatives():
     well = kd.Potential("where(x > 0, log(x), 0)")
     assert force(well, [0.0]).tolist() == [0.0]
     assert force(well, [2.0]).tolist() == [-0.5]
     assert force(kd.Potential("r", r="norm(x, y)"), [[0.0, 0.0]]).tolist() == [0.0, 0.0]
 
 
-def test_energy_is_kept():
+def test_energy_is_conserved():
     well = kd.Potential("k/4*r**4 + A*exp(-r**2)", r="norm(x, y)", k=2.0, A=1.0)
     rng = np.random.default_rng(2)
     world = kd.Stepper(rng.normal(size=(20, 2)), rng.normal(size=(20, 2)), dt=0.001, forces=[well])
@@ -468,7 +468,7 @@ def test_energy_is_kept():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_energy_euler_takes_potentials(dtype, monkeypatch):
+def test_energy_euler_supports_potentials(dtype, monkeypatch):
     rng = np.random.default_rng(6)
     for n, dim in ((1, 1), (7, 2), (40, 3)):
         r = f"norm({', '.join('xyz'[:dim])})"
@@ -492,18 +492,18 @@ def test_energy_euler_takes_potentials(dtype, monkeypatch):
         kd.Stepper([[1.0]], integrator="energy_euler", forces=[kd.Potential("x*x*t")])
 
 
-def test_implicit_euler_needs_no_differences():
-    """Stiff springs: the derivatives by rule are those of a force that has its own."""
+def test_implicit_euler_uses_symbolic_derivatives():
+    """Stiff springs converge with derivatives computed symbolically."""
     spring = kd.Potential("k/2*(norm(x, y) - 1)**2", k=1e6)
     ring = kd.Stepper([[1.1, 0.0], [0.0, 0.5]], dt=0.01, integrator="implicit_euler", forces=[spring])
     ring.step(50)
     assert np.linalg.norm(ring.position, axis=1) == pytest.approx(1, abs=1e-3)
 
 
-# In steppers.
+# Expressions in steppers.
 
 
-def test_parameters_change_and_the_list_stays():
+def test_changed_parameters_keep_the_program():
     term = kd.Expression(x="-k*x", k=2.0)
     other = term.changed({"k": 3.0})
     assert other.k == 3.0
@@ -533,7 +533,7 @@ def test_copies_snapshots_and_pickles():
     assert repr(kd.Expression(x="k", k=2)) == "Expression(x='k', k=2.0)"
 
 
-def test_no_bodies():
+def test_expressions_without_bodies():
     term = kd.Expression(x="-k*x", k=np.zeros(0))
     for cls in (kd.Stepper, kd.reference.Stepper):
         world = cls(np.zeros((0, 1)), dt=0.1, forces=[term, kd.Potential("x*x")])
@@ -542,19 +542,19 @@ def test_no_bodies():
     kd.ODEStepper(np.zeros((0, 1)), kd.flows.Expression(x="k*x", k=np.zeros(0)), dt=0.1).step(2)
 
 
-def test_bodies_of_infinite_mass_stay():
+def test_bodies_of_infinite_mass_keep_their_velocity():
     world = kd.Stepper([[1.0], [1.0]], mass=[1, np.inf], dt=0.1, forces=[kd.Expression(x="-m*x")])
     world.step(3)
     assert world.position[1] == [1.0]
     assert world.position[0] != [1.0]
 
 
-# Flows.
+# Expressions as ODE flows.
 
 
 @pytest.mark.parametrize("scheme", ["explicit_euler", "midpoint", "heun", "rk4", "implicit_euler"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_flows_are_the_reference(scheme, dtype, monkeypatch):
+def test_flows_equal_the_reference(scheme, dtype, monkeypatch):
     rng = np.random.default_rng(8)
     for n, dim in ((1, 1), (7, 3), (250, 2), (3, 5)):
         names = "abcde"[:dim]
@@ -577,7 +577,7 @@ def test_flows_are_the_reference(scheme, dtype, monkeypatch):
         assert np.isfinite(out).all()
 
 
-def test_flows_in_snapshots():
+def test_snapshots_identify_flows():
     def made(text="k*x", **given):
         return kd.ODEStepper([[1.0]] * 9, kd.flows.Expression(x=text, **given), dt=0.1)
 
@@ -589,7 +589,7 @@ def test_flows_in_snapshots():
     assert "<9 numbers>" in repr(made(k=np.ones(9)))
 
 
-def test_flows_refuse():
+def test_invalid_flows_are_refused():
     with pytest.raises(ValueError, match="shape"):
         kd.ODEStepper([[1.0, 2.0]], kd.flows.Expression(x="x"), dt=0.1)
     with pytest.raises(ValueError, match=r"Expression\(k\)"):
@@ -612,8 +612,8 @@ def test_flows_refuse():
     "a*p*b", "p*a*b + c", "p*a*b - c", "c - a*p*b", "(a*p + b) + c", "p*q*a", "p*p + q*q + a",
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_operations_that_are_one(text, dtype, monkeypatch):
-    """Several operations that the machine does as one are rounded each."""
+def test_fused_operations_round_each_step(text, dtype, monkeypatch):
+    """Operations that are executed as one instruction sequence are each rounded."""
     rng = np.random.default_rng(len(text))
     y = rng.normal(size=(5, 4)).astype(dtype)
     same = {name: dtype(value) for name, value in (("p", 0.3), ("q", -1.7)) if name in text}
@@ -630,8 +630,8 @@ def test_operations_that_are_one(text, dtype, monkeypatch):
 
 
 @pytest.mark.parametrize("scheme", ["rk4", "dopri8"])
-def test_steps_of_blocks_of_trajectories(scheme):
-    """As many steps as one likes in a call, for more trajectories than are stepped together."""
+def test_many_steps_of_blocks_of_trajectories(scheme):
+    """Any number of steps per call, for more trajectories than fit in one block."""
     y = np.random.default_rng(3).normal(size=(1700, 2))
     rhs = kd.flows.Expression(x="v*cos(t)", v="-k*x*t", k=np.linspace(1, 2, 1700))
     one, many = (kd.ODEStepper(y.copy(), rhs, dt=0.01, integrator=scheme) for _ in range(2))
@@ -648,7 +648,7 @@ def test_steps_of_blocks_of_trajectories(scheme):
     assert one.evaluations == many.evaluations == book.evaluations
 
 
-def test_flows_that_overflow_stand_at_the_tick_in_which_they_did():
+def test_flows_that_overflow_stop_at_that_tick():
     y = np.ones((400, 1))
     y[300] = 1e30
     rhs = kd.flows.Expression(x="x*x")
@@ -663,7 +663,7 @@ def test_flows_that_overflow_stand_at_the_tick_in_which_they_did():
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "velocity_verlet", "verlet"])
-def test_components_that_a_formula_leaves_out_are_not_pushed(integrator):
+def test_components_without_an_expression_have_no_force(integrator):
     rng = np.random.default_rng(3)
     position, velocity = rng.normal(size=(2, 500, 3))
     checksums = []

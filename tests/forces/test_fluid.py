@@ -10,8 +10,8 @@ from lennard_jones import equation_of_state, error_of_mean, fluid, temperature, 
 DENSITY = 0.8
 
 
-def test_the_equation_of_state_is_that_of_the_literature():
-    """As teqp 0.23.2 computes it (LJ126_Johnson1993); and Monte Carlo of NIST's at T = 0.85, density 0.86."""
+def test_the_equation_of_state_equals_published_values():
+    """Values of teqp 0.23.2 (LJ126_Johnson1993), and NIST's Monte Carlo result at T = 0.85, density 0.86."""
     for density, t, *expected in [
         (0.8, 1.495, 3.258342428077337, -5.140074961029852),
         (0.776, 0.85, 0.012610174280901, -5.517979402345697),
@@ -23,7 +23,7 @@ def test_the_equation_of_state_is_that_of_the_literature():
     assert energy == pytest.approx(-6.0305, rel=0.005)
 
 
-def test_pressure_and_energy():
+def test_pressure_and_energy_of_a_simulated_fluid():
     world = fluid(8, DENSITY, 2.6, 2.5)
     world.step(1500)
     for _ in range(5):
@@ -42,7 +42,7 @@ def test_pressure_and_energy():
     expected = equation_of_state(DENSITY, t)
     print(f"T {t:.4f}, pressure {p:.4f} +- {p_error:.4f}: expected {expected[0]:.4f}")
     print(f"energy {u:.4f} +- {u_error:.4f}: expected {expected[1]:.4f}")
-    # The equation is good to 1 % and 0.5 %.
+    # The equation of state is accurate to 1 % and 0.5 %.
     assert abs(p - expected[0]) < 3 * p_error + 0.01 * expected[0]
     assert abs(u - expected[1]) < 3 * u_error + 0.005 * abs(expected[1])
     assert abs(sum(world.energy()) - total) / world.n < 4e-4

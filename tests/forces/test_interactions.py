@@ -1,4 +1,4 @@
-"""Springs and NBody: what they are by the books, what they conserve, what they refuse."""
+"""Springs and NBody: textbook formulas, conserved quantities and refusals."""
 
 import math
 
@@ -26,13 +26,13 @@ def angular_momentum(stepper):
 
 
 def acceleration(cls, x, v, mass, force):
-    """Of all bodies, as one step of explicit Euler tells it."""
+    """Measure the accelerations of all bodies with a tiny step of explicit Euler."""
     stepper = cls(x.copy(), v.copy(), mass, dt=2**-20, integrator="explicit_euler", forces=[force])
     stepper.step()
     return (stepper.velocity - v) * 2**20
 
 
-def test_springs_are_hookes(Stepper):
+def test_springs_obey_hookes_law(Stepper):
     x, v, mass = rest(np.random.default_rng(1))
     k, length, c = np.arange(1.0, 7), np.arange(6) / 4, np.arange(6) / 3
     expected = np.zeros_like(x)
@@ -47,7 +47,7 @@ def test_springs_are_hookes(Stepper):
 
 
 @pytest.mark.parametrize("softening", [0, 0.5])
-def test_n_body_is_newtons(Stepper, softening):
+def test_n_body_obeys_newtons_law(Stepper, softening):
     x, v, mass = rest(np.random.default_rng(2), 7)
     d = x - x[:, None]
     r = np.sqrt((d * d).sum(axis=2) + softening**2)
@@ -57,7 +57,7 @@ def test_n_body_is_newtons(Stepper, softening):
 
 
 @pytest.mark.parametrize("force", [kd.Springs(PAIRS, 5.0, 0.5), kd.NBody(2.0, 0.3)])
-def test_forces_are_minus_the_slope_of_the_potential(force):
+def test_forces_equal_the_negative_gradient_of_the_potential(force):
     x, v, mass = rest(np.random.default_rng(3))
     expected = np.zeros_like(x)
     for place in np.ndindex(*x.shape):
@@ -72,19 +72,19 @@ def test_forces_are_minus_the_slope_of_the_potential(force):
 
 @pytest.mark.parametrize("force", [kd.Springs(PAIRS, 5.0, 0.5, 0.3), kd.NBody(2.0, 0.3)])
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet", "leapfrog"])
-def test_momentum_and_angular_momentum_stay_to_rounding(Stepper, integrator, force):
+def test_momentum_and_angular_momentum_are_conserved_to_rounding(Stepper, integrator, force):
     x, v, mass = rest(np.random.default_rng(4))
     stepper = Stepper(x, v, mass, dt=0.01, integrator=integrator, forces=[force])
     p, l_before = momentum(stepper), angular_momentum(stepper)
     stepper.step(100)
     assert momentum(stepper) == pytest.approx(p, abs=1e-13)
     if force.velocity_dependent and integrator == "velocity_verlet":
-        return  # which then keeps it to its order only: the velocities of both forces differ
+        return  # conserved only to the order of the scheme under damping
     assert angular_momentum(stepper) == pytest.approx(l_before, abs=1e-12)
 
 
 @pytest.mark.parametrize("force", [kd.Springs(PAIRS, 5.0, 0.5), kd.NBody(0.5, 0.5)])
-def test_energy_stays_within_its_order(Stepper, force):
+def test_energy_error_has_the_order_of_the_integrator(Stepper, force):
     errors = []
     for steps in (100, 200):
         x, v, mass = rest(np.random.default_rng(5))
@@ -96,10 +96,10 @@ def test_energy_stays_within_its_order(Stepper, force):
     assert errors[0] / errors[1] == pytest.approx(16, rel=0.2)
 
 
-def test_a_spring_oscillates_as_often_as_it_says(Stepper):
+def test_a_spring_oscillates_with_its_frequency(Stepper):
     spring = kd.Springs.from_frequency([(0, 1)], rest_length=1.0, hertz=2.0)
     pair = Stepper([[0.0], [1.5]], mass=[1.0, 3.0], dt=0.5 / 1024, integrator="pefrl", forces=[spring])
-    pair.step(1024)  # a period
+    pair.step(1024)  # one period
     assert pair.position[:, 0] == pytest.approx([0, 1.5], abs=1e-9)
     critical = kd.Springs.from_frequency([(0, 1)], hertz=[2.0], damping_ratio=1.0)
     pair = Stepper([[0.0], [1.0]], [[0.0], [1.0]], mass=[np.inf, 3.0], dt=1e-3, integrator="rk4", forces=[critical])
@@ -108,12 +108,12 @@ def test_a_spring_oscillates_as_often_as_it_says(Stepper):
     assert pair.position[0, 0] == 0
 
 
-def test_rest_lengths_are_those_at_the_making(Stepper):
+def test_rest_lengths_default_to_the_initial_distances(Stepper):
     square = np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 4.0]])
     bodies = Stepper(square.copy(), forces=[kd.Springs([(0, 1), (0, 2)], 100.0)])
     assert bodies.forces[0].rest_length.tolist() == [3, 5]
     assert bodies.energy() == (0, 0)
-    bodies.position[:] *= 2  # what is meant was the making
+    bodies.position[:] *= 2  # must not change the rest lengths
     bodies.shift((1.0, 1.0))
     assert bodies.forces[0].rest_length.tolist() == [3, 5]
     bodies.position[:] = square
@@ -130,7 +130,7 @@ def test_coincident_bodies_stay_finite(Stepper):
         assert np.isfinite(bodies.energy()).all()
 
 
-def test_no_bodies_and_no_springs(Stepper):
+def test_worlds_without_bodies_or_springs(Stepper):
     for n in (0, 1, 3):
         bodies = Stepper(np.ones((n, 2)), forces=[kd.Springs([], 1.0), kd.NBody()])
         bodies.step(2)
@@ -159,12 +159,12 @@ def test_no_bodies_and_no_springs(Stepper):
         (lambda: kd.NBody(1, -1), ValueError, r"NBody\(softening\): expected a finite number of at least 0"),
     ],
 )
-def test_wrong_declarations_are_refused(make, error, message):
+def test_invalid_declarations_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
 
 
-def test_declarations_that_do_not_fit_the_bodies_are_refused(Stepper):
+def test_declarations_that_do_not_match_the_bodies_are_refused(Stepper):
     for pairs in ([(0, 2)], [(0, 1), (-1, 0)]):
         for length in (None, 1.0):
             with pytest.raises(ValueError, match=r"Springs\(pairs\): expected indices from 0 to 1, got .* as pair"):
@@ -188,7 +188,7 @@ def test_declarations_that_do_not_fit_the_bodies_are_refused(Stepper):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("damping", [0, 0.3])
-def test_all_lanes_of_many_bodies(isa, dtype, dim, damping):
+def test_many_bodies_equal_the_reference_in_all_simd_lanes(isa, dtype, dim, damping):
     rng = np.random.default_rng(6)
     for n in (2, 9, 33, 65):
         pairs = np.array([(i, j) for i in range(n) for j in {(i + 1) % n, (i + 7) % n} - {i}])
@@ -206,8 +206,8 @@ def test_all_lanes_of_many_bodies(isa, dtype, dim, damping):
 
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("softening", [0, 0.1])
-def test_n_body_works_out_pairs_once_to_the_same_bits(isa, dim, softening):
-    # From 32 bodies on, and with no softening also where bodies are at one place.
+def test_n_body_with_symmetric_pairs_equals_the_reference(isa, dim, softening):
+    # Each pair is computed once from 32 bodies on; also with coincident bodies if softening is 0.
     for n in (31, 32, 37, 40):
         x, v, mass = rest(np.random.default_rng(n), n, dim)
         x[n // 2], x[n - 1, 0], x[n - 2] = x[1], x[0, 0], x[n - 3]
@@ -226,14 +226,14 @@ FORMS = ("kick_drift", "drift_kick", "alternate")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("integrator", ["leapfrog", "yoshida4", "velocity_verlet", *FORMS])
-def test_few_bodies_in_one_loop(isa, dtype, dim, integrator):
+def test_small_n_body_loops_equal_the_reference(isa, dtype, dim, integrator):
     scheme = integrator if integrator not in FORMS else kd.SemiImplicitEuler(integrator)
-    # Three in registers, others in vectors; in calls of odd and even numbers of steps, and with gravity beside.
+    # Three bodies use registers, other numbers vectors; with odd and even numbers of steps, and additional gravity.
     gravity = kd.Gravity((0.1,) * dim)
     for n, softening, beside in ((1, 0.1, []), (2, 0, []), (3, 0, []), (3, 0.1, [gravity]), (9, 0, [])):
         x, v, mass = rest(np.random.default_rng(n), n, dim)
         if softening == 0:
-            x[n - 1] = x[0]  # no force at one place
+            x[n - 1] = x[0]  # coincident bodies exert no force
         ours, book = (
             cls(
                 x.astype(dtype), v.astype(dtype), mass, dt=0.01, integrator=scheme,
@@ -248,7 +248,7 @@ def test_few_bodies_in_one_loop(isa, dtype, dim, integrator):
         assert_same_state(ours, book)
 
 
-def test_threads_and_instruction_sets_change_no_bit(monkeypatch):
+def test_threads_and_instruction_sets_do_not_change_results(monkeypatch):
     rng = np.random.default_rng(7)
     n = 1700
     x, mass = rng.normal(size=(n, 3)), rng.uniform(0.5, 2, n) / n
@@ -266,8 +266,8 @@ def test_threads_and_instruction_sets_change_no_bit(monkeypatch):
             assert_same_bits(array, first)
 
 
-def test_the_figure_eight_comes_back(Stepper):
-    # Chenciner, Montgomery 2000; the numbers are Simó's.
+def test_the_figure_eight_orbit_is_periodic(Stepper):
+    # Chenciner, Montgomery 2000; the initial values are by Simó.
     x = np.array([[0.97000436, -0.24308753], [-0.97000436, 0.24308753], [0.0, 0.0]])
     v = np.array([-0.93240737, -0.86473146])
     bodies = Stepper(x.copy(), [-v / 2, -v / 2, v], dt=6.32591398 / 400, integrator="pefrl", forces=[kd.NBody()])
@@ -282,14 +282,14 @@ EXPLICIT = {name: cls for name, cls in INTEGRATORS.items() if name not in ("exac
 
 
 def damped_pair(cls, integrator, damping, **more):
-    """Two bodies that damp each other: their relative velocity is u' = -2 d u. No spring."""
+    """Create two bodies with mutual damping and no spring: the relative velocity obeys u' = -2 d u."""
     pair = kd.Springs([(0, 1)], 0.0, 1.0, damping)
     return cls([[0.0], [1.0]], [[-1e-9], [1e-9]], dt=0.5, integrator=integrator, forces=[pair], **more)
 
 
 @pytest.mark.parametrize("integrator", EXPLICIT)
-def test_damping_that_no_step_can_follow_is_a_warning(integrator):
-    """The limit is that at which the relative velocity of a pair begins to grow, as steps show."""
+def test_damping_beyond_the_stability_limit_warns(integrator):
+    """The limit is where the relative velocity of a pair begins to grow."""
     limit = EXPLICIT[integrator].damping_limit
     calm = damped_pair(kd.Stepper, integrator, 0.99 * limit)  # 2 d dt / m = 0.99 of the limit
     calm.step(1000)
@@ -307,8 +307,8 @@ def test_damping_that_no_step_can_follow_is_a_warning(integrator):
         added.add(kd.Springs([(0, 1)], 0.0, 1.0, 3 * limit))
 
 
-def test_a_change_that_makes_damping_too_much_is_a_warning(Stepper):
-    """dt d / m of the pair is 0.8; up to 1 it is stable."""
+def test_changes_that_exceed_the_damping_limit_warn(Stepper):
+    """dt d / m of the pair is 0.8, and stable up to 1."""
 
     def enabled(world):
         world.enable(spring, False)
@@ -327,8 +327,8 @@ def test_a_change_that_makes_damping_too_much_is_a_warning(Stepper):
         assert [warning.filename for warning in told] == [__file__]
 
 
-def test_all_that_damps_a_body_counts():
-    """A hub on a line, between two that are fixed: v' = -2 d v, and none of the pairs is too much by itself."""
+def test_the_damping_limit_sums_over_all_springs_of_a_body():
+    """A body between two fixed ones: v' = -2 d v, where each pair alone is within the limit."""
     line, pairs = [[-1.0], [0.0], [1.0]], [(0, 1), (1, 2)]
     springs = [kd.Springs(pairs, 1.0, damping=1.1)]
     for held in ({"constraints": [kd.Pin([0, 2])]}, {"mass": [np.inf, 1, np.inf]}):
@@ -354,8 +354,8 @@ OVERFLOWING = {
 
 
 @pytest.mark.parametrize("forces", OVERFLOWING.values(), ids=OVERFLOWING)
-def test_bodies_that_overflow_have_the_bits_of_the_reference(isa, forces):
-    """Also those that stay finite, and which of the components become nan."""
+def test_overflows_equal_the_reference(isa, forces):
+    """Overflows in kernels and reference agree in which bodies stay finite and which components become NaN."""
     overflowed = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)

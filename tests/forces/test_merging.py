@@ -1,6 +1,6 @@
-"""An oracle for what the stepper and its twin share: terms are merged into one plan, here they are added one by one.
+"""An independent oracle for the merging of terms, which stepper and reference share.
 
-What each term's docstring says is worked out with 60 digits, for each body by itself, and summed as declared.
+The documented formula of each term is evaluated with 60 digits, per body, and summed in the declared order.
 """
 
 from functools import cache
@@ -20,7 +20,7 @@ DTYPES = [np.float32, np.float64]
 
 
 def each(value, i, dim=None):
-    """The coefficient of body i: a number, or with `dim` a vector of that many."""
+    """Coefficient of body i: a number, or a vector of `dim` components."""
     value = np.asarray(value, dtype=float)
     if dim is None:
         return mp.mpf(float(value if value.ndim == 0 else value[i]))
@@ -45,7 +45,7 @@ def per_mass(term):
 
 
 def parts(term, i, mass, xs, vs):
-    """What a term adds to the acceleration of body i, as summands: rounding errors are in the size of these."""
+    """Contributions of a term to the acceleration of body i; the size of these summands bounds the rounding errors."""
     x, v = xs[i], vs[i]
     dim, zero = len(x), [mp.mpf(0)] * len(x)
     if mp.isinf(mass[i]):
@@ -107,7 +107,7 @@ def parts(term, i, mass, xs, vs):
 
 
 def draw(rng, n, dim):
-    """Random terms of every kind, several of each: equal, zero and per-body coefficients among them."""
+    """Draw random terms of every kind, several of each: with equal, zero and per-body coefficients."""
 
     def scalar(low, high):
         kind = rng.integers(6)
@@ -115,7 +115,7 @@ def draw(rng, n, dim):
             return 0.0
         if kind == 1:
             return rng.uniform(low, high, n)
-        if kind == 2:  # some bodies feel nothing of it
+        if kind == 2:  # zero for some bodies
             return rng.uniform(low, high, n) * rng.integers(0, 2, n)
         return float(rng.uniform(low, high))
 
@@ -158,15 +158,15 @@ def scene(seed):
     forces = draw(rng, n, dim)
     if n > 1 and np.isfinite(mass).all() and rng.integers(2):
         forces.insert(int(rng.integers(len(forces) + 1)), kd.NBody(float(rng.uniform(-1, 2)), 0.3))
-    # Binary fractions of few digits, which are the same in both dtypes.
+    # Binary fractions of few digits, exact in both dtypes.
     x, v = (np.round(64 * rng.normal(size=(n, dim))) / 64 for _ in range(2))
-    x += np.arange(n)[:, None] / 256  # no two bodies are at one place
+    x += np.arange(n)[:, None] / 256  # no coincident bodies
     given = mass[0] if (mass == mass[0]).all() and rng.integers(2) else mass
     return x, v, given, mass, forces
 
 
 def naive(forces, i, mass, x, v):
-    """The acceleration of body i with 60 digits, and the size of what is added up, by component."""
+    """Acceleration of body i with 60 digits, and the sum of absolute summands, by component."""
     xs, vs, ms = ([[mp.mpf(float(p)) for p in row] for row in array] for array in (x, v, mass[:, None]))
     ms = [row[0] for row in ms]
     summands = [summand for term in forces for summand in parts(term, i, ms, xs, vs)]
@@ -176,7 +176,7 @@ def naive(forces, i, mass, x, v):
 
 @cache
 def accelerations(seed):
-    """Of each body of a scene: its acceleration, what is added up to it, and what damping over a second leaves."""
+    """Return for each body of a scene: acceleration, size of the summands, and damping factor over one second."""
     x, v, _, mass, forces = scene(seed)
     rows = []
     for i in range(len(x)):
@@ -185,22 +185,22 @@ def accelerations(seed):
     return rows
 
 
-@pytest.mark.filterwarnings("ignore:Springs")  # steps of a second
+@pytest.mark.filterwarnings("ignore:Springs")  # steps of 1 s
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("first", range(0, 120, 30))
-def test_terms_add_up_to_what_their_docstrings_say(Stepper, dtype, first):
+def test_merged_terms_equal_their_documented_formulas(Stepper, dtype, first):
     compared, kinds = 0, set()
     for seed in range(first, first + 30):
         x, v, given, _, forces = scene(seed)
         stepper = Stepper(x.astype(dtype), v.astype(dtype), given, dt=1, integrator="explicit_euler", forces=forces)
         stepper.step()
-        # Coefficients are divided by masses and rounded, and the result is a difference to v and damped.
+        # Coefficients are divided by masses and rounded; the result is a difference to v, and damped.
         epsilon = float(np.finfo(dtype).eps)
         for i, row in enumerate(stepper.velocity):
             a, size, decay = accelerations(seed)[i]
             for component, velocity in enumerate(row):
                 true = decay * (mp.mpf(v[i, component]) + a[component])
-                # Springs along one line and drags through one length: errors of other components count too.
+                # Errors of one component enter the others through the length of springs and of drag velocities.
                 bound = 40 * epsilon * (abs(mp.mpf(v[i, component])) + max(size))
                 error = abs(mp.mpf(float(velocity)) - true)
                 assert error <= bound, f"seed {seed}, body {i}, component {component}, {forces}"
@@ -213,7 +213,7 @@ def test_terms_add_up_to_what_their_docstrings_say(Stepper, dtype, first):
 
 def test_every_term_has_a_formula_here():
     drawn = {type(term) for seed in range(120) for term in scene(seed)[4]}
-    functions = {kd.Force, kd.Acceleration, kd.NativeForce, kd.Expression, kd.Potential}  # which merge nothing
+    functions = {kd.Force, kd.Acceleration, kd.NativeForce, kd.Expression, kd.Potential}  # not merged
     elsewhere = {
         kd.Magnetic,
         kd.RotatingFrame,
@@ -221,7 +221,7 @@ def test_every_term_has_a_formula_here():
         kd.AppliedTorque,
         kd.PairPotential,
         kd.Langevin,
-    }  # in files of their own
+    }  # tested in files of their own
     assert drawn | functions | elsewhere == known(Term)
 
 
@@ -238,7 +238,7 @@ def affine_scene(seed):
 
 @cache
 def exact_ends(seed, h):
-    """Each position and velocity after h under x'' = A x + B v + g, by a matrix exponential; and a size for errors."""
+    """Exact positions and velocities after h under x'' = A x + B v + g by a matrix exponential, with an error scale."""
     x, v, _, mass, forces = affine_scene(seed)
     (n, dim), ends = x.shape, {}
     for i in range(n):
@@ -249,14 +249,14 @@ def exact_ends(seed, h):
             A, B = by_x[j] - free[j], by_v[j] - free[j]
             flow = mp.expm(mp.matrix([[0, 1, 0], [A, B, free[j]], [0, 0, 0]]) * h)
             start = mp.matrix([mp.mpf(x[i, j]), mp.mpf(v[i, j]), 1])
-            # A stiff spring's anchor and place may cancel: errors are those of the summands.
+            # With a stiff spring, anchor and position may cancel: errors scale with the summands.
             size = 1 + abs(start[0]) + abs(start[1]) + abs(free[j]) + abs(A) * abs(start[0])
             ends[i, j] = (flow * start)[:2], size * (1 + abs(B))
     return ends
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_exact_flow_is_the_exponential_of_the_terms_as_declared(Stepper, dtype):
+def test_the_exact_integrator_equals_the_matrix_exponential(Stepper, dtype):
     compared = 0
     for seed in range(60):
         x, v, given, _, forces = affine_scene(seed)
@@ -276,7 +276,7 @@ def test_the_exact_flow_is_the_exponential_of_the_terms_as_declared(Stepper, dty
 
 
 def potential(term, i, mass, xs):
-    """Of one body, in J, by the docstring; of what belongs to pairs, half to each."""
+    """Potential energy of one body in J by the documented formula; pair energies are split in halves."""
     x, dim = xs[i], len(xs[i])
     m = mass[i]
     match term:
@@ -317,7 +317,7 @@ def conservative_scene(seed):
 
 @cache
 def energies(seed):
-    """The kinetic and the potential energies, one summand for each body and term."""
+    """Return the summands of kinetic and potential energy, for each body and term."""
     x, v, _, mass, forces = conservative_scene(seed)
     xs, vs = ([[mp.mpf(float(p)) for p in row] for row in array] for array in (x, v))
     masses = [mp.mpf(float(m)) for m in mass]
@@ -326,7 +326,7 @@ def energies(seed):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_energies_are_sums_over_bodies(Stepper, dtype):
+def test_energies_equal_the_sum_over_bodies(Stepper, dtype):
     compared = 0
     for seed in range(120):
         x, v, given, _, forces = conservative_scene(seed)

@@ -1,4 +1,4 @@
-"""Forces in machine code: the same bits as the terms they imitate, whoever made them, and nothing lost."""
+"""Forces as native callbacks (ctypes, Cython, cffi, Numba): bitwise equal to terms, with safe error handling."""
 
 import ctypes
 import gc
@@ -27,7 +27,7 @@ SHORT = {"float32": "f32", "float64": "f64"}
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory):
-    """The functions of native.c."""
+    """Compile native.c and load it."""
     compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
     if compiler is None or sys.platform == "win32":
         pytest.skip("no C compiler")
@@ -38,14 +38,14 @@ def library(tmp_path_factory):
 
 
 def native(library, name, dtype, *numbers, data_type=None, **options):
-    """A force of native.c with numbers as its data."""
+    """Create a force from a function of native.c with numbers as its user data."""
     function = kd.NativeForce.prototype(dtype)((f"{name}_{SHORT[dtype]}", library))
     return kd.NativeForce(function, np.array(numbers, data_type or dtype), **options)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("integrator", TAKES, ids=repr)
-def test_the_same_bits_as_the_terms_they_imitate(Stepper, library, integrator, dtype):
+def test_native_callbacks_equal_the_terms_they_imitate(Stepper, library, integrator, dtype):
     g, p = (0.5, -9.8125), (0.25, 1.0)
     pairs = [
         (kd.Gravity(g), native(library, "gravity", dtype, *g, velocity_dependent=False, divided_by_mass=False)),
@@ -71,7 +71,7 @@ def test_the_same_bits_as_the_terms_they_imitate(Stepper, library, integrator, d
 
 
 @pytest.mark.parametrize("number", range(0, 60, 12))
-def test_compiled_equals_reference(monkeypatch, library, number):
+def test_kernels_equal_the_reference(monkeypatch, library, number):
     for seed in range(number, number + 12):
         rng = np.random.default_rng(seed)
         drawn = scene(rng, TAKES[seed % len(TAKES)])
@@ -82,7 +82,7 @@ def test_compiled_equals_reference(monkeypatch, library, number):
             native(library, "spring", dtype, *numbers, velocity_dependent=False),
             native(library, "which", dtype),
         ]
-        if seed % 3 == 0:  # all bodies as one tile
+        if seed % 3 == 0:  # all bodies in one tile
             forces.append(kd.Force(lambda t, x, v, out: None))
         book, states = drawn.make(kd.reference.Stepper, forces=forces), []
         for n in (1, 0, 4):
@@ -104,7 +104,7 @@ def test_compiled_equals_reference(monkeypatch, library, number):
 
 @pytest.mark.parametrize("threadsafe", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_layouts_threads_and_tiles_change_nothing(isa, library, layout, threadsafe):
+def test_layouts_threads_and_tiles_do_not_change_results(isa, library, layout, threadsafe):
     drawn = scene(np.random.default_rng(8), kd.RK4(), n=70_000, dtype=np.float64)
     forces = [native(library, "which", "float64", threadsafe=threadsafe), kd.LinearDrag(0.5)]
     one, many = drawn.make(kd.Stepper, "row", forces=forces), drawn.make(kd.Stepper, layout, forces=forces, threads=4)
@@ -126,7 +126,7 @@ def test_a_failure_stops_all_bodies_at_the_last_completed_tick(isa, library, int
         make(kd.Gravity((0, 0, -1)), fails),
         make(kd.Gravity((0, 0, -1)), native(library, "drag", "float64", 0)),
     )
-    with pytest.raises(kd.CallbackError, match="returned 7; the stepper stands") as caught:
+    with pytest.raises(kd.CallbackError, match="returned 7; the stepper is at") as caught:
         stepper.step(50)
     assert 6 <= stepper.tick <= 8
     assert caught.value.code == 7
@@ -136,38 +136,38 @@ def test_a_failure_stops_all_bodies_at_the_last_completed_tick(isa, library, int
     with pytest.raises(kd.CallbackError):
         stepper.step()
     assert_same_bits(stepper.position, sound.position)
-    fails.user_data[0] = 1e9  # it can go on
+    fails.user_data[0] = 1e9  # lets the callback succeed
     stepper.step(3)
     sound.step(3)
     assert_same_bits(stepper.position, sound.position)
 
 
 @pytest.mark.parametrize("body", [0, 199_999])
-def test_a_failure_on_another_thread_is_reported_alike(library, body):
+def test_a_failure_in_another_thread_is_reported(library, body):
     sound = native(library, "drag", "float64", 0, threadsafe=True)
     fails = native(library, "fail", "float64", 1.0, body, 7, velocity_dependent=False, threadsafe=True)
     stepper = kd.Stepper(np.zeros((200_000, 1)), dt=0.25, forces=[sound, fails], threads=2)
-    with pytest.raises(kd.CallbackError, match="returned 7; the stepper stands") as caught:
+    with pytest.raises(kd.CallbackError, match="returned 7; the stepper is at") as caught:
         stepper.step(50)
     assert caught.value.code == 7
     assert stepper.tick == 3
 
 
-def test_the_reference_fails_alike(Stepper, library):
+def test_a_failure_is_reported_in_the_reference(Stepper, library):
     stepper = Stepper([[0.0], [1.0]], dt=0.25, forces=[native(library, "fail", "float64", 1.0, 1, 3)])
-    with pytest.raises(kd.CallbackError, match="returned 3; the stepper stands"):
+    with pytest.raises(kd.CallbackError, match="returned 3; the stepper is at"):
         stepper.step(50)
     assert stepper.tick == 3
 
 
-def test_nan_is_found(Stepper, library):
+def test_nan_is_reported(Stepper, library):
     stepper = Stepper([[0.0]] * 5, dt=0.25, forces=[native(library, "fail", "float64", 1.0, 3, 0)])
     with pytest.raises(kd.NonFiniteError) as caught:
         stepper.step(20)
     assert caught.value.body == 3
 
 
-def test_a_cython_extension_against_the_installed_package(library, tmp_path):
+def test_a_cython_extension_built_against_the_installed_package(library, tmp_path):
     pytest.importorskip("Cython")
     pytest.importorskip("setuptools")
     shutil.copy(HERE / "native_user.pyx", tmp_path)
@@ -242,7 +242,7 @@ def test_numba_and_scipy(library):
     assert_same_bits(states[2], states[0])
 
 
-def test_what_is_refused(library):
+def test_invalid_functions_are_refused(library):
     def refused(error, match, *arguments, **options):
         with pytest.raises(error, match=match):
             kd.NativeForce(*arguments, **options)
@@ -253,7 +253,7 @@ def test_what_is_refused(library):
     refused(ValueError, "null pointer", kd.NativeForce.prototype("float64")())
     refused(TypeError, r"expected a function of type int \(double, .*got c_long \(c_double\)",
             ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_double)(0x1000))  # fmt: skip
-    refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, since", library.drag_f64)
+    refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, because", library.drag_f64)
     refused(TypeError, r"^NativeForce\(dtype\): expected float64, which the function is for", good, dtype="float32")
     refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, got 'int8'", good, dtype="int8")
     refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, got 'what'", good, dtype="what")
@@ -273,7 +273,7 @@ def test_what_is_refused(library):
         kd.Stepper(np.zeros((2, 1)), forces=[kd.NativeForce(good, np.ones(1), velocity_dependent=False)])
 
 
-def test_what_it_needs_is_kept_alive(library):
+def test_function_and_data_are_kept_alive(library):
     stepper = kd.Stepper(np.ones((3, 2)), np.ones((3, 2)), forces=[native(library, "drag", "float64", 0.5)])
     sound = kd.Stepper(np.ones((3, 2)), np.ones((3, 2)), forces=[kd.LinearDrag(0.5)])
     gc.collect()
@@ -283,7 +283,7 @@ def test_what_it_needs_is_kept_alive(library):
     assert_same_bits(stepper.velocity, sound.velocity)
 
 
-def test_functions_that_need_the_gil_are_called_by_many_threads():
+def test_functions_that_need_the_gil_can_be_called_from_many_threads():
     calls = []
 
     @kd.NativeForce.prototype("float64")
@@ -306,7 +306,7 @@ def test_native_flows(ODEStepper, library, integrator, dtype):
     ours, built_in = (ODEStepper(y.copy(), rhs, dt=0.01, integrator=integrator) for rhs in (lorenz, kd.flows.Lorenz()))
     for stepper in (ours, built_in):
         stepper.step(5)
-    if integrator == "implicit_euler":  # which has difference quotients for derivatives
+    if integrator == "implicit_euler":  # uses difference quotients
         np.testing.assert_allclose(ours.y, built_in.y, rtol=1e-3 if dtype == "float32" else 1e-9)
     else:
         assert_same_bits(ours.y, built_in.y)
@@ -316,7 +316,7 @@ def test_a_native_flow_that_fails(ODEStepper, library):
     until = np.array([1.0])
     stop = kd.flows.Native(kd.flows.Native.prototype("float64")(("stop_f64", library)), until)
     stepper = ODEStepper([[0.0], [1.0]], stop, dt=0.25, integrator="explicit_euler")
-    with pytest.raises(kd.CallbackError, match="returned 9; the stepper stands"):
+    with pytest.raises(kd.CallbackError, match="returned 9; the stepper is at"):
         stepper.step(50)
     assert (stepper.tick, stepper.y[0, 0]) == (4, 0.375)
     until[0] = 9
@@ -325,7 +325,7 @@ def test_a_native_flow_that_fails(ODEStepper, library):
 
 
 @pytest.mark.parametrize("constraints", [[], [kd.Box(-1, 1)]], ids=["alone", "held"])
-def test_other_threads_run_beside_slow_functions(library, constraints):
+def test_other_threads_run_during_slow_native_functions(library, constraints):
     force = native(library, "slow", "float64", velocity_dependent=False)
     stepper = kd.Stepper(np.zeros((5, 1)), dt=0.1, forces=[force], constraints=constraints)
     seen, ended = [], threading.Event()
@@ -344,8 +344,8 @@ def test_other_threads_run_beside_slow_functions(library, constraints):
 
 @pytest.mark.signals
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
-def test_slow_right_hand_sides_answer_ctrl_c_within_a_tick(library):
-    class Rang(Exception):  # noqa: N818  (a KeyboardInterrupt at a wrong moment would end all tests)
+def test_slow_native_flows_can_be_interrupted_within_a_tick(library):
+    class Rang(Exception):  # noqa: N818  (a late KeyboardInterrupt would end all tests)
         pass
 
     def ring(*_):
@@ -363,12 +363,12 @@ def test_slow_right_hand_sides_answer_ctrl_c_within_a_tick(library):
     finally:
         timer.join()
         signal.signal(signal.SIGINT, handler)
-    assert time.process_time() - rung[0] < 0.2  # a tick takes 0.05 s of it
+    assert time.process_time() - rung[0] < 0.2  # a tick takes 0.05 s of processor time
     assert 0 < stepper.tick <= 20
     assert stepper.evaluations == stepper.tick
 
 
-def test_what_native_flows_refuse(library):
+def test_invalid_native_flows_are_refused(library):
     force = kd.NativeForce.prototype("float64")(("drag_f64", library))
     with pytest.raises(
         TypeError, match=r"^Native\(function\): expected a function of type int \(double, int64_t, int64_t, "
@@ -382,7 +382,7 @@ def test_what_native_flows_refuse(library):
     assert out.tolist() == [[0.0, 26.0, 1 - 8 / 3]]
 
 
-def test_energy(library):
+def test_potential_of_a_native_force(library):
     def potential(position):
         return 1.5 * ((position - 0.25) ** 2).sum(axis=1)
 
@@ -394,8 +394,8 @@ def test_energy(library):
 
 @pytest.mark.signals
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
-def test_slow_functions_leave_time_for_ctrl_c(library):
-    """No estimate knows how long they take."""
+def test_slow_native_forces_can_be_interrupted(library):
+    """The duration of native callbacks is unknown to the estimate of steps per signal check."""
     stepper = kd.Stepper(
         np.zeros((5, 1)), dt=0.1, forces=[native(library, "slow", "float64", velocity_dependent=False)]
     )

@@ -1,4 +1,4 @@
-"""noise(k) in formulas: normal numbers that tick and body decide, whoever else there is and whoever steps."""
+"""noise(k) in expressions: normal numbers that depend only on k, tick and body id."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def bodies(stepper=kd.Stepper, n=70, dim=2, dtype=np.float64, terms=(STORM,), **
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_the_bits_of_the_reference(integrator, dtype, monkeypatch):
+def test_noise_equals_the_reference(integrator, dtype, monkeypatch):
     wide = kd.Potential("where(x < 0, noise(3), 2)*x*x + noise(2**31 - 1)*y")
     given = {"dtype": dtype, "terms": [STORM, kd.LinearDrag(0.3), wide], "integrator": integrator}
     early, late = (bodies(reference.Stepper, 9, **given) for _ in range(2))
@@ -35,7 +35,7 @@ def test_the_bits_of_the_reference(integrator, dtype, monkeypatch):
         assert_same_state(ours, late)
 
 
-def test_with_noise_there_is_no_energy():
+def test_energy_is_refused_with_noise():
     well = kd.Potential("(2 + noise(0))*x*x/2")
     with pytest.raises(ValueError, match="noise"):
         bodies(terms=[well]).energy()
@@ -43,7 +43,7 @@ def test_with_noise_there_is_no_energy():
         bodies(terms=[well], integrator="energy_euler")
 
 
-def test_the_numbers_are_those_that_tick_and_body_say():
+def test_noise_is_the_documented_function_of_tick_and_body():
     still = kd.Stepper(np.zeros((5, 1)), dt=1.0, forces=[kd.Expression(x="noise(4)")], integrator="explicit_euler")
     for tick in range(3):
         before = still.velocity.copy()
@@ -52,7 +52,7 @@ def test_the_numbers_are_those_that_tick_and_body_say():
         assert still.velocity[:, 0].tolist() == expected
 
 
-def test_the_numbers_are_normal_and_independent():
+def test_noise_is_normal_and_independent():
     force = kd.Expression(x="noise(0)", y="noise(1)", z="noise(2)")
     still = kd.Stepper(np.zeros((20000, 3)), dt=1.0, forces=[force], integrator="explicit_euler")
     drawn = []
@@ -68,8 +68,8 @@ def test_the_numbers_are_normal_and_independent():
     assert np.abs(apart - np.eye(3)).max() < 4 / 141
 
 
-def test_it_lasts_from_a_tick_to_the_next():
-    """So one call for many steps is many calls for one, also where the end of a step is the beginning of another."""
+def test_noise_is_constant_within_a_tick():
+    """One call of many steps equals many calls of one, also where the end of a step is reused as the next beginning."""
     for integrator in INTEGRATORS:
         once, often = (bodies(n=5, integrator=integrator) for _ in range(2))
         once.step(6)
@@ -79,7 +79,7 @@ def test_it_lasts_from_a_tick_to_the_next():
 
 
 @pytest.mark.parametrize("term", [STORM, kd.Langevin(1.0, 0.5, seed=3)])
-def test_splitting_threads_layout_and_going_back_change_nothing(term):
+def test_splitting_threads_layout_and_restore_do_not_change_noise(term):
     one = bodies(n=5000, terms=[term])
     saved = one.snapshot()
     one.step(20)
@@ -101,7 +101,7 @@ def test_splitting_threads_layout_and_going_back_change_nothing(term):
 
 
 @pytest.mark.parametrize("term", [STORM, kd.Langevin(1.0, 0.5, seed=3)])
-def test_other_births_and_deaths_change_nothing_and_the_reborn_have_their_own(term):
+def test_noise_does_not_depend_on_other_bodies_and_new_bodies_get_their_own(term):
     pair = [bodies(each, 30, terms=[term], alive=25) for each in (kd.Stepper, reference.Stepper)]
     alone = bodies(n=30, terms=[term])
     for each in (*pair, alone):
@@ -122,7 +122,7 @@ def test_other_births_and_deaths_change_nothing_and_the_reborn_have_their_own(te
     assert (pair[0].velocity[0] != fresh.velocity[0]).all()
 
 
-def test_the_reborn_after_going_back():
+def test_noise_of_respawned_bodies_after_a_restore():
     world = bodies(n=8, alive=6)
     world.step(2)
     saved = world.snapshot()
@@ -147,18 +147,18 @@ def test_the_reborn_after_going_back():
         ("noise(1, 2)", "takes 1 arguments", 1),
     ],
 )
-def test_what_is_refused(text, said, column):
+def test_invalid_noise_arguments_are_refused(text, said, column):
     with pytest.raises(ValueError, match=said) as raised:
         kd.Expression(x=text)
     assert f"at column {column}:" in str(raised.value)
 
 
-def test_where_there_are_no_bodies_there_is_no_noise():
+def test_noise_is_refused_in_flows_and_pair_potentials():
     with pytest.raises(ValueError, match="no noise, at column 5"):
         kd.flows.Expression(x="x + noise(0)")
     with pytest.raises(ValueError, match="no noise"):
         kd.PairPotential("r*noise(0)", cutoff=1.0)
 
 
-def test_the_list_says_so():
+def test_programs_show_noise():
     assert str(kd.Expression(x="2*noise(3)").program()) == "_0 = 2.0 * noise(3)\nx = _0"

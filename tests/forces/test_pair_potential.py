@@ -1,4 +1,4 @@
-"""PairPotential: forces of pairs that are near, against sums over all pairs, the reference, and what they keep."""
+"""PairPotential: forces within a cutoff, compared with sums over all pairs and the reference; conservation laws."""
 
 import pickle
 
@@ -17,7 +17,7 @@ def bond(**options):
 
 
 def lattice(count, dim, spacing=1.12, seed=3):
-    """Places on a grid, a little off it, in an order that has nothing to do with it."""
+    """Create slightly perturbed grid positions in random order."""
     generator = np.random.default_rng(seed)
     side = int(np.ceil(count ** (1 / dim)))
     places = np.stack(np.meshgrid(*[np.arange(side)] * dim, indexing="ij"), axis=-1).reshape(-1, dim)[:count] * spacing
@@ -41,7 +41,7 @@ def forces_by_hand(place, cutoff=2.5):
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_the_force_of_each_pair_once(dim):
+def test_each_pair_contributes_once(dim):
     there = gas(count=200, dim=dim, speed=0.0, integrator="explicit_euler", dt=0.5)
     expected = 0.5 * forces_by_hand(there.position.copy())
     there.step()
@@ -51,7 +51,7 @@ def test_the_force_of_each_pair_once(dim):
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "rk4", "verlet", "implicit_euler"])
-def test_the_bits_of_the_reference(integrator, dtype, dim):
+def test_kernels_equal_the_reference(integrator, dtype, dim):
     terms = [bond(), kd.Gravity([0.25] * dim), kd.PairPotential("k/2*(d - r)**2", cutoff=1.5, shift=True, k=2.0, d=1.5)]
     count = 12 if integrator == "implicit_euler" else 25
     mass = np.linspace(0.5, 2, count)
@@ -64,7 +64,7 @@ def test_the_bits_of_the_reference(integrator, dtype, dim):
     assert_same_state(pair[0], pair[1])
 
 
-def test_when_candidates_were_listed_does_not_matter():
+def test_results_do_not_depend_on_when_the_neighbour_list_was_built():
     one = gas(count=300)
     one.step(300)
     fresh = gas(count=300)
@@ -78,7 +78,7 @@ def test_when_candidates_were_listed_does_not_matter():
     assert (fresh.velocity == one.velocity).all()
 
 
-def test_threads_layouts_and_going_back():
+def test_threads_layouts_and_restore_do_not_change_results():
     one = gas(count=150)
     saved = one.snapshot()
     one.step(100)
@@ -96,8 +96,8 @@ def test_threads_layouts_and_going_back():
         assert (other.velocity == one.velocity).all()
 
 
-def test_crowds_are_found_without_a_list():
-    """All within reach of each other, more than a list has room for; and many at one place."""
+def test_crowds_without_a_neighbour_list():
+    """All bodies within the cutoff, more than the list can store, and many of them coincident."""
     generator = np.random.default_rng(1)
     place = generator.uniform(0, 0.5, (1300, 2))
     place[:40] = place[0]
@@ -108,15 +108,15 @@ def test_crowds_are_found_without_a_list():
     assert np.allclose(there.velocity, expected, rtol=1e-10, atol=1e-9)
 
 
-def test_energy_and_momentum():
+def test_energy_and_momentum_are_conserved():
     there = gas(count=512, speed=0.8, dt=0.002, forces=[bond(shift=True)])
     before, momentum = sum(there.energy()), there.velocity.sum(axis=0)
     there.step(1000)
-    assert abs(sum(there.energy()) - before) / 512 < 1e-4  # the force ends with a step at the cutoff
+    assert abs(sum(there.energy()) - before) / 512 < 1e-4  # the force is discontinuous at the cutoff
     assert np.abs(there.velocity.sum(axis=0) - momentum).max() < 1e-11
 
 
-def test_energy_is_that_of_all_pairs():
+def test_energy_equals_the_sum_over_all_pairs():
     for dim in (1, 2, 3):
         there = gas(count=300, dim=dim)
         d = there.position[None] - there.position[:, None]
@@ -132,7 +132,7 @@ def test_energy_is_that_of_all_pairs():
         assert (shifted.position == there.position).all()
 
 
-def test_the_dead_take_no_part():
+def test_dead_bodies_do_not_interact():
     place = lattice(80, 2)
     pair = [
         each(np.vstack([place, np.zeros((16, 2))]), dt=0.004, forces=[bond()], alive=80)
@@ -155,7 +155,7 @@ def test_the_dead_take_no_part():
     assert (dying.position[[3, 40]] == 0).all()
 
 
-def test_parameters_can_be_changed():
+def test_parameters_can_be_set():
     there, term = gas(count=40), bond()
     there = gas(count=40, forces=[term])
     there.set(term, e=2.0)
@@ -165,7 +165,7 @@ def test_parameters_can_be_changed():
     assert (there.position == other.position).all()
 
 
-def test_what_is_refused():
+def test_invalid_parameters_are_refused():
     with pytest.raises(ValueError, match=r"PairPotential\(cutoff\)"):
         bond(cutoff=0.0)
     with pytest.raises(TypeError, match=r"PairPotential\(shift\)"):
@@ -183,7 +183,7 @@ def test_what_is_refused():
     )
 
 
-def test_snapshots_tell_one_from_another():
+def test_snapshots_of_other_potentials_are_refused():
     saved = gas(count=20).snapshot()
     for other in (bond(cutoff=2.0), bond(e=2.0), kd.PairPotential("4*e*((q/r)**12 - (q/r)**5)", 2.5, e=1.0, q=1.0)):
         with pytest.raises(kd.SnapshotError):

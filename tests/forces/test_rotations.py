@@ -1,4 +1,4 @@
-"""Magnetic fields and rotating frames: twins, and what physics says of them."""
+"""Magnetic fields and rotating frames: equality with the reference, and physics."""
 
 import math
 
@@ -14,7 +14,7 @@ SECOND = ["velocity_verlet", "leapfrog", "yoshida4", "midpoint", "heun", "rk4", 
 
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize("first", range(0, 120, 20))
-def test_random_plans(monkeypatch, first, held):
+def test_random_plans_equal_the_reference(monkeypatch, first, held):
     def make(seed, rng):
         return turned_scene(rng, TURNING[seed % len(TURNING)], held)
 
@@ -23,7 +23,7 @@ def test_random_plans(monkeypatch, first, held):
 
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "leapfrog", "semi_implicit_euler", "yoshida4"])
 def test_a_magnetic_field_does_no_work(integrator):
-    """1,000 turns at omega h = 0.1."""
+    """1,000 revolutions at omega h = 0.1."""
     charge = kd.Stepper(
         [[1.0, 2.0, 3.0]], [[1.0, -0.5, 2.0]], mass=0.5, dt=0.1, integrator=integrator,
         forces=[kd.Magnetic(0.5, (0.6, 0.0, 0.8))],
@@ -35,8 +35,8 @@ def test_a_magnetic_field_does_no_work(integrator):
 
 @pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
 @pytest.mark.parametrize("charge", [2.0, -2.0])
-def test_charges_circle_as_lorentz_says(Stepper, charge):
-    """v' = q/m v x B in the plane: a positive charge turns clockwise about a field towards the reader."""
+def test_charges_circle_with_the_cyclotron_frequency(Stepper, charge):
+    """v' = q/m v x B in the plane: a positive charge circles clockwise about a field towards the viewer."""
     start = np.array([[3.0, 0.0]])
     particle = Stepper(np.zeros((1, 2)), start.copy(), mass=4.0, dt=0.25, forces=[kd.Magnetic(charge, 3.0)])
     particle.step(7)
@@ -46,7 +46,7 @@ def test_charges_circle_as_lorentz_says(Stepper, charge):
 
 
 def crossed_fields(integrator, steps):
-    """A charge in E and B, after 2 s, and where it should be: it drifts with E x B / B² and circles."""
+    """Error of a charge in E and B after 2 s: the exact solution drifts with E x B / B² and circles."""
     q, m, b = 1.5, 2.0, 4.0
     e, v0 = np.array([0.3, -0.2]), np.array([1.0, 0.5])
     stepper = kd.Stepper(
@@ -69,8 +69,8 @@ def test_second_order_in_crossed_fields(integrator):
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_a_rotating_frame_is_the_resting_one_seen_from_within(dim):
-    """Free motion in a straight line, looked at from a frame that turns about a center."""
+def test_free_motion_in_a_rotating_frame_equals_the_transformed_inertial_one(dim):
+    """Straight motion, transformed to a frame that rotates about a center."""
     omega, center = 0.7, np.array([0.5, -0.25, 0.0])[:dim]
     rest, speed = np.array([1.0, 2.0, 3.0])[:dim], np.array([-0.5, 0.25, 0.125])[:dim]
 
@@ -101,8 +101,8 @@ def test_a_rotating_frame_is_the_resting_one_seen_from_within(dim):
     np.testing.assert_allclose(moved.position, stepper.position, atol=1e-12)
 
 
-def test_foucault():
-    """At latitude 49 degrees the plane of a pendulum turns once in a day / sin 49°; the day has 600 s here."""
+def test_foucault_pendulum():
+    """At latitude 49° the plane of oscillation rotates once per day / sin 49°; the day has 600 s here."""
     period = 600 / math.sin(math.radians(49))
     swing, turn = kd.AnchorSpring.from_frequency(0.5), kd.RotatingFrame(2 * math.pi / period)
     pendulum = kd.Stepper([[1.0, 0.0]], dt=0.01, forces=[swing, turn])
@@ -132,19 +132,19 @@ def test_foucault():
         ),
         (
             lambda: kd.Stepper(np.zeros((2, 2)), integrator="implicit_euler", forces=[kd.Magnetic(1, 1), kd.NBody()]),
-            r"^integrator: implicit_euler takes Magnetic and RotatingFrame only where",
+            r"^integrator: implicit_euler takes Magnetic and RotatingFrame only without",
         ),
     ],
 )
-def test_what_is_refused(make, message):
+def test_invalid_fields_and_frames_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
 
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "semi_implicit_euler"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_charges_in_uniform_fields_one_step_at_a_time(isa, integrator, dtype):
-    """A single step is done where bodies lie, if their components lie side by side, and by tiles otherwise."""
+def test_single_steps_of_charges_equal_the_reference(isa, integrator, dtype):
+    """A single step works in place on contiguous components, and on tiles otherwise."""
     rng = np.random.default_rng(4)
     for n in (1, 7, 16, 31, 64, 250):
         x, v = (rng.normal(size=(n, 3)).astype(dtype) for _ in range(2))
@@ -163,7 +163,7 @@ def test_charges_in_uniform_fields_one_step_at_a_time(isa, integrator, dtype):
 
 
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "semi_implicit_euler"])
-def test_a_charge_that_overflows_is_named(integrator):
+def test_a_charge_that_overflows_is_reported(integrator):
     x = np.zeros((100, 3))
     x[70] = 1e308
     wild = kd.Stepper(x, x.copy(), dt=10.0, integrator=integrator, forces=[kd.Magnetic(1.0, (0.0, 0.0, 1e-3))])
@@ -173,8 +173,8 @@ def test_a_charge_that_overflows_is_named(integrator):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_formulas_in_a_magnetic_field(isa, dtype):
-    """rk4 keeps a copy of the state that a step begins with only where that is turned."""
+def test_expressions_in_a_magnetic_field_equal_the_reference(isa, dtype):
+    """RK4 keeps a copy of the initial state only if there is a rotation."""
     rng = np.random.default_rng(5)
     x, v = (rng.normal(size=(250, 2)).astype(dtype) for _ in range(2))
     pull = kd.Expression(x="-k*x*(x*x + y*y)", y="-y*k - vx*0.1", k=2.0)

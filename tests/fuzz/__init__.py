@@ -1,12 +1,12 @@
-"""Fuzzers, which hold the compiled steppers to what the documentation promises.
+"""Fuzzers that compare the compiled steppers with the reference and the documentation.
 
-A subject is a function of a seed, which makes one example: it raises AssertionError for what it finds, and counts what
-it compared in `common.tally`. tests/engine/test_fuzz.py runs a few seeds of each, `python tools/prove.py fuzz` many.
+A subject is a function of a seed that runs one example: it raises AssertionError for a finding, and counts its
+comparisons in `common.tally`. tests/engine/test_fuzz.py runs a few seeds of each, `python tools/prove.py fuzz` many.
 """
 
 from importlib import import_module
 
-#: The subjects: where their functions are, and how many examples the suite makes of each.
+#: Subjects: the module of their function, and the number of examples in the test suite.
 SUBJECTS = {
     "stepper": ("machines", 1),
     "ode": ("machines", 1),
@@ -21,5 +21,5 @@ SUBJECTS = {
 
 
 def subject(name):
-    """The function of a subject."""
+    """Return the function of a subject."""
     return getattr(import_module(f"fuzz.{SUBJECTS[name][0]}"), name)

@@ -1,7 +1,7 @@
-"""One fuzzer, seed after seed: `python -m fuzz machines --seed 1 --seconds 60`, with tests and src on the path.
+"""Run a fuzzer on consecutive seeds: `python -m fuzz machines --seed 1 --seconds 60`, with tests and src on path.
 
-Prints a line of JSON for each example when it begins, for each find, and at the end; tools/fuzzing.py reads them. A
-find does not end the run. What hangs is ended, and what crashes tells where, by faulthandler.
+Prints a line of JSON at the start of each example, for each finding and at the end; tools/fuzzing.py reads them. The
+run continues after a finding. A hanging example is killed; faulthandler shows where it hangs or crashes.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import traceback
 
 from fuzz import SUBJECTS, common, machines, subject
 
-HANG = 300  # seconds for one example
+HANG = 300  # seconds per example
 
 
 def say(**what):

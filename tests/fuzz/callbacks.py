@@ -1,6 +1,6 @@
-"""Functions of users that raise, call their own stepper, and break what they can reach.
+"""Callbacks that raise, call their own stepper, and attack everything within reach.
 
-Afterwards the stepper stands at a completed tick, with the bits of an undisturbed twin there, and goes on like it.
+Afterwards the stepper is at a completed tick, bitwise equal to an undisturbed reference, and continues like it.
 """
 
 import copy
@@ -22,12 +22,12 @@ class MischiefError(Exception):
 
 
 class MischiefExit(BaseException):
-    """As KeyboardInterrupt and SystemExit are, no Exception."""
+    """Not an Exception, like KeyboardInterrupt and SystemExit."""
 
 
 RAISED = (MischiefError, MischiefExit, KeyboardInterrupt, StopIteration, MemoryError)
 
-#: What a function tries on the stepper that calls it. All of it would tear the step, or see it torn.
+#: Calls that a callback makes on its own stepper. All of them would modify or read an incomplete step.
 BODIES = {
     "step": lambda s, saved: s.step(),
     "step(0)": lambda s, saved: s.step(0),
@@ -58,7 +58,7 @@ WAYS = ("raise", "raise", "raise", "enter", "enter", "enter", "write", "keep", "
 
 
 class Trouble:
-    """What the function does at one of its calls, beside its work; nothing while it is not `armed`."""
+    """Misbehaviour of a callback in one of its calls, in addition to its work; none while not `armed`."""
 
     def __init__(self, rng, attempts):
         self.rng, self.attempts = rng, attempts
@@ -73,13 +73,13 @@ class Trouble:
 
     def disarm(self):
         self.countdown = None
-        for array in self.kept:  # the stepper's own no more
+        for array in self.kept:  # no longer used by the stepper
             if array.flags.writeable:
                 array[...] = -123.0
         self.kept = []
 
     def __call__(self, read_only, out):
-        """Before the function does its work; True where it shall not."""
+        """Called before the callback does its work; True if the work shall be skipped."""
         if self.countdown is None:
             return
         self.countdown -= 1
@@ -99,7 +99,7 @@ class Trouble:
                     self.faults.append("what it reads can be written to")
         elif self.way == "keep":
             self.kept = [*read_only, out]
-        # "return": a value in place of writing to out is refused by the stepper; see `work`.
+        # "return": the stepper refuses a returned value in place of writing to out; see `work`.
 
     def enter(self, name):
         clock = getattr(self.stepper, "_clock", None)
@@ -112,12 +112,12 @@ class Trouble:
             self.faults.append(f"{name} during a step changed the clock")
 
     def result(self):
-        """What the function returns."""
+        """Return value of the callback."""
         return 5 if self.way == "return" and self.countdown == 0 else None
 
 
 def force(trouble):
-    """A force that does what trouble does; without it the force of its twin."""
+    """Create a force that misbehaves like `trouble`; None gives the same force without misbehaviour."""
 
     def work(t, position, velocity, out):
         if trouble is not None:
@@ -135,7 +135,7 @@ def force(trouble):
 
 
 def some_bodies(seed, trouble):
-    """A stepper with that force among others, on which trouble can be made."""
+    """Create a stepper with that force among others."""
     rng = Draws(seed)
     drawn = scene(rng, n=int(rng.choice([1, 2, 3, 6])))
     integrator = drawn.arguments["integrator"]
@@ -173,7 +173,7 @@ def states(stepper):
 
 
 def functions(seed, rounds=8):
-    """Trouble in one stepper, compiled or reference; a twin of the other kind has none."""
+    """Misbehave in one stepper, compiled or reference; the other one is undisturbed."""
     rng = random.Random(seed)
     ode = rng.random() < 0.35
     trouble = Trouble(rng, EQUATIONS if ode else BODIES)
@@ -200,7 +200,7 @@ def functions(seed, rounds=8):
             calls[name]()
         except (kd.NonFiniteError, kd.ConvergenceError):
             trouble.disarm()
-            return  # that is another story
+            return  # not under test here
         except BaseException as error:
             result = type(error)
             expected = TypeError if trouble.way == "return" else RAISED
@@ -228,7 +228,7 @@ def functions(seed, rounds=8):
 
 
 def inputs(seed, rounds=6):
-    """Inputs of a Rollback that raise: the stepper stands at the tick before which they were asked."""
+    """Raise in inputs of a Rollback: the stepper stays at the tick of the call."""
     rng = random.Random(seed)
     drawn = scenes.bodies(seed)
     stepper, twin = (drawn.make(cls) for cls in (kd.Stepper, kd.reference.Stepper))

@@ -1,4 +1,4 @@
-"""The clock against its reference: the operations of tests/clock/test_agreement.py, with other seeds."""
+"""The clock against its reference: operations of tests/clock/test_agreement.py with other seeds."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What all fuzzers share: outcomes that can be compared, what can be seen of a stepper, and how much was compared."""
+"""Shared by all fuzzers: comparable outcomes, the observable state of a stepper, and counts of comparisons."""
 
 import dataclasses
 import pickle
@@ -11,7 +11,7 @@ import kickdrift as kd
 
 @dataclasses.dataclass
 class Tally:
-    """How much was done: a fuzzer that compares nothing finds nothing."""
+    """Counts of operations and comparisons: a fuzzer without comparisons finds nothing."""
 
     operations: int = 0
     comparisons: int = 0
@@ -19,13 +19,13 @@ class Tally:
 
 tally = Tally()
 
-#: What is left out of examples, by name: operations, and parts of `observe`. To look behind what is known.
+#: Names of operations and parts of `observe` to omit from examples, to search beyond known findings.
 without: set[str] = set()
 
 
 def plain(value):
-    """A value in a form that compares by bits; every NaN is the same, since payloads are no part of the promise."""
-    if isinstance(value, np.ndarray) and value.dtype.kind != "f":  # events, numbers of bodies
+    """Convert a value for bitwise comparison; all NaNs are equal because payloads are unspecified."""
+    if isinstance(value, np.ndarray) and value.dtype.kind != "f":  # events, body ids
         return str(value.dtype), value.shape, value.tobytes()
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, np.where(np.isnan(value), np.nan, value).astype(value.dtype).tobytes()
@@ -43,7 +43,7 @@ def plain(value):
 
 
 def outcome(call, *arguments):
-    """What a call returns or raises."""
+    """Return the result or the exception of a call in comparable form."""
     try:
         return "returned", plain(call(*arguments))
     except Exception as error:
@@ -51,14 +51,14 @@ def outcome(call, *arguments):
 
 
 def same(what, actual, expected):
-    """Count a comparison, and make it."""
+    """Count and make a comparison."""
     tally.comparisons += 1
     if actual != expected:
         raise AssertionError(f"{what}: {shown(actual)}, not {shown(expected)}{first_difference(actual, expected)}")
 
 
 def check(condition, message):
-    """The same for what must hold by itself."""
+    """Count and check a condition."""
     tally.comparisons += 1
     if not condition:
         raise AssertionError(message)
@@ -76,7 +76,7 @@ def first_difference(actual, expected):
 
 
 def numbers(stepper):
-    """The arrays that later steps depend on."""
+    """Return the arrays that later steps depend on."""
     return stepper._arrays()
 
 
@@ -85,7 +85,7 @@ def finite(stepper):
 
 
 def observe(stepper):
-    """All that can be seen of a stepper without changing it."""
+    """Return the observable state of a stepper without changing it."""
     seen = {
         "tick": stepper.tick,
         "dt": stepper.dt.hex(),
@@ -102,7 +102,7 @@ def observe(stepper):
     if clock is not None:
         seen["clock"] = tuple(clock.state()), repr(clock)
         seen["alpha"] = outcome(lambda: stepper.alpha)
-    if finite(stepper):  # how snapshots keep a NaN is not promised
+    if finite(stepper):  # NaNs in snapshots are unspecified
         if hasattr(stepper, "interpolate"):
             seen["drawn"] = outcome(lambda: stepper.interpolate(0.25))
         seen["checksum"] = outcome(stepper.checksum)
@@ -111,27 +111,27 @@ def observe(stepper):
 
 
 def same_state(what, actual, expected):
-    """Compare all that `observe` sees, part by part, so that a find says which."""
+    """Compare all parts of `observe` one by one, so that a finding names its part."""
     check(actual.keys() == expected.keys(), f"{what}: one has a clock or is finite, the other not")
     for name in actual:
         same(f"{what}: {name}", actual[name], expected[name])
 
 
 def without_clock(snapshot):
-    """The bytes of a snapshot but for the clock's tick, which steppers without a clock do not have, and the CRC."""
+    """Remove the clock's tick, which steppers without a clock lack, and the CRC from a snapshot."""
     return snapshot[:12] + snapshot[16:24] + snapshot[32:]
 
 
 class Twins:
-    """A compiled stepper and its reference, which are one stepper to whoever looks."""
+    """A compiled stepper and its reference, which must be indistinguishable."""
 
     def __init__(self, fast, book):
         self.fast, self.book = fast, book
 
     def do(self, name, operation, *, may_raise=()):
-        """Do the same to both: they must return or raise the same, and look the same afterwards.
+        """Run an operation on both: results, exceptions and the observable state afterwards must be equal.
 
-        may_raise: the names of errors that are in order; anything else is a find, also where both agree.
+        may_raise: names of permitted exceptions; any other exception is a finding, even if both agree.
         """
         if name in without:
             return None
@@ -144,7 +144,7 @@ class Twins:
         return results[0]
 
     def refuse(self, name, operation):
-        """Bad arguments: the same error from both, and nothing has changed."""
+        """Run an operation with invalid arguments: both raise equal errors and do not change."""
         if name in without:
             return
         before = observe(self.fast)
@@ -159,7 +159,7 @@ class Twins:
             self.repair()
 
     def repair(self):
-        """Small numbers again, as the message of NonFiniteError says."""
+        """Write small numbers into the state, as the message of NonFiniteError suggests."""
         for stepper in (self.fast, self.book):
             for array in stepper._sampled():
                 array[...] = np.linspace(-0.5, 0.5, array.size).reshape(array.shape)
@@ -167,13 +167,13 @@ class Twins:
                 stepper.restart()
 
     def replace(self, name, make):
-        """Go on with what is made from each, such as copies."""
+        """Continue with steppers made from both, such as copies."""
         if name in without:
             return
         tally.operations += 1
         made = [make(stepper) for stepper in (self.fast, self.book)]
         for copy, stepper in zip(made, (self.fast, self.book), strict=True):
-            # A copy has nothing to draw from, counts its own evaluations, and may write one number for many equal ones.
+            # A copy has no frame to interpolate, its own evaluation count, and may merge equal coefficients.
             own = ("drawn", "evaluations", "forces")
             kept = [{k: v for k, v in observe(s).items() if k not in own} for s in (copy, stepper)]
             same_state(name, *kept)

@@ -1,7 +1,7 @@
-"""Snapshots that are damaged, and snapshots that are forged: their CRC and checksum are right, their fields are not.
+"""Damaged snapshots, and forged ones with valid CRC and checksum but altered fields.
 
-Whatever comes, `restore` brings the stepper to a state that is one, or raises SnapshotError, soon, and then nothing has
-changed. The reference takes and refuses the same.
+For any input, `restore` either results in a valid state or raises SnapshotError quickly and without a change. The
+reference accepts and refuses the same snapshots.
 """
 
 import copy
@@ -36,7 +36,7 @@ TEXTS = [
 
 
 class Fields:
-    """A snapshot taken apart; `bytes()` puts it together with CRC and checksum made right, unless they were set."""
+    """Fields of a snapshot; `bytes()` assembles them with valid CRC and checksum, unless these were set."""
 
     def __init__(self, snapshot, dtype):
         self.magic, length, _ = PROLOGUE.unpack_from(snapshot)
@@ -62,7 +62,7 @@ class Fields:
 
 
 def forge(rng, snapshot, dtype):
-    """A snapshot with one to three of its fields altered, and what was altered."""
+    """Return a snapshot with one to three altered fields, and a description of the changes."""
     fields, done = Fields(snapshot, dtype), []
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         name = rng.choice(["entry", "entry", "entry", "entry", "number", "number", "text", "arrays", "prologue"])
@@ -123,7 +123,7 @@ def forge_arrays(rng, fields):
 
 
 def damage(rng, snapshot):
-    """Flips, cuts, insertions, swaps."""
+    """Damage a snapshot by flips, cuts, insertions or swaps."""
     data, done = bytearray(snapshot), []
     for _ in range(rng.choice([1, 1, 2, 5])):
         way = rng.choice(["flip", "flip", "byte", "cut", "drop", "insert", "swap", "zero"])
@@ -151,7 +151,7 @@ def damage(rng, snapshot):
 
 
 def wrapped(rng, data):
-    """The bytes as they may come: in other objects, at odd addresses."""
+    """Wrap bytes in other buffer objects, some of them unaligned."""
     way = rng.randrange(6)
     if way == 0 and "misaligned" not in without:
         shift = rng.randrange(1, 8)
@@ -166,7 +166,7 @@ def wrapped(rng, data):
 
 
 def some_pair(rng):
-    """A compiled stepper that has run for a while, and its reference."""
+    """Create a compiled stepper that has run for a while, and its reference."""
     seed = rng.randrange(2**32)
     if rng.random() < 0.3:
         make = scenes.equations(seed)
@@ -195,7 +195,7 @@ def timed(stepper, data):
 
 
 def attempt(pair, data, name):
-    """Restore it on both. Say whether they took it."""
+    """Restore a snapshot on both; return whether they accepted it."""
     tally.operations += 1
     before = [observe(stepper) for stepper in pair]
     results = []
@@ -211,7 +211,7 @@ def attempt(pair, data, name):
             same_state(f"{name}: refused", observe(stepper), state)
         return False
     fast, book = pair
-    # What was taken is a state like any other.
+    # An accepted snapshot must give a valid state.
     check(0 <= fast.tick < 2**63 - 2**32, f"{name}: tick {fast.tick}")
     check(fast.dt > 0 and np.isfinite(fast.dt), f"{name}: dt {fast.dt}")
     check(outcome(lambda: fast.time)[0] == "returned" and np.isfinite(fast.time), f"{name}: no time")
@@ -224,7 +224,7 @@ def attempt(pair, data, name):
 
 
 def snapshots(seed, rounds=12):
-    """Some damage and some forgeries of one stepper's snapshot; between them it goes on like its reference."""
+    """Try damaged and forged snapshots of one stepper; in between it continues like its reference."""
     rng = random.Random(seed)
     pair = some_pair(rng)
     if not finite(pair[0]):
@@ -238,22 +238,22 @@ def snapshots(seed, rounds=12):
         else:
             data, name = forge(rng, saved, pair[0].dtype)
         try:
-            pair = tried(pair, wrapped(rng, data), saved)
+            pair = restore_and_step(pair, wrapped(rng, data), saved)
         except AssertionError as error:
             raise AssertionError(f"{error} -- {name}") from error
 
 
-def tried(pair, data, saved):
-    """Restore it, go on, and go back to what is sound: the pair, or copies of it."""
+def restore_and_step(pair, data, saved):
+    """Restore a snapshot, step, and return to a valid state; return the pair, or copies of it."""
     attempt(pair, data, "restore")
     sound = finite(pair[0])
     results = [outcome(stepper.step, 2) for stepper in pair]
-    if sound:  # what becomes of infinities is not promised, also of those of the first of the two steps
+    if sound:  # results of steps from infinities are unspecified
         same("step after it", *results)
         sound = all(map(finite, pair))
     if sound:
         same_state("step after it", *map(observe, pair))
     for stepper in pair:
         same("the sound snapshot after it", outcome(stepper.restore, saved)[0], "returned")
-    # How often infinities were evaluated is not promised either: copies count anew.
+    # Evaluation counts of steps from infinities are unspecified: copies restart them.
     return pair if sound else [copy.deepcopy(stepper) for stepper in pair]

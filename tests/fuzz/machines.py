@@ -1,4 +1,4 @@
-"""State machines: a stepper and its reference do the same things in any order, and look the same after each."""
+"""State machines: a stepper and its reference run random operations, and are compared after each."""
 
 import copy
 import random
@@ -57,7 +57,7 @@ def cases():
 
 
 class Common(RuleBasedStateMachine):
-    """What steppers of both kinds can do."""
+    """Operations that steppers of both kinds support."""
 
     twins: Twins
 
@@ -86,7 +86,7 @@ class Common(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 9))
     def restore(self, which):
-        """What one of them wrote, both read."""
+        """Restore a snapshot of either implementation on both."""
         if self.saved:
             snapshot = self.saved[which % len(self.saved)]
             self.twins.do("restore", lambda s: s.restore(snapshot))
@@ -99,7 +99,7 @@ class Common(RuleBasedStateMachine):
 
     @rule(seed=seeds)
     def write(self, seed):
-        """As an engine does between calls."""
+        """Write into the state between calls, like an engine."""
 
         def set_numbers(stepper):
             rng = random.Random(seed)
@@ -156,14 +156,14 @@ class StepperMachine(Common):
 
     @rule()
     def take_events(self):
-        # Not those that belong to a Rollback, nor where there are none.
+        # Calls are refused if the events belong to a Rollback or do not exist.
         self.twins.do("events", lambda s: s.events.take(), may_raise=("RuntimeError",))
         self.twins.do("dropped", lambda s: s.events.dropped, may_raise=("RuntimeError",))
         self.twins.do("touching", lambda s: s.touching(), may_raise=("RuntimeError",))
 
     @rule(which=st.integers(0, 9))
     def go_back_to_fewer_events(self, which):
-        """What was told of later ticks is not told any more."""
+        """Restoring drops the events of later ticks."""
         self.restore(which)
         self.take_events()
 
@@ -196,7 +196,7 @@ class StepperMachine(Common):
 
     @rule(name=st.sampled_from(["pause", "resume", "resume", "single_step", "resync"]))
     def tell_the_clock(self, name):
-        refusal = ("RuntimeError",) if name == "single_step" else ()  # of a clock that is not paused
+        refusal = ("RuntimeError",) if name == "single_step" else ()  # refused unless the clock is paused
         self.twins.do(name, lambda s: getattr(s.clock, name)(), may_raise=refusal)
 
     @rule(case=cases())
@@ -220,7 +220,7 @@ class StepperMachine(Common):
             }[name]()
 
         for stepper in (self.twins.fast, self.twins.book):
-            outcome(lambda stepper=stepper: stepper.clock)  # made when first needed, bad argument or not
+            outcome(lambda stepper=stepper: stepper.clock)  # created lazily, also by a call with invalid arguments
         self.twins.refuse(f"bad {name}", attempt)
 
 
@@ -247,20 +247,20 @@ class ODEMachine(Common):
 
 
 def kicks(stepper, tick):
-    """What players do: a function of the tick alone."""
+    """Player inputs as a function of the tick only."""
     if tick % 3 == 1:
         stepper.velocity[tick % stepper.n] += 0.125 * (tick % 5 - 2)
 
 
 class RollbackMachine(StepperMachine):
-    """The same with a past; `ring` is what is to be in it: the snapshot at each tick."""
+    """State machine with a Rollback; `ring` is its expected content: the snapshot of each tick."""
 
     @initialize(room=st.integers(1, 6))
     def remember(self, room):
         self.room, self.ring, self.past = room, {}, None
 
     def pasts(self):
-        # Copies, and what is made later, have no past yet.
+        # Copies and new steppers have no Rollback yet.
         steppers = (self.twins.fast, self.twins.book)
         if self.past is None or any(p.stepper is not s for p, s in zip(self.past, steppers, strict=True)):
             self.past, self.ring = [kd.Rollback(stepper, self.room) for stepper in steppers], {}
@@ -273,7 +273,7 @@ class RollbackMachine(StepperMachine):
         return result
 
     def keep(self, tick, snapshot):
-        # What was restored to an earlier tick has no later ones any more.
+        # After a restore to an earlier tick, later ticks are dropped.
         self.ring = {saved: state for saved, state in self.ring.items() if saved < tick}
         self.ring[tick] = snapshot
         while len(self.ring) > self.room:
@@ -307,7 +307,7 @@ class RollbackMachine(StepperMachine):
 
     @rule(n=st.integers(0, 5), inputs=st.sampled_from([None, kicks]))
     def resimulate(self, n, inputs):
-        """Against a third stepper that does the same by single steps."""
+        """Compare with a third stepper that makes single steps."""
         self.pasts()
         start = self.twins.fast.snapshot()
         clock = self.twins.fast._clock
@@ -324,7 +324,7 @@ class RollbackMachine(StepperMachine):
             same("resimulated", without_clock(self.twins.fast.snapshot()), without_clock(model.snapshot()))
             same("the ring after resimulation", self.past[0].ticks, list(self.ring))
         else:
-            self.past = None  # begins anew
+            self.past = None  # restart
 
     @rule(frames=st.integers(0, 4), distance=st.integers(1, 3), inputs=st.sampled_from([None, kicks]))
     def sync_test(self, frames, distance, inputs):
@@ -339,13 +339,13 @@ class RollbackMachine(StepperMachine):
 
 
 def as_they_come():
-    """Leave what is found as long as it is: to make it short takes minutes."""
+    """Do not shrink findings, which takes minutes."""
     global SETTINGS
     SETTINGS = hypothesis.settings(SETTINGS, phases=[hypothesis.Phase.generate])
 
 
 def run(machine, seed, examples):
-    # A class of its own, since the seed is kept in it.
+    # A new class, because hypothesis stores the seed in it.
     machine = hypothesis.seed(seed)(type(machine.__name__, (machine,), {}))
     run_state_machine_as_test(machine, settings=hypothesis.settings(SETTINGS, max_examples=examples))
 

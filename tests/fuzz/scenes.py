@@ -1,4 +1,4 @@
-"""What is fuzzed: random steppers of few bodies, from the plans of the suite, with functions, clocks and equations."""
+"""Subjects of fuzzing: random steppers of few bodies from tests/plans.py, with callbacks, clocks and flows."""
 
 import functools
 
@@ -13,7 +13,7 @@ ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4"
 STEPS = (1 / 60, 0.1, 1 / 144, 1 / 100, 0.025)
 
 
-# Functions of the user, at the top level so that they can be pickled: + - * alone.
+# User callbacks at module level, so that they can be pickled; + - * only.
 
 
 def swell(t, position, velocity, out):
@@ -26,12 +26,12 @@ def brake(t, position, velocity, out):
 
 
 def decay(t, y, out):
-    with np.errstate(all="ignore"):  # the reference computes so in any case
+    with np.errstate(all="ignore"):  # the reference suppresses warnings anyway
         out[...] = 0.5 * t - y
 
 
 def coupled(t, y, out):
-    with np.errstate(all="ignore"):  # the reference computes so in any case
+    with np.errstate(all="ignore"):  # the reference suppresses warnings anyway
         out[...] = 0.5 * y[:, ::-1] - y * y * y
 
 
@@ -51,7 +51,7 @@ FUNCTIONS = [
 
 
 def bodies(seed, sizes=(1, 2, 3, 5, 8)):
-    """A random scene of every kind: integrator, forces of all sorts, constraints, events, slots, layout, dtype."""
+    """Draw a random scene with any integrator, forces, constraints, events, slots, layout and dtype."""
     rng = Draws(seed)
     n = int(rng.choice(sizes))
     kinds = (scene, held_scene, told_scene, told_resting_scene, wrapped_scene)
@@ -84,7 +84,7 @@ def clock_settings(rng):
 
 
 def twin_of(module, drawn, clock=None):
-    """The scene's stepper from `kickdrift` or `kickdrift.reference`, with a clock of these settings."""
+    """Create the scene's stepper from `kickdrift` or `kickdrift.reference`, with a clock of these settings."""
     if clock is None:
         return drawn.make(module.Stepper)
     return drawn.make(module.Stepper, dt=None, clock=module.FixedClock(**clock))
@@ -96,7 +96,7 @@ def flows():
 
 
 def equations(seed):
-    """A function that makes an ODEStepper of the class it is given, always of the same numbers."""
+    """Return a function that creates an ODEStepper of a given class, always with the same numbers."""
     rng = Draws(seed)
     flow = rng.integers(2)
     rhs = flows()[rng.integers(len(flows()))]() if flow else (decay, coupled)[rng.integers(2)]

@@ -1,8 +1,8 @@
-"""Ctrl-C at any moment: the stepper stands at a completed tick, and goes on like an undisturbed twin.
+"""Ctrl-C at any moment: the stepper is at a completed tick and continues like an undisturbed copy.
 
-Half of the interrupts come from a timer after random microseconds. The other half strike at a chosen one of the places
-where CPython runs signal handlers: where a Python function is entered, and where C code has returned to Python. Those
-are found by a profiling function that raises, so that each place is as likely as any other, however short it is.
+Half of the interrupts come from a timer after random microseconds. The others are raised at a chosen point where
+CPython runs signal handlers: on entry to a Python function, and on return from C code. A profiling function that
+raises finds these points, so each is equally likely, however short it is.
 """
 
 import random
@@ -21,7 +21,7 @@ SIZES = (1, 2, 3, 5, 8, 33, 200, 1000)
 
 
 class Strike:
-    """An interrupt that comes once, while `run` runs."""
+    """A single interrupt during `run`."""
 
     def __init__(self):
         self.armed, self.left, self.events = False, 0, 0
@@ -42,7 +42,7 @@ class Strike:
                 raise KeyboardInterrupt
 
     def places(self, call):
-        """At how many places can this call be struck? It is made."""
+        """Make the call and count the points where it can be interrupted."""
         self.events = 0
         sys.setprofile(self.count)
         try:
@@ -52,7 +52,7 @@ class Strike:
         return self.events
 
     def at_place(self, call, place):
-        """Strike there. Was it interrupted?"""
+        """Interrupt the call at a point; return whether it was interrupted."""
         self.left, self.armed = place, True
         try:
             sys.setprofile(self.strike)
@@ -83,8 +83,8 @@ class Strike:
         return False
 
 
-def whole(stepper):
-    """All that later steps depend on, in a form that compares."""
+def full_state(stepper):
+    """Return all state that later steps depend on, in comparable form."""
     seen = observe(stepper)
     for name in ("evaluations", "drawn", "forces", "alpha", "clock"):
         seen.pop(name, None)
@@ -97,7 +97,7 @@ def whole(stepper):
 
 
 def calls(rng, ode):
-    """The call that is struck, on a stepper with its Rollback."""
+    """Draw the call to be interrupted, for a stepper with its Rollback."""
     name = rng.choice(["step", "step", "record", "restore", "dt", "save", "rollback"] if ode else CALLS)
     n, size = rng.choice([1, 1, 2, 3, 10, 40]), rng.random()
     return name, {
@@ -121,7 +121,7 @@ MANY = {"step", "record", "advance", "resimulate"}
 
 
 def some_stepper(rng):
-    """A function that makes a stepper, always the same, and whether it is an ODEStepper."""
+    """Return a function that creates a stepper, always with the same numbers, and whether it is an ODEStepper."""
     seed = rng.randrange(2**32)
     if rng.random() < 0.2:
         make = scenes.equations(seed)
@@ -137,7 +137,7 @@ def signals(seed, rounds=10):
     strike = Strike()
     for one in (stepper, twin):
         if not ode:
-            one.clock  # noqa: B018 (it is made when first asked for)
+            one.clock  # noqa: B018 (created by the first access)
     pasts = [kd.Rollback(one, 50) for one in (stepper, twin)]
     for past in pasts:
         past.save()
@@ -146,7 +146,7 @@ def signals(seed, rounds=10):
         name, call = calls(rng, ode)
         if name in without:
             continue
-        before, ticks, first = whole(stepper), list(pasts[0].ticks), stepper.tick
+        before, ticks, first = full_state(stepper), list(pasts[0].ticks), stepper.tick
         fed = None if ode else stepper.clock.fed_ns
         own, other = (partial(call, s, p, saved) for s, p in zip((stepper, twin), pasts, strict=True))
         start = twin.snapshot()
@@ -159,14 +159,14 @@ def signals(seed, rounds=10):
             else:
                 struck = strike.after(own, rng.random() * took * 1.1)
         except (kd.NonFiniteError, kd.ConvergenceError):
-            return  # that is another story
+            return  # not under test here
         if not (finite(stepper) and finite(twin)):
             return
         tally.operations += struck
         what = f"{name} struck" if struck else name
-        now = whole(stepper)
+        now = full_state(stepper)
         if not struck:
-            same_state(f"{name}, not struck,", now, whole(twin))
+            same_state(f"{name}, not struck,", now, full_state(twin))
         elif name in MANY:
             check(first <= stepper.tick <= twin.tick, f"{what}: tick {stepper.tick} of {first} to {twin.tick}")
             if not ode:
@@ -178,15 +178,15 @@ def signals(seed, rounds=10):
                 check(clock.fed_ns in (fed, twin.clock.fed_ns), f"{what}: {clock.fed_ns - fed} ns were fed")
             twin.restore(start)
             twin.step(stepper.tick - first)
-            same_state(what, now, whole(twin))
+            same_state(what, now, full_state(twin))
         elif now["tick"] == before["tick"] and now == before:
             tally.comparisons += 1
             twin.restore(start)
         else:
-            same_state(what, now, whole(twin))
+            same_state(what, now, full_state(twin))
         known = {*ticks, *range(first, stepper.tick + 1)}
         check(set(pasts[0].ticks) <= known, f"{what}: it remembers {pasts[0].ticks}, not {sorted(known)}")
-        # It goes on; and both pasts are the same again.
+        # The stepper continues, and both rollbacks become equal again.
         for one in (stepper, twin):
             try:
                 one.step(2)
@@ -194,7 +194,7 @@ def signals(seed, rounds=10):
                 return
             if not ode:
                 one.restore(one.snapshot())
-        same_state(f"going on after {what}", whole(stepper), whole(twin))
+        same_state(f"going on after {what}", full_state(stepper), full_state(twin))
         if not ode:
             twin.clock.load(stepper.clock.state())
         if struck:

@@ -1,7 +1,7 @@
-"""Formulas: well-formed ones come to what Python's own evaluation does, and whatever else comes is refused.
+"""Expressions: valid ones equal Python's own evaluation, everything else is refused.
 
-A text is taken, or is a ValueError that points at a column of it. Nothing else is raised, nothing is evaluated, and it
-takes neither long nor much room.
+A text is either accepted or raises a ValueError that points at a column. No other exception is raised, nothing is
+executed, and time and memory are bounded.
 """
 
 import builtins
@@ -36,7 +36,7 @@ PIECES = [
 
 
 def formula(rng, depth):
-    """A formula that is one."""
+    """Draw a valid expression."""
     kind = rng.randrange(10) if depth else rng.randrange(3)
     if kind == 0:
         return rng.choice(["1", "2.5", ".5", "3.", "1e-3", "0", "7", "0.1", "12e1"])
@@ -62,7 +62,7 @@ def formula(rng, depth):
 
 
 class Number(float):
-    """A float whose operations give what formulas do, where Python's raise."""
+    """A float whose operations give the results of expressions where Python's raise."""
 
     def __truediv__(self, other):
         return Number(functions.divided(float(self), float(other)))
@@ -77,17 +77,17 @@ class Number(float):
         return total if n >= 0 else 1 / total
 
 
-def alike(operation):
-    """An operation of floats, of Numbers."""
+def number_operation(operation):
+    """Turn an operation on floats into one on Numbers."""
     return lambda *given: Number(operation(*map(float, given)))
 
 
 for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "neg", "pos", "abs"):
-    setattr(Number, f"__{_name}__", alike(getattr(float, f"__{_name}__")))
+    setattr(Number, f"__{_name}__", number_operation(getattr(float, f"__{_name}__")))
 
 
-def meaning(text):
-    """What Python makes of a text that is known to be harmless."""
+def evaluate(text):
+    """Evaluate a trusted expression with Python."""
     known = {name: Number(value) for name, value in NAMES.items()}
     known |= {
         name: lambda *a, name=name: Number(formulas.operate(name, float, *map(float, a))) for name in (*ONE, "atan2")
@@ -109,8 +109,8 @@ def folded(function, values):
     return total
 
 
-def hostile(rng):
-    """A text that may be anything."""
+def arbitrary_text(rng):
+    """Draw an arbitrary text."""
     kind = rng.randrange(8)
     if kind == 0:
         return "".join(rng.choice(PIECES) for _ in range(rng.randrange(1, 12)))
@@ -139,7 +139,7 @@ def hostile(rng):
 
 
 def read(text):
-    """A text as a formula, or the column that its error points at."""
+    """Parse a text; return the expression, or the column that its error points at."""
     began = time.process_time()
     try:
         result = kd.Expression(x=text, a=1.5)
@@ -157,14 +157,14 @@ def read(text):
 
 
 def texts(seed):
-    """Twenty formulas, and eighty that may be none."""
+    """Test twenty valid expressions and eighty arbitrary texts."""
     rng = random.Random(seed)
     called = []
     builtins.bomb = lambda *given: called.append(given)
     try:
         for number in range(100):
             tally.operations += 1
-            text = formula(rng, rng.randrange(1, 5)) if number % 5 == 0 else hostile(rng)
+            text = formula(rng, rng.randrange(1, 5)) if number % 5 == 0 else arbitrary_text(rng)
             term = read(text)
             if not isinstance(term, int):
                 check(
@@ -173,7 +173,7 @@ def texts(seed):
             if number % 5 == 0:
                 check(not isinstance(term, int) or len(text) > 4000, f"{text!a} was refused at column {term}")
                 if not isinstance(term, int):
-                    ours, theirs = float(formulas.evaluate(term.operations, float, NAMES)["x"]), meaning(text)
+                    ours, theirs = float(formulas.evaluate(term.operations, float, NAMES)["x"]), evaluate(text)
                     near = ours == theirs or abs(ours - theirs) <= 1e-9 * abs(theirs)
                     near = near or (not math.isfinite(ours) and not math.isfinite(theirs))
                     check(near, f"{text!a}: {ours}, not {theirs}")

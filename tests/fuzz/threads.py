@@ -1,6 +1,6 @@
-"""Several threads call one stepper: each call is done or refused, and none is done by half.
+"""Several threads call one stepper: each call is either refused or completed.
 
-Steppers are such that a step lets other threads in: by a force in Python, or by enough bodies to let go of the GIL.
+The steppers release the GIL during a step, by a Python callback or by having enough bodies.
 """
 
 import copy
@@ -16,11 +16,11 @@ import kickdrift as kd
 from . import scenes
 from .common import check, plain, same, tally, without, without_clock
 
-PATIENCE = 60  # seconds, for all threads to end
+PATIENCE = 60  # seconds until all threads must end
 
 
 def crowd(works):
-    """Run these functions at the same time; what one of them raises is raised."""
+    """Run functions concurrently, and raise the exceptions of any of them."""
     failures = []
     barrier = threading.Barrier(len(works))
 
@@ -47,7 +47,7 @@ def crowd(works):
 
 
 def attempt(call, *arguments):
-    """Make a call that may be refused: whether it was done, and what it returned."""
+    """Make a call that may be refused; return whether it succeeded, and its result."""
     tally.operations += 1
     try:
         return True, call(*arguments)
@@ -56,7 +56,7 @@ def attempt(call, *arguments):
 
 
 def some_stepper(rng, clock=None, alike=False):
-    """A function that makes a stepper that lets other threads in; `alike`: whose bodies do all the same."""
+    """Return a function that creates a stepper that releases the GIL; `alike`: all its bodies move equally."""
     seed = rng.randrange(2**32)
     draws = Draws(seed)
     by_function = rng.random() < 0.6
@@ -81,13 +81,13 @@ def some_stepper(rng, clock=None, alike=False):
 
 
 def counting(seed, count=12, crew=3):
-    """Calls that step and calls that look: ticks add up, and what was seen is a completed tick of a twin."""
+    """Step and read concurrently: ticks add up, and every observed state is that of a completed tick of a copy."""
     rng = random.Random(seed)
     variable = rng.random() < 0.3 and "variable" not in without
     clock = {"hz": 100, "policy": "variable(0.02)"} if variable else None
     make = some_stepper(rng, clock)
     stepper = make()
-    stepper.clock  # noqa: B018 (it is made when first asked for)
+    stepper.clock  # noqa: B018 (created by the first access)
     stepped, seen = [], []
 
     def worker(seed):
@@ -118,7 +118,7 @@ def counting(seed, count=12, crew=3):
     crowd([worker(rng.randrange(2**32)) for _ in range(crew)])
     same("ticks", stepper.tick, sum(stepped))
     if variable:
-        return  # how long each step was depends on who came first
+        return  # the length of each step depends on the order of the threads
     twin = make(threads=1)
     states = {name: set() for name in LOOKS}
     for tick in range(stepper.tick + 1):
@@ -146,7 +146,7 @@ def comparable(name, value):
 
 
 def changing(seed, count=15, crew=3):
-    """All calls at once, on bodies that do all the same: what is seen shows them together, and nothing is broken."""
+    """Make all calls concurrently on bodies that move equally: each observation shows equal bodies."""
     rng = random.Random(seed)
     make = some_stepper(rng, alike=True)
     stepper, twin = make(), make(threads=1)
@@ -214,7 +214,7 @@ def changing(seed, count=15, crew=3):
 
 
 def apart(seed, crew=3):
-    """Different steppers at the same time, each with helpers of its own."""
+    """Run different steppers concurrently, each with its own threads."""
     rng = random.Random(seed)
     makes = [some_stepper(rng) for _ in range(crew)]
     steppers, twins = [make(threads=2) for make in makes], [make(threads=1) for make in makes]

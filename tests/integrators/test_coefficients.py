@@ -1,4 +1,4 @@
-"""Bad coefficients of integrators and terms: the right error, naming the argument."""
+"""Invalid coefficients of integrators and terms: the error type and a message that names the argument."""
 
 import math
 import timeit
@@ -11,14 +11,14 @@ from kickdrift.constraints.base import bits
 
 
 @pytest.mark.parametrize("iterations", [10**6 + 1, 2**63, pytest.param(10**5000, id="huge")])
-def test_iterations_that_never_end(iterations):
+def test_too_many_iterations_are_refused(iterations):
     for make in (kd.ElasticCollisions, lambda radius, iterations: kd.Distance([(0, 1)], radius, iterations=iterations)):
         with pytest.raises(ValueError, match=r"\(iterations\): expected an int of at most 1000000, got "):
             make(1.0, iterations=iterations)
 
 
 def assert_message(error, label, text):
-    """The message names the argument, then says what was expected and what came."""
+    """Check that the message names the argument, then what was expected and what was given."""
     message = str(error)
     assert message.startswith(label + ": ")
     assert text in message
@@ -78,15 +78,15 @@ COEFFICIENTS = [
 
 
 @pytest.mark.parametrize(("name", "options", "error", "text"), INTEGRATORS + COEFFICIENTS)
-def test_value(name, options, error, text):
+def test_invalid_values_are_refused(name, options, error, text):
     with pytest.raises(error) as caught:
         getattr(kd, name)(**options)
-    assert_message(caught.value, f"{name}({[*options][-1]})", text)  # the others are what is needed beside
+    assert_message(caught.value, f"{name}({[*options][-1]})", text)  # the other options are required arguments
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64])
-def test_bits_are_checked_as_arrays(dtype):
-    """As long as NumPy takes, and not Python: they may be set in each tick."""
+def test_bits_are_validated_as_arrays(dtype):
+    """Faster than a Python loop: categories may be set in every tick."""
     category = np.ones(500_000, dtype)
     mine, tolist = (
         min(timeit.repeat(call, number=1, repeat=5)) for call in (lambda: bits("", category), category.tolist)
@@ -110,7 +110,7 @@ def test_bits_are_checked_as_arrays(dtype):
         (lambda: kd.Damping.per_frame(0.9, fps=1e308), "Damping(rate)", FINITE),
     ],
 )
-def test_other_value(make, label, text):
+def test_other_invalid_values_are_refused(make, label, text):
     with pytest.raises(ValueError, match="expected") as caught:
         make()
     assert_message(caught.value, label, text)
@@ -149,7 +149,7 @@ DIRECTION = "expected a direction of shape (3,) other than zero, got "
     ],
 )
 @pytest.mark.parametrize("cls", [kd.Stepper, kd.reference.Stepper])
-def test_shape_and_size(cls, term, label, text):
+def test_invalid_shapes_and_overflows_are_refused(cls, term, label, text):
     x, v = np.ones((3, 2)), np.ones((3, 2))
     with pytest.raises(ValueError, match=r"expected|overflows") as caught:
         cls(x, v, mass=1e-3, forces=[kd.Gravity((0, 1)), term])
@@ -158,7 +158,7 @@ def test_shape_and_size(cls, term, label, text):
     assert (v == 1).all()
 
 
-def test_what_overflows_when_added_up():
+def test_merged_coefficients_that_overflow_are_refused():
     for name, term in (("g", kd.Gravity((1e308,))), ("rate", kd.Damping(1e308)), ("c", kd.LinearDrag(1e308))):
         with pytest.raises(ValueError, match=f"^forces: the merged coefficient {name} overflows float64"):
             kd.Stepper([[0.0]], forces=[term, term])

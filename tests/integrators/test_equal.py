@@ -1,4 +1,4 @@
-"""0 ulp: what is compiled computes the same bits as the reference."""
+"""Integrators and forces: kernels are bitwise equal to the reference (0 ulp)."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ PLANS = 630
 
 
 @pytest.mark.parametrize("first", range(0, PLANS, 30))
-def test_random_plans(monkeypatch, first):
+def test_random_plans_equal_the_reference(monkeypatch, first):
     def make(seed, rng):
         return scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
 
@@ -34,7 +34,7 @@ def test_random_plans(monkeypatch, first):
 
 
 @pytest.mark.parametrize("integrator", ADDED_INTEGRATORS, ids=repr)
-def test_added_integrators(monkeypatch, integrator):
+def test_added_integrators_equal_the_reference(monkeypatch, integrator):
     def make(seed, rng):
         return (held_scene if seed % 3 == 2 else scene)(rng, integrator)
 
@@ -42,7 +42,7 @@ def test_added_integrators(monkeypatch, integrator):
 
 
 @pytest.mark.parametrize("name", [*ADDED_FORCES, *ADDED_CONSTRAINTS])
-def test_what_was_added(monkeypatch, name):
+def test_added_forces_and_constraints_equal_the_reference(monkeypatch, name):
     takes = takers(name)
 
     def make(seed, rng):
@@ -51,7 +51,7 @@ def test_what_was_added(monkeypatch, name):
     compare_with_reference(monkeypatch, make, range(3 * len(takes)))
 
 
-#: A term that is alone and the same for all bodies: kernels have loops of its own for it.
+#: Single uniform terms: kernels have specialized loops for them.
 LONE = {
     "well": lambda dim: kd.PointGravity(3.0, [0.2] * dim, 0.1),
     "wind": lambda dim: kd.QuadraticDrag(0.3, [0.5] * dim),
@@ -63,13 +63,13 @@ LONE = {
 @pytest.mark.parametrize(
     "integrator", [kd.SemiImplicitEuler(), kd.VelocityVerlet(), kd.Leapfrog(), kd.PEFRL(), kd.RK4()], ids=repr
 )
-def test_terms_that_are_alone(monkeypatch, name, integrator):
-    """From less than a vector to more than a tile."""
+def test_single_uniform_terms_equal_the_reference(monkeypatch, name, integrator):
+    """Numbers of bodies range from less than a vector to more than a tile."""
 
     def make(seed, rng):
         n, dtype, dim = (1, 7, 40, 197)[seed // 4], DTYPES[seed % 2], 2 + seed // 2 % 2
         position, velocity = rng.normal(size=(2, n, dim)).astype(dtype)
-        position[0] = velocity[-1] = 0.5  # no direction to or from the wind, and not far from the others
+        position[0] = velocity[-1] = 0.5  # at rest relative to the wind, and close to the others
         forces = [LONE[name](dim), *([kd.Gravity([0.3] * dim)] if seed % 5 == 0 else [])]
         arguments = {"dt": 0.02, "integrator": integrator, "forces": forces}
         return Scene(position, velocity, ("row", "component")[seed % 3 % 2], arguments)
@@ -78,7 +78,7 @@ def test_terms_that_are_alone(monkeypatch, name, integrator):
 
 
 @pytest.mark.parametrize("integrator", [*INTEGRATORS, *ADDED_INTEGRATORS], ids=repr)
-def test_layout_and_splitting_change_nothing(isa, integrator):
+def test_layout_and_splitting_do_not_change_results(isa, integrator):
     compared = 0
     for number, (layout, dtype, dim) in enumerate(KINDS):
         with said(integrator=integrator, layout=layout, dtype=dtype.__name__, dim=dim, seed=number):
@@ -96,7 +96,7 @@ def test_layout_and_splitting_change_nothing(isa, integrator):
 
 
 def extreme_scene(seed):
-    """A random scene whose numbers are as large or as small as they may be, or zero."""
+    """Draw a random scene whose numbers are extremely large, extremely small or zero."""
     rng = np.random.default_rng(seed)
     drawn = (held_scene if rng.integers(2) else scene)(rng, n=int(rng.integers(2, 6)))
     limits = np.finfo(drawn.position.dtype)
@@ -114,8 +114,8 @@ def extreme_scene(seed):
 
 @pytest.mark.filterwarnings("ignore:Springs")  # steps of any length
 @pytest.mark.parametrize("seeds", [range(100), range(400, 500), range(1000, 1100)], ids=repr)
-def test_the_reference_divides_by_zero_as_processors_do(seeds):
-    """Where Python's floats would raise ZeroDivisionError, kernels go on with infinity, and tell of it."""
+def test_division_by_zero_equals_the_kernels_in_the_reference(seeds):
+    """Python floats would raise ZeroDivisionError; kernels continue with infinity and report it."""
     made = compared = 0
     for seed in seeds:
         try:
@@ -123,7 +123,7 @@ def test_the_reference_divides_by_zero_as_processors_do(seeds):
                 drawn = extreme_scene(seed)
                 ours, book = drawn.make(kd.Stepper), drawn.make(kd.reference.Stepper)
         except ValueError:
-            continue  # some coefficient overflows
+            continue  # a coefficient overflows
         made += 1
         with said(seed=seed):
             failure = outcome(ours, 3)
@@ -139,7 +139,7 @@ def test_the_reference_divides_by_zero_as_processors_do(seeds):
 
 
 @pytest.mark.parametrize("compliance", [0, 0.5])
-def test_compliance_at_a_dt_whose_square_is_zero(Stepper, compliance):
+def test_compliance_with_a_dt_whose_square_underflows_is_reported(Stepper, compliance):
     link = kd.Distance([(0, 1)], 1.0, compliance=compliance)
     with pytest.raises(kd.NonFiniteError):
         Stepper([[0.0], [2.0]], dt=1e-200, constraints=[link]).step()

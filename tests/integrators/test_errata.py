@@ -1,6 +1,6 @@
-"""What is wrong in the texts that the methods come from, a test for each.
+"""Errors in the texts that the methods come from, with one test each.
 
-Two more are elsewhere: the Notes' RK4 in test_tables, Gravity Q&A's symplecticity in test_symplectic.
+Two more are elsewhere: RK4 of the Notes in test_tables, symplecticity of Gravity Q&A in test_symplectic.
 """
 
 import math
@@ -12,8 +12,8 @@ import kickdrift as kd
 G = 9.81
 
 
-def test_energys_last_formula_has_the_wrong_sign_with_z_up(Stepper):
-    # It says v(t + dt)² = v² + 2 g v dt: that speeds up what rises.
+def test_last_formula_of_energy_has_the_wrong_sign_with_z_up(Stepper):
+    # The text has v(t + dt)² = v² + 2 g v dt, which accelerates a rising body.
     ball = Stepper([[0.0]], [[20.0]], dt=0.01, integrator="energy_euler", forces=[kd.Gravity(-G)])
     ball.step()
     v2 = ball.velocity.item() ** 2
@@ -21,19 +21,19 @@ def test_energys_last_formula_has_the_wrong_sign_with_z_up(Stepper):
     assert v2 < 20**2
 
 
-def test_energys_square_root_loses_the_sign_of_v_and_nothing_falls_back(Stepper):
+def test_the_square_root_of_energy_loses_the_sign_of_v(Stepper):
     ball = Stepper([[0.0]], [[2.0]], dt=0.01, integrator="energy_euler", forces=[kd.Gravity(-G)])
     height, v, heights = 0.0, 2.0, []
     for _ in range(60):
         ball.step()
         height, v = height + 0.01 * v, math.sqrt(max(v * v - 2 * G * v * 0.01, 0))
         heights.append(height)
-    assert heights == sorted(heights)  # the text's ball hangs at the top
+    assert heights == sorted(heights)  # the ball of the text stays at the top
     assert ball.velocity.item() < -2
     assert ball.position.item() < -0.5
 
 
-def test_dickinsons_rk4_integrates_acceleration_where_it_should_velocity(Stepper):
+def test_rk4_of_dickinson_integrates_acceleration_instead_of_velocity(Stepper):
     x, h, g = 1.0, 0.5, -10.0
     as_printed = x + h / 6 * (g + 2 * g + 2 * g + g)
     ball = Stepper([[x]], [[3.0]], dt=h, integrator="rk4", forces=[kd.Gravity(g)])
@@ -42,8 +42,8 @@ def test_dickinsons_rk4_integrates_acceleration_where_it_should_velocity(Stepper
     assert abs(as_printed - ball.position.item()) > 4
 
 
-def test_dickinsons_new_velocity_is_that_of_half_a_step_ago(Stepper):
-    # (x_n - x_{n-1}) / h, of a fall: exact at n - 1/2, and h g / 2 off at n; the central one is not.
+def test_new_velocity_of_dickinson_is_half_a_step_late(Stepper):
+    # In free fall (x_n - x_{n-1}) / h is exact at n - 1/2 and wrong by h g / 2 at n; the central difference is exact.
     h, n = 0.1, 10
     backward, central = (
         Stepper([[0.0]], dt=h, integrator=kd.Verlet(velocity=form), forces=[kd.Gravity(-G)])
@@ -56,8 +56,8 @@ def test_dickinsons_new_velocity_is_that_of_half_a_step_ago(Stepper):
 
 
 def test_stoermer_verlet_is_not_a_runge_kutta_method(Stepper):
-    # Motion says it is. A Runge-Kutta step depends on the state alone, Verlet's on the step before:
-    # the same position and velocity, reached in different ways, go different ways on.
+    # Motion claims that it is. A Runge-Kutta step depends on the state only; Verlet's also depends on the step before:
+    # equal positions and velocities with different histories continue differently.
     travelled, fresh = (
         Stepper([[0.0]], [[0.0]], dt=0.1, integrator="verlet", forces=[kd.Gravity(-G)]) for _ in range(2)
     )
@@ -69,7 +69,7 @@ def test_stoermer_verlet_is_not_a_runge_kutta_method(Stepper):
     assert abs(travelled.position.item() - fresh.position.item()) > 0.01
 
 
-def test_verlet_with_a_varying_step_is_right_where_dickinson_says_it_breaks(Stepper):
+def test_verlet_with_a_varying_step_is_correct_unlike_dickinson_claims(Stepper):
     steps = [0.1, 0.05, 0.2, 0.1]
     ball = Stepper([[0.0]], [[5.0]], dt=steps[0], integrator="verlet", forces=[kd.Gravity(-G)])
     x, previous = 0.0, 0.0 - 5.0 * steps[0] - G * steps[0] ** 2 / 2

@@ -1,6 +1,6 @@
-"""When forces are evaluated, by the books: what functions are told, and what plans say.
+"""Times of force evaluations: those passed to callbacks and those listed by plans.
 
-The stepper and its twin read one table; here the times follow from each scheme's definition, by hand.
+Stepper and reference share one table; the expected times here are derived from the definition of each scheme.
 """
 
 from fractions import Fraction
@@ -23,9 +23,9 @@ XI, CHI = mp.mpf("0.1786178958448091"), mp.mpf("-0.06626458266981849")
 W3, W2, W1 = map(mp.mpf, ("0.784513610477560", "0.235573213359357", "-1.17767998417887"))
 W0 = 1 - 2 * (W1 + W2 + W3)
 
-#: The nodes of explicit Runge-Kutta methods: Hairer, Norsett, Wanner 1993, II.1.
+#: Nodes of explicit Runge-Kutta methods: Hairer, Norsett, Wanner 1993, II.1.
 NODES = {"explicit_euler": [0], "midpoint": [0, HALF], "heun": [0, 1], "rk4": [0, HALF, HALF, 1]}
-#: The drifts before each kick, added up; a kick is at the time to which positions have drifted.
+#: Sums of the drifts before each kick; a kick is evaluated at the time reached by the drifts.
 KICKS = {
     "leapfrog": [HALF],
     "yoshida4": [1 / (2 - CUBE) / 2, mp.mpf(1) / 2, 1 - 1 / (2 - CUBE) / 2],
@@ -35,15 +35,15 @@ KICKS = {
         1 - W3 - W2 - W1 / 2, 1 - W3 - W2 / 2, 1 - W3 / 2,
     ],
 }  # fmt: skip
-#: A kick under forces that depend on velocity: an iteration for each order, or the four stages of RK4.
+#: Evaluations per kick under velocity-dependent forces: one iteration per order, or the four stages of RK4.
 PER_KICK = {"leapfrog": 2, "yoshida4": 4, "pefrl": 4, "yoshida6": 6}
 
 
-def by_the_book(integrator, velocity_dependent, calls):
-    """The times of all evaluations in calls of so many steps, in steps since the start; None: any number at t + 1."""
+def expected_times(integrator, velocity_dependent, calls):
+    """Return all evaluation times of calls of given step counts, in steps since the start, or (time, "any number")."""
     name, times, tick = integrator.name, [], 0
     if name == "groot_warren" or name == "verlet":
-        times.append(0)  # the history: a(0), or the place before the first
+        times.append(0)  # history: a(0), or the position before the first
     for steps in calls:
         for first in [True] + [False] * (steps - 1):
             if name in NODES:
@@ -52,16 +52,16 @@ def by_the_book(integrator, velocity_dependent, calls):
                 each = PER_KICK[name] if velocity_dependent else 1
                 times += [tick + kick for kick in KICKS[name] for _ in range(each)]
             elif name == "semi_implicit_euler":
-                # kick_drift has a(x, v), drift_kick a(x', v) at the new place; alternate takes turns.
+                # kick_drift evaluates a(x, v), drift_kick a(x', v) at the new position; alternate does both in turn.
                 late = {"kick_drift": 0, "drift_kick": 1, "alternate": tick % 2}[integrator.form]
                 times.append(tick + late)
             elif name == "groot_warren":
                 times.append(tick + 1)  # a' = a(x', v + lam h a); a is that of the last step
             elif name == "velocity_verlet" or (name == "verlet" and integrator.velocity == "central"):
-                # Both ends; under forces that ignore velocity the end is the next step's beginning.
+                # Evaluations at both ends; without velocity dependence, the end serves as the next beginning.
                 times += [tick, tick + 1] if first or velocity_dependent else [tick + 1]
             elif name == "verlet":
-                # a at the old place; with drag the velocity for it asks for another.
+                # a at the old position; with drag, its velocity needs another evaluation.
                 times += [tick, tick] if velocity_dependent else [tick]
             elif name == "implicit_euler":
                 times.append((tick + 1, "any number"))
@@ -80,17 +80,17 @@ FORMS = [
     ),
     *(kd.GrootWarren(lam=lam) for lam in (0.0, 0.5, 1.0)),
 ]
-REFUSE = {"exact", "energy_euler"}  # take no functions
+REFUSE = {"exact", "energy_euler"}  # take no callbacks
 ALL = FORMS + [cls() for name, cls in kd.INTEGRATORS.items() if name not in REFUSE | {form.name for form in FORMS}]
 
 
-def test_all_integrators_are_here():
+def test_all_integrators_are_covered():
     assert {integrator.name for integrator in ALL} == kd.INTEGRATORS.keys() - REFUSE
     assert len(ALL) == 10 + len(kd.INTEGRATORS.keys() - REFUSE - {"semi_implicit_euler", "verlet", "groot_warren"})
 
 
-def listener(told, velocity_dependent):
-    """A force that writes down when it is asked, and does push."""
+def recording_force(told, velocity_dependent):
+    """Create a force that records the evaluation times and has an effect."""
 
     def listen(t, position, velocity, out):
         told.append(t)
@@ -100,7 +100,7 @@ def listener(told, velocity_dependent):
 
 
 def assert_times(told, expected, h, dtype, case):
-    """All times, in their order; h is rounded to the dtype, and so are the shares of it."""
+    """Check all times in order; h and its fractions are rounded to the dtype."""
     told = list(told)
     for entry in expected:
         whole, several = entry if isinstance(entry, tuple) else (entry, "")
@@ -116,18 +116,18 @@ def assert_times(told, expected, h, dtype, case):
 @pytest.mark.parametrize("velocity_dependent", [True, False])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("integrator", ALL, ids=repr)
-def test_functions_are_told_the_times_of_the_book(Stepper, integrator, dtype, velocity_dependent):
+def test_callbacks_get_the_expected_times(Stepper, integrator, dtype, velocity_dependent):
     calls = (1, 3, 0, 2)
     for h in (0.25, 1 / 60):
         told = []
         stepper = Stepper(
             np.ones((2, 2), dtype), np.ones((2, 2), dtype), dt=h, integrator=integrator,
-            forces=[kd.Gravity((0, -1)), listener(told, velocity_dependent)],
+            forces=[kd.Gravity((0, -1)), recording_force(told, velocity_dependent)],
         )  # fmt: skip
-        told.clear()  # what the probe was told
+        told.clear()  # drop the evaluation that validates the callback
         for n in calls:
             stepper.step(n)
-        expected = by_the_book(integrator, velocity_dependent, [n for n in calls if n])
+        expected = expected_times(integrator, velocity_dependent, [n for n in calls if n])
         assert_times(told, expected, h, dtype, f"{integrator}, dt {h}")
         if integrator.name != "implicit_euler":
             assert len(told) == stepper.force_evaluations
@@ -136,12 +136,12 @@ def test_functions_are_told_the_times_of_the_book(Stepper, integrator, dtype, ve
 @pytest.mark.parametrize("velocity_dependent", [True, False])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("integrator", ALL, ids=repr)
-def test_plans_say_the_times_of_a_step_under_way(integrator, dtype, velocity_dependent):
-    """That is: neither the first of a call, nor an even one."""
-    force = listener([], velocity_dependent)
+def test_plans_list_the_times_of_an_inner_step(integrator, dtype, velocity_dependent):
+    """An inner step is neither the first of a call nor one with an even number."""
+    force = recording_force([], velocity_dependent)
     made = model.Plan(2, 2, np.dtype(dtype), np.ones(1), integrator, [force])
-    before = by_the_book(integrator, velocity_dependent, [3])
-    expected = by_the_book(integrator, velocity_dependent, [4])[len(before) :]
+    before = expected_times(integrator, velocity_dependent, [3])
+    expected = expected_times(integrator, velocity_dependent, [4])[len(before) :]
     shares = [entry[0] if isinstance(entry, tuple) else entry for entry in expected]
     assert shares
     for h in (0.25, 1 / 60, 3.7):

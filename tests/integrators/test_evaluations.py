@@ -1,4 +1,4 @@
-"""Force evaluations: as many as declared, and counted right."""
+"""Number of force evaluations: as declared, and counted correctly."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ EXPLICIT = [integrator for integrator in INTEGRATORS if integrator.force_evaluat
 
 
 def cases(integrators, *choices):
-    """Integrators with the forces that they take."""
+    """Return pytest parameters: integrators with forces that they support."""
     return [
         pytest.param(integrator, forces, id=f"{integrator}-{'+'.join(type(term).__name__ for term in forces)}")
         for integrator in integrators
@@ -33,13 +33,13 @@ def make(cls, integrator, forces):
 
 
 def opening(integrator, drag):
-    """Evaluations beyond those of the steps: (once for the history, in each call)."""
+    """Return the extra evaluations (for the history, per call)."""
     central = isinstance(integrator, kd.Verlet) and integrator.velocity == "central"
     return int(bool(integrator.history)), int((isinstance(integrator, kd.VelocityVerlet) or central) and not drag)
 
 
 @pytest.mark.parametrize(("integrator", "forces"), cases(EXPLICIT, [SPRING], [SPRING, DRAG], [SPRING, QUADRATIC]))
-def test_evaluations_per_step_are_as_declared(Stepper, integrator, forces):
+def test_evaluations_per_step_equal_the_declared_number(Stepper, integrator, forces):
     stepper = make(Stepper, integrator, forces)
     drag = len(forces) > 1
     declared = integrator.force_evaluations_with_drag if drag else integrator.force_evaluations
@@ -55,8 +55,8 @@ def test_evaluations_per_step_are_as_declared(Stepper, integrator, forces):
 
 
 @pytest.mark.parametrize("constraints", [[], [kd.Plane([1.0], -9.0)]])
-def test_a_call_in_parts_counts_as_one(constraints):
-    """So many bodies that the engine looks for Ctrl-C between the steps; forces kept from the last one count once."""
+def test_a_call_interrupted_for_signal_checks_counts_as_one(constraints):
+    """Large worlds check for Ctrl-C between steps; forces reused from the previous step count once."""
     counts = set()
     for n in (5, 2_000_000):
         world = kd.Stepper(np.zeros((n, 1), np.float32), forces=[kd.Gravity([-1.0])], constraints=constraints)
@@ -66,13 +66,13 @@ def test_a_call_in_parts_counts_as_one(constraints):
 
 
 @pytest.mark.parametrize(("integrator", "forces"), cases(INTEGRATORS, [SPRING], [SPRING, DRAG], [SPRING, QUADRATIC]))
-def test_the_count_is_that_of_the_evaluations_made(monkeypatch, integrator, forces):
+def test_force_evaluations_counts_the_evaluations_made(monkeypatch, integrator, forces):
     stepper = kd.reference.Stepper([[1.0, 2.0]], dt=0.01, integrator=integrator, forces=forces)
     made = []
     evaluate = Affine.acceleration
     monkeypatch.setattr(Affine, "acceleration", lambda self, x, v: made.append(v) or evaluate(self, x, v))
     stepper.step(4)
-    # Energy's potential differences are made of accelerations too, but without a velocity.
+    # Potential differences of energy_euler also use accelerations, but without a velocity.
     assert stepper.force_evaluations == sum(v is not None for v in made)
 
 
@@ -82,15 +82,15 @@ def test_implicit_euler_solves_a_linear_problem_in_one_newton_step(Stepper):
     assert stepper.force_evaluations == 10 * 2
 
 
-def test_implicit_euler_converges_quadratically_on_the_others(Stepper):
-    # A wrong Jacobian would still get there, but take many more iterations.
+def test_implicit_euler_converges_quadratically_on_nonlinear_forces(Stepper):
+    # A wrong Jacobian would converge too, but with many more iterations.
     forces = [kd.PointGravity(5.0, softening=0.1), kd.QuadraticDrag(2.0), kd.Vortex(3.0, (2, 2), softening=0.2)]
     stepper = make(Stepper, kd.ImplicitEuler(tolerance=1e-12), forces)
     stepper.step(10)
     assert stepper.force_evaluations <= 10 * 5
 
 
-def test_declarations():
+def test_declared_attributes_of_integrators():
     for name, cls in kd.INTEGRATORS.items():
         integrator = cls()
         assert cls.name == name == name.lower()
@@ -105,8 +105,8 @@ def test_declarations():
 
 
 @pytest.mark.parametrize("term", TERMS, ids=lambda term: type(term).__name__)
-def test_terms_declare_whether_velocities_count(term):
-    """The oracle is the reference: does an acceleration change when velocities do?"""
+def test_terms_declare_velocity_dependence(term):
+    """The oracle is the reference: compare accelerations at different velocities."""
     position = np.array([[0.3, 0.7], [1.9, -0.4], [1.0, 1.5]])
     ends = []
     for velocity in ([[0.1, 0.2], [-0.3, 0.4], [0.5, 1.0]], [[1.1, -0.7], [0.9, 2.3], [-0.5, 0.25]]):
@@ -116,8 +116,8 @@ def test_terms_declare_whether_velocities_count(term):
     assert term.velocity_dependent == stepper._plan.velocity_dependent == (not np.array_equal(*ends))
 
 
-def test_terms_that_act_on_each_body_alone_say_so():
-    """Then each can be stepped by itself, to the same bits."""
+def test_single_body_terms_declare_it():
+    """Each body can then be stepped in a world of its own, bitwise equal."""
     position, velocity = np.array([[0.3, 0.7], [1.9, -0.4]]), np.array([[0.1, 0.2], [-0.3, 0.4]])
     for term in TERMS:
         if not term.alone:
@@ -134,8 +134,8 @@ def test_terms_that_act_on_each_body_alone_say_so():
     assert {term for term in known(Term) if not term.alone} == couple | by_number
 
 
-def test_records_carry_what_their_terms_declare():
-    """Whatever kind of record a term makes, its own word counts."""
+def test_records_use_the_declared_velocity_dependence_of_their_term():
+    """The declaration of the term decides, not the kind of its record."""
     for term in (kd.PointGravity(1.0), kd.Vortex(1.0), kd.QuadraticDrag(1.0)):
         for word in (True, False):
             object.__setattr__(term, "velocity_dependent", word)

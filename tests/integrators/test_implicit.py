@@ -1,4 +1,4 @@
-"""Implicit Euler: stiff springs, the residual it promises, and what happens where it fails."""
+"""Implicit Euler: stiff springs, the guaranteed residual, and failures to converge."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ FORCES = [
 
 
 def acceleration(x, v):
-    """Of FORCES on bodies of mass 1, from their docstrings."""
+    """Acceleration of FORCES on bodies of mass 1, computed from their documented formulas."""
     d = x - CENTER
     t = np.cross(np.array([1, 2, 2]) / 3, x)
     speed, r2, q = (np.sum(u * u, axis=1, keepdims=True) for u in (v, d, t))
@@ -50,15 +50,15 @@ def test_the_residual_is_below_the_tolerance(Stepper, dtype, tolerance):
         new_x, new_v = x.astype(float), v.astype(float)
         a = acceleration(new_x, new_v)
         scale = np.abs(new_v).max(axis=1) + np.abs(old_v).max(axis=1) + H * np.abs(a).max(axis=1)
-        # Rounding alone: of the sum itself, and of x and v through the stiffest of the forces.
+        # Rounding: of the sum itself, and of x and v amplified by the stiffest force.
         noise = 8 * epsilon * (scale + H * 200 * (np.abs(new_x).max(axis=1) + np.abs(new_v).max(axis=1)))
         residual = np.abs(new_v - old_v - H * a).max(axis=1)
         assert (residual <= 1.01 * tolerance * scale + noise).all()
         assert np.abs(new_x - old_x - H * new_v).max() <= 8 * epsilon
 
 
-def test_the_solution_is_that_of_fixed_point_iteration():
-    # Which needs no Jacobian, but a short step.
+def test_the_solution_equals_that_of_fixed_point_iteration():
+    # Fixed-point iteration needs no Jacobian, but a short step.
     x, v = bodies(20)
     old_x, old_v, h = x.copy(), v.copy(), 1e-3
     kd.Stepper(x, v, dt=h, integrator=kd.ImplicitEuler(tolerance=1e-14), forces=FORCES).step()
@@ -75,7 +75,7 @@ FIELDS = [term for term in TERMS if isinstance(term, FieldTerm) and term.kind]
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("term", FIELDS, ids=lambda term: type(term).__name__)
 def test_jacobians_are_the_derivatives_of_the_accelerations(term, dim):
-    # Of the reference; the kernels equal it to the last bit.
+    # Tests the reference; the kernels are bitwise equal to it.
     if dim == 3:
         others = {"axis": (1.0, 2.0, -2.0), "omega": (0.5, -0.2, 0.5)}
         others |= dict.fromkeys(("center", "wind"), (0.3, -0.7, 0.4))
@@ -115,7 +115,7 @@ def test_stable_on_a_spring_of_a_million_over_h_squared(Stepper, dtype, damping)
 
 
 def falling_into_the_sun(cls, n, failing=(5, 3), threads=1):
-    """Bodies around an unsoftened centre; two of them fall into it, one earlier than the other."""
+    """Create bodies around an unsoftened center; two of them fall into it, at different times."""
     rng = np.random.default_rng(2)
     angle = rng.uniform(0, 2 * np.pi, n)
     x = 4 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
@@ -142,7 +142,7 @@ def test_failure_leaves_all_bodies_at_the_last_completed_tick_and_the_stepper_us
     again.step(failure.tick)
     assert_same_state(stepper, again)
     assert stepper.time == again.time
-    # The step that failed fails again, with the same words; without that body it does not.
+    # The failed step fails again with an equal message; without that body it succeeds.
     with pytest.raises(kd.ConvergenceError, match=f"body 5 at tick {failure.tick}"):
         stepper.step()
     stepper.position[5], stepper.velocity[5] = (4.0, 0.0), (0.0, 0.5)
@@ -150,7 +150,7 @@ def test_failure_leaves_all_bodies_at_the_last_completed_tick_and_the_stepper_us
     assert stepper.tick == failure.tick + 1
 
 
-def test_the_first_of_several_bodies_that_fail_in_the_same_step_is_named(Stepper):
+def test_the_first_of_several_failing_bodies_is_reported(Stepper):
     x, v = np.zeros((300, 1)), np.full((300, 1), 1e-3)
     if Stepper is kd.reference.Stepper:
         x, v = x[:200], v[:200]
@@ -165,7 +165,7 @@ def test_the_first_of_several_bodies_that_fail_in_the_same_step_is_named(Stepper
     assert_same_bits(v, before[1])
 
 
-def test_the_residual_of_a_failure_is_that_of_the_last_guess(Stepper):
+def test_the_residual_of_a_failure_is_that_of_the_last_iterate(Stepper):
     # One Newton step from u = v for u - v + h c u |u| = 0.
     v, h, c = 100.0, 0.1, 50.0
     stepper = Stepper([[0.0]], [[v]], dt=h, integrator=kd.ImplicitEuler(max_iterations=1), forces=[kd.QuadraticDrag(c)])
@@ -176,7 +176,7 @@ def test_the_residual_of_a_failure_is_that_of_the_last_guess(Stepper):
 
 
 def test_threads_report_the_same_failure():
-    # Enough work to be shared: failures at different steps and in different threads' bodies.
+    # Enough bodies for several threads; failures occur at different steps and in different threads.
     outcomes = []
     for threads in (1, 2, 3):
         stepper = falling_into_the_sun(kd.Stepper, 20000, failing=(15000, 3), threads=threads)

@@ -1,4 +1,4 @@
-"""What each force and scheme must do by its own definition."""
+"""Mathematical properties of each force and integrator."""
 
 import math
 
@@ -26,7 +26,7 @@ def test_exact_under_constant_gravity_at_any_rate(Stepper, name, hz):
 
 
 @pytest.mark.parametrize("name", ["explicit_euler", "semi_implicit_euler", "implicit_euler"])
-def test_euler_methods_are_off_by_a_term_that_depends_on_the_rate(Stepper, name):
+def test_euler_methods_have_the_known_error_in_free_fall(Stepper, name):
     for hz in RATES:
         ball = Stepper([[0.0]], hz=hz, integrator=name, forces=[kd.Gravity(-G)])
         ball.step(hz)
@@ -37,7 +37,7 @@ def test_euler_methods_are_off_by_a_term_that_depends_on_the_rate(Stepper, name)
 # Energy-conserving Euler.
 
 
-def test_energy_euler_throws_a_ball_up_and_gets_it_back(Stepper):
+def test_energy_euler_conserves_energy_of_a_thrown_ball(Stepper):
     ball = Stepper([[0.0, 1.0]], [[2.0, 6.0]], 3.0, dt=0.01, integrator="energy_euler", forces=[kd.Gravity((0, -G))])
     energy, heights = sum(ball.energy()), []
     for _ in range(140):
@@ -49,8 +49,8 @@ def test_energy_euler_throws_a_ball_up_and_gets_it_back(Stepper):
     assert ball.velocity[0, 1] < -6
 
 
-def test_energy_euler_turns_a_ball_thrown_straight_up(Stepper):
-    # No sideways speed: at the top the radicand is zero and less.
+def test_energy_euler_reverses_a_ball_thrown_straight_up(Stepper):
+    # Without horizontal speed, the radicand at the top is zero or negative.
     ball = Stepper([[0.0]], [[6.0]], dt=0.01, integrator="energy_euler", forces=[kd.Gravity(-G)])
     energy = sum(ball.energy())
     for _ in range(140):
@@ -61,7 +61,7 @@ def test_energy_euler_turns_a_ball_thrown_straight_up(Stepper):
 
 @pytest.mark.parametrize("dt", [0.1, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("force", [kd.AnchorSpring(0.5), kd.PointGravity(1.0, softening=0.1)], ids=["spring", "well"])
-def test_energy_euler_keeps_the_energy_at_any_step(isa, dt, force):
+def test_energy_euler_conserves_energy_at_any_step(isa, dt, force):
     rng = np.random.default_rng(4)
     bodies = kd.Stepper(
         rng.normal(size=(8, 2)), rng.normal(size=(8, 2)) / 2, dt=dt, integrator="energy_euler", forces=[force]
@@ -73,7 +73,7 @@ def test_energy_euler_keeps_the_energy_at_any_step(isa, dt, force):
     assert (abs(bodies.velocity) > 1e-3).any(axis=1).all(), "all of them still move"
 
 
-def test_energy_euler_starts_from_rest_and_swings_on(Stepper):
+def test_energy_euler_oscillates_from_rest(Stepper):
     spring = Stepper([[1.0]], dt=0.01, integrator="energy_euler", forces=[kd.AnchorSpring(4.0)])
     crossings, last = 0, 1.0
     for _ in range(2000):
@@ -91,7 +91,7 @@ FIELDS = [term for term in TERMS if term.alone and term.per_body]
 
 
 def taken(integrator, terms):
-    """Those of the terms that an integrator takes."""
+    """Return the terms that an integrator supports."""
     if isinstance(integrator, kd.Exact):
         return [term for term in terms if isinstance(term, kd.Gravity | kd.LinearDrag | kd.AnchorSpring)]
     if isinstance(integrator, kd.EnergyEuler):
@@ -108,7 +108,7 @@ def test_infinite_mass_keeps_its_velocity(Stepper, integrator, mass):
         stepper = Stepper(np.full((n, 2), 0.5), np.tile(v0, (n, 1)), mass, dt=h, integrator=integrator, forces=terms)
         stepper.step(steps)
         name = " ".join(type(term).__name__ for term in terms)
-        # Verlet's velocity is a difference of positions; binary fractions make that exact, too.
+        # Verlet's velocity is a difference of positions; binary fractions make it exact.
         assert stepper.velocity[heavy].tolist() == v0.tolist(), name
         np.testing.assert_allclose(stepper.position[heavy], 0.5 + steps * h * v0, rtol=1e-14, err_msg=name)
         if heavy:
@@ -119,7 +119,7 @@ def test_infinite_mass_keeps_its_velocity(Stepper, integrator, mass):
 
 
 def test_float32_keeps_differences_far_from_the_origin(Stepper):
-    # A step of one second from rest shows the acceleration. Expanded, k x - k p would be good to 1/32 only.
+    # A step of 1 s from rest shows the acceleration. The expanded form k x - k p would be accurate to 1/32 only.
     far = np.float32(2**20)
     x, v = np.array([[far + 0.125]], np.float32), np.zeros((1, 1), np.float32)
     spring = kd.AnchorSpring(0.3, anchor=far)
@@ -132,12 +132,12 @@ def test_float32_keeps_differences_far_from_the_origin(Stepper):
 
 
 @pytest.mark.parametrize("term", [kd.PointGravity(0.3, center=2**20), kd.QuadraticDrag(0.3, wind=2**20)], ids=repr)
-def test_so_do_the_other_terms(Stepper, term):
+def test_nonlinear_terms_keep_differences_far_from_the_origin(Stepper, term):
     far = np.float32(2**20) + np.float32(0.5)
     x, v = np.array([[far]]), np.array([[far]])
     Stepper(x, v, dt=1, integrator="explicit_euler", forces=[term]).step()
     change = -0.3 / 0.5**2 if isinstance(term, kd.PointGravity) else -0.3 * 0.5**2
-    assert v.item() - far == pytest.approx(change, abs=0.0625)  # half the distance of two numbers out there
+    assert v.item() - far == pytest.approx(change, abs=0.0625)  # half the spacing of float32 numbers there
 
 
 # Damping.
@@ -145,7 +145,7 @@ def test_so_do_the_other_terms(Stepper, term):
 
 @pytest.mark.parametrize("name", ["semi_implicit_euler", "velocity_verlet", "groot_warren", "rk4", "leapfrog"])
 @pytest.mark.parametrize("damping", [kd.Damping(0.7), kd.Damping.per_frame(0.05), kd.Damping.per_frame(0.05, fps=30)])
-def test_damping_is_the_same_decay_at_every_rate(Stepper, name, damping):
+def test_damping_decays_equally_at_every_rate(Stepper, name, damping):
     speeds = []
     for hz in RATES:
         stepper = Stepper([[0.0]], [[8.0]], hz=hz, integrator=name, forces=[damping])
@@ -154,7 +154,7 @@ def test_damping_is_the_same_decay_at_every_rate(Stepper, name, damping):
     assert speeds == pytest.approx([8 * math.exp(-0.5 * float(damping.rate))] * len(RATES), rel=1e-13)
 
 
-def test_per_frame_damping_is_the_familiar_code_at_its_own_rate(Stepper):
+def test_per_frame_damping_equals_the_usual_loop_at_its_own_rate(Stepper):
     for loss, fps in ((0.05, 60), (0.2, 30), (0.0, 60)):
         stepper = Stepper([[0.0]], [[8.0]], hz=fps, integrator="semi_implicit_euler",
                           forces=[kd.Damping.per_frame(loss, fps)])  # fmt: skip
@@ -167,7 +167,7 @@ def test_per_frame_damping_is_the_familiar_code_at_its_own_rate(Stepper):
 
 @pytest.mark.parametrize("velocity", ["backward", "central"])
 def test_damping_acts_on_verlet_too(Stepper, velocity):
-    # Its velocity is a difference of positions: the way of each step is shorter by the decay.
+    # Verlet's velocity is a difference of positions: damping shortens the displacement of each step.
     speeds, places = [], []
     for hz in RATES:
         stepper = Stepper([[0.0]], [[8.0]], hz=hz, integrator=kd.Verlet(velocity=velocity), forces=[kd.Damping(2.0)])
@@ -175,7 +175,7 @@ def test_damping_acts_on_verlet_too(Stepper, velocity):
         speeds.append(stepper.velocity.item())
         places.append(stepper.position.item())
     assert speeds == pytest.approx([8 * math.exp(-2)] * len(RATES), rel=1e-12)
-    # A sum of decaying steps, of first order in the step as for every integrator.
+    # A sum of decaying steps, of first order in the step as with every integrator.
     assert places == pytest.approx([8 / hz / (1 - math.exp(-2 / hz)) * (1 - math.exp(-2)) for hz in RATES], rel=1e-12)
 
 
@@ -185,7 +185,7 @@ def test_damping_per_body(Stepper):
     np.testing.assert_allclose(stepper.velocity.ravel(), np.exp([-0.5, -1.0, -1.5]), rtol=1e-15)
 
 
-# Sums, and the other terms' formulas.
+# Sums of terms, and their formulas.
 
 
 def acceleration(cls, term, x, v, mass=1.0):
@@ -204,7 +204,7 @@ def test_forces_are_divided_by_mass_and_accelerations_are_not(Stepper):
         np.testing.assert_allclose(share * heavy, light, rtol=1e-13, err_msg=repr(term))
 
 
-def test_every_term_is_what_its_docstring_says(Stepper):
+def test_every_term_equals_its_documented_formula(Stepper):
     x, v = np.array([0.5, -1.0, 2.0]), np.array([1.0, 2.0, -0.5])
     w, p = np.array([0.2, 0.1, -0.3]), np.array([1.0, 1.0, 0.5])
     axis = np.array([1.0, 2.0, -2.0]) / 3
@@ -224,13 +224,13 @@ def test_every_term_is_what_its_docstring_says(Stepper):
 
 
 @pytest.mark.parametrize("axis", [(0, 0, 1), (0, 0, 0.01), (0, 0, -3)])
-def test_vortex_turns_about_z_in_the_plane(Stepper, axis):
+def test_vortex_rotates_about_z_in_the_plane(Stepper, axis):
     # Positive is counter-clockwise, seen against the axis.
     a = acceleration(Stepper, kd.Vortex(2.0, axis=axis), np.array([4.0, 0.0]), np.zeros(2))
     assert a.tolist() == [0, math.copysign(0.5, axis[2])]
 
 
-def test_nothing_pulls_at_a_centre_without_direction(Stepper):
+def test_no_acceleration_at_the_center(Stepper):
     for term in (kd.PointGravity(2.0), kd.Vortex(2.0), kd.QuadraticDrag(2.0)):
         np.testing.assert_array_equal(acceleration(Stepper, term, np.zeros(3), np.zeros(3)), 0)
 

@@ -1,4 +1,4 @@
-"""Implicit Euler where bodies see each other, or functions push them."""
+"""Implicit Euler with interactions or callbacks (Newton-Krylov)."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def thrust(t, position, velocity, out):
     ],
 )
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_products_with_the_matrix_are_derivatives(force, dim):
+def test_matrix_vector_products_are_derivatives(force, dim):
     rng = np.random.default_rng(1)
     x, v, mass = ring(rng, dim)
     stepper = kd.reference.Stepper(x, v, mass, dt=0.1, forces=[kd.Acceleration(anchor(1.0)), force])
@@ -69,7 +69,7 @@ def test_the_residual_is_below_the_tolerance(Stepper, tolerance):
     forces = [kd.Springs(RING, 50.0, 0.4, 0.7), kd.NBody(2.0, 0.3), kd.Force(thrust), kd.LinearDrag(0.3)]
     stepper = Stepper(x.copy(), v.copy(), mass, dt=h, integrator=kd.ImplicitEuler(tolerance=tolerance), forces=forces)
     stepper.step()
-    # The acceleration where it now is, as a tiny step of explicit Euler tells it.
+    # A tiny step of explicit Euler measures the acceleration at the new state.
     probe = kd.reference.Stepper(
         stepper.position.copy(), stepper.velocity.copy(), mass, dt=2**-20, integrator="explicit_euler", forces=forces
     )
@@ -82,7 +82,7 @@ def test_the_residual_is_below_the_tolerance(Stepper, tolerance):
 
 @pytest.mark.parametrize("stiffness", [1.0, 1e4, 1e8])
 @pytest.mark.parametrize("jacobian", [False, True])
-def test_a_function_does_as_the_term_it_imitates(Stepper, stiffness, jacobian):
+def test_a_callback_equals_the_term_it_imitates(Stepper, stiffness, jacobian):
     def slope(t, position, velocity, dx, dv, out):
         out[:] = -stiffness * dx - 3.0 * dv
 
@@ -108,8 +108,8 @@ def test_an_eigenvalue_of_minus_a_million(Stepper):
         assert bodies.velocity == pytest.approx(1 - (1 + 1e5) ** -tick * np.ones((3, 1)), rel=1e-8)
 
 
-def test_no_symmetry_is_needed(Stepper):
-    def whirl(t, position, velocity, out):  # every body is driven by the next, across
+def test_asymmetric_forces_converge(Stepper):
+    def whirl(t, position, velocity, out):  # every body is driven by the next one, perpendicular to it
         out[:, 0] = 300 * np.roll(position[:, 1], 1) - 50 * velocity[:, 0]
         out[:, 1] = -300 * np.roll(position[:, 0], 1) - 50 * velocity[:, 1]
 
@@ -124,7 +124,7 @@ def test_no_symmetry_is_needed(Stepper):
 
 @pytest.mark.parametrize("stiffness", [1e2, 1e4, 1e6])  # times h² / m
 @pytest.mark.parametrize("damping", [0, 0.1])
-def test_a_stiff_chain_swings_and_comes_to_rest(Stepper, stiffness, damping):
+def test_a_stiff_chain_loses_energy_until_it_rests(Stepper, stiffness, damping):
     n = 6 if Stepper is kd.reference.Stepper else 24
     h = 0.1
     position, mass, pairs = chain(n)
@@ -169,7 +169,7 @@ def test_stiff_cloth_at_large_steps(isa, hz):
 
 
 @pytest.mark.parametrize("force", [kd.Springs(RING, 50.0, 0.4, 0.3), kd.NBody(0.5, 0.5)])
-def test_momentum_stays_to_the_tolerance(Stepper, force):
+def test_momentum_is_conserved_to_the_tolerance(Stepper, force):
     x, v, mass = ring(np.random.default_rng(5))
     integrator = kd.ImplicitEuler(tolerance=1e-13)
     bodies = Stepper(x, v, mass, dt=0.1, integrator=integrator, forces=[force])
@@ -179,7 +179,7 @@ def test_momentum_stays_to_the_tolerance(Stepper, force):
 
 
 @pytest.mark.parametrize("number", range(0, 60, 10))
-def test_random_systems(monkeypatch, number):
+def test_random_systems_equal_the_reference(monkeypatch, number):
     compared = 0
     for seed in range(number, number + 10):
         rng = np.random.default_rng(seed)
@@ -230,8 +230,8 @@ def test_random_systems(monkeypatch, number):
     assert compared > 5 * len(kernels.isas), f"seeds {number} to {number + 9}"
 
 
-def test_what_cannot_be_solved(Stepper):
-    def jump(t, position, velocity, out):  # no velocity is what it makes of it
+def test_unsolvable_steps_raise_convergence_errors(Stepper):
+    def jump(t, position, velocity, out):  # no velocity solves the equation
         out[1] = np.where(velocity[1] > 0, -1.0, 1.0) * (3 + velocity[1] * velocity[1])
         if t > 0.25:
             out[1] *= 100
@@ -250,7 +250,7 @@ def test_what_cannot_be_solved(Stepper):
     assert (bodies.velocity == state[1]).all()
 
 
-def test_functions_that_fail_in_the_middle_of_a_solve(Stepper):
+def test_callbacks_that_fail_during_a_solve(Stepper):
     calls = [0]
 
     def fails(t, position, velocity, out):
@@ -287,7 +287,7 @@ def test_functions_that_fail_in_the_middle_of_a_solve(Stepper):
         bodies.step()
 
 
-def test_the_end_of_the_step_is_when_forces_are_asked(Stepper):
+def test_callbacks_get_the_time_at_the_end_of_the_step(Stepper):
     times = set()
 
     def push(t, position, velocity, out):
@@ -295,6 +295,6 @@ def test_the_end_of_the_step_is_when_forces_are_asked(Stepper):
         out[:] = t - position
 
     cart = Stepper([[0.0]], dt=0.25, integrator="implicit_euler", forces=[kd.Force(push, velocity_dependent=False)])
-    times.clear()  # of the probe
+    times.clear()  # drop the evaluation that validates the callback
     cart.step(2)
     assert times == {0.25, 0.5}

@@ -1,4 +1,4 @@
-"""What symplectic buys: phase-space volume, time reversal, and energy that does not run away."""
+"""Symplecticity: phase-space volume, time reversal and bounded energy errors."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ WELL = kd.PointGravity(1.0, center=3.0, softening=0.5)
 
 
 def volume(integrator, *forces, h=0.5):
-    """The determinant of a step's derivative, by central differences: 1 where volume is kept."""
+    """Determinant of the Jacobian of a step, by central differences: 1 if volume is conserved."""
     d = 1e-5
     start = np.array([0.7, 0.4]) + d * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
     x, v = (np.ascontiguousarray(column[:, None]) for column in start.T)
@@ -24,22 +24,22 @@ def volume(integrator, *forces, h=0.5):
 
 
 @pytest.mark.parametrize("name", sorted(set(kd.INTEGRATORS) - {"verlet", "energy_euler"}))
-def test_phase_space_volume_is_kept_by_exactly_those_that_say_so(name):
-    # verlet steps pairs of positions, and its first step maps (x, v) to another kind of v.
+def test_only_symplectic_integrators_conserve_phase_space_volume(name):
+    # Verlet steps pairs of positions; its first step maps (x, v) to a velocity of another definition.
     force = kd.AnchorSpring(1.0) if name == "exact" else WELL
     kept = abs(volume(name, force) - 1) < 1e-8
     assert kept == kd.INTEGRATORS[name].symplectic
 
 
-def test_velocity_prediction_stays_symplectic_only_where_forces_ignore_velocity():
-    # Gravity Q&A says that it stays so. Drag shrinks volume by exp(-c h) to the last digit under a
-    # conformally symplectic scheme; the predicted step does something else.
+def test_velocity_verlet_is_symplectic_only_without_velocity_dependence():
+    # Gravity Q&A claims that it always is. Under drag, a conformally symplectic scheme shrinks volume by exactly
+    # exp(-c h); the step with predicted velocity does not.
     assert volume("velocity_verlet", WELL) == pytest.approx(1, abs=1e-9)
     assert volume("exact", kd.LinearDrag(1.0)) == pytest.approx(math.exp(-0.5), abs=1e-9)
     assert abs(volume("velocity_verlet", kd.LinearDrag(1.0)) - math.exp(-0.5)) > 1e-2
 
 
-# Time reversal: there and back again.
+# Time reversal.
 
 REVERSIBLE = [
     kd.SemiImplicitEuler(form="alternate"),
@@ -56,7 +56,7 @@ REVERSIBLE = [
 
 
 def there_and_back(cls, integrator, back=None, steps=100):
-    """How far from its start a body ends up."""
+    """Distance between the start and the end of a trajectory that is reversed half-way."""
     forces = [kd.AnchorSpring(2.0, anchor=(0.3, 0.1)), kd.Gravity((0, -1))]
     if not isinstance(integrator, kd.Exact):
         forces.append(kd.PointGravity(1.0, softening=0.3))
@@ -70,7 +70,7 @@ def there_and_back(cls, integrator, back=None, steps=100):
     if back is not None:
         stepper = cls(position, velocity, dt=0.05, integrator=back, forces=forces)
     if isinstance(integrator, kd.Verlet):
-        stepper.restart()  # its velocity lives in the previous position
+        stepper.restart()  # its velocity is stored as the previous position
     stepper.step(steps)
     return max(np.abs(position - start[0]).max(), np.abs(velocity + start[1]).max())
 
@@ -88,12 +88,12 @@ def test_semi_implicit_euler_is_reversed_by_its_other_form(Stepper, there, back)
 
 
 @pytest.mark.parametrize("name", ["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4"])
-def test_the_others_do_not_find_back(name):
+def test_irreversible_integrators_do_not_return(name):
     assert there_and_back(kd.Stepper, kd.INTEGRATORS[name]()) > 1e-7
 
 
-def test_verlet_backward_visits_the_places_of_central_verlet(Stepper):
-    # Its own read-out is half a step old and cannot be negated; its places can be run backwards.
+def test_verlet_backward_has_the_positions_of_central_verlet(Stepper):
+    # The backward velocity is half a step old and cannot be negated; the positions are reversible.
     backward, central = (
         Stepper(
             [[1.0, 0.2]], [[0.1, 0.9]], dt=0.05, integrator=kd.Verlet(velocity=velocity), forces=[kd.PointGravity(1.0)]
@@ -105,7 +105,7 @@ def test_verlet_backward_visits_the_places_of_central_verlet(Stepper):
     assert_same_bits(backward.position, central.position)
 
 
-# A million steps around the sun: eccentricity 0.5, energy -1/2, some 630 steps per orbit.
+# A million steps around the sun: eccentricity 0.5, energy -1/2, about 630 steps per orbit.
 
 KEPLER = [
     kd.SemiImplicitEuler(),
@@ -140,26 +140,26 @@ def test_energy_error_stays_bounded_over_a_million_steps(integrator):
     errors = kepler_errors(integrator, 1000)
     bound = {1: 0.02, 2: 2e-3, 4: 2e-7, 6: 1e-11}[integrator.order]
     if isinstance(integrator, kd.Verlet) and integrator.velocity == "backward":
-        bound = 0.02  # a first-order velocity makes a first-order energy
+        bound = 0.02  # a first-order velocity gives a first-order energy error
     assert errors.max() < bound
     assert errors[-100:].max() < 1.2 * errors[:100].max()
 
 
-def test_every_symplectic_integrator_has_gone_around_the_sun():
+def test_every_symplectic_integrator_is_tested_on_kepler_orbits():
     gone = {type(integrator).name for integrator in KEPLER}
     assert gone == {name for name, cls in kd.INTEGRATORS.items() if cls.symplectic} - {"exact"}
 
 
-def test_exact_keeps_the_energy_of_a_spring_over_a_million_steps(isa):
+def test_exact_conserves_the_energy_of_a_spring_over_a_million_steps(isa):
     stepper = kd.Stepper([[1.0]], dt=0.7, integrator="exact", forces=[kd.AnchorSpring(3.0)])
     stepper.step(10**6)
     assert sum(stepper.energy()) == pytest.approx(1.5, rel=1e-9)
 
 
-def test_explicit_euler_drifts_away():
+def test_explicit_euler_gains_energy():
     errors = kepler_errors("explicit_euler", 50)
     assert errors[0] > 0.1
-    assert errors[-1] > 0.8  # nearly free: the energy has gone from -1/2 towards 0
+    assert errors[-1] > 0.8  # nearly unbound: the energy rose from -1/2 towards 0
     spring = kd.Stepper([[1.0]], dt=0.1, integrator="explicit_euler", forces=[kd.AnchorSpring(1.0)])
     energies = []
     for _ in range(20):
@@ -169,7 +169,7 @@ def test_explicit_euler_drifts_away():
 
 
 @pytest.mark.parametrize("name", ["midpoint", "heun", "rk4"])
-def test_schemes_that_are_not_symplectic_have_a_trend(name):
+def test_energy_errors_of_other_integrators_grow(name):
     errors = kepler_errors(name, 100, dt=0.02)
     assert errors[-1] > 5 * errors[0]
 
@@ -185,7 +185,7 @@ def test_implicit_euler_loses_energy():
 
 
 def product(p, q):
-    """Of two polynomials in letters that do not commute, up to the fifth degree."""
+    """Product of two polynomials in non-commuting letters, up to degree five."""
     result = {}
     for (left, x), (right, y) in itertools.product(p.items(), q.items()):
         if len(left + right) <= 5:
@@ -199,10 +199,10 @@ def commutator(p, q):
 
 
 def error_constant(integrator):
-    """What is left of the fifth order: its part along each commutator that is not always zero, squared and summed.
+    """Sum of the squared coefficients of the independent fifth-order commutators in the error of a step.
 
-    A step is exp(c1 A) exp(d1 B) exp(c2 A) ..., and its logarithm is what it follows exactly.
-    Omelyan, Mryglod, Folk 2002.
+    A step is exp(c1 A) exp(d1 B) exp(c2 A) ..., and its logarithm is the flow that it solves exactly. Omelyan,
+    Mryglod, Folk 2002.
     """
     drifts, kicks = integrator.coefficients()
     step = {"": 1.0}
@@ -219,14 +219,14 @@ def error_constant(integrator):
     aab, bab = commutator(a, commutator(a, b)), commutator(b, commutator(a, b))
     aaab, baab, bbab = commutator(a, aab), commutator(b, aab), commutator(b, bab)
     basis = [commutator(a, aaab), commutator(b, aaab), commutator(a, baab), commutator(b, baab)]
-    basis += [commutator(a, bbab), commutator(b, bbab)]  # zero, since kinetic energies are quadratic
+    basis += [commutator(a, bbab), commutator(b, bbab)]  # zero, because kinetic energies are quadratic
     words = ["".join(word) for word in itertools.product("AB", repeat=5)]
     matrix = np.array([[element.get(word, 0) for element in basis] for word in words])
     parts = np.linalg.lstsq(matrix, np.array([logarithm.get(word, 0) for word in words]), rcond=None)[0]
     return math.sqrt(sum(parts[:4] ** 2))
 
 
-def test_the_error_constants_that_pefrl_is_praised_for():
+def test_error_constants_of_pefrl_and_yoshida4():
     yoshida, pefrl = error_constant(kd.Yoshida4), error_constant(kd.PEFRL)
     assert yoshida == pytest.approx(0.0283, rel=0.01)
     assert pefrl == pytest.approx(6.1e-4, rel=0.01)

@@ -1,4 +1,4 @@
-"""The worked tables that the texts print, row by row: mass 10, stiffness 5, x = 20, v = 0."""
+"""The worked tables printed in the texts, row by row: mass 10, stiffness 5, x = 20, v = 0."""
 
 import csv
 import math
@@ -19,7 +19,7 @@ def rows(name):
 
 
 def printed(value):
-    """A number as the Notes print it: one decimal, halves away from zero."""
+    """Round like the Notes: one decimal, halves away from zero."""
     return Decimal(value).quantize(Decimal("0.1"), ROUND_HALF_UP)
 
 
@@ -33,7 +33,7 @@ def spring(cls, dt, integrator):
 
 
 def rk4_with_the_slip(x, v, h):
-    """The Notes' code stores the new v before it computes the new x, which takes it for k1's velocity."""
+    """RK4 as coded in the Notes: the new v is stored before the new x uses it in place of k1's velocity."""
 
     def a(x):
         return -STIFFNESS * x / MASS
@@ -53,14 +53,14 @@ REPRODUCED = [path.name for path in sorted(TABLES.glob("*.csv")) if not path.nam
 RK4 = [path.name for path in sorted(TABLES.glob("rk4_as_printed_*.csv"))]
 
 
-def test_all_tables_are_here():
+def test_all_tables_are_covered():
     assert len(REPRODUCED) == 6
     assert len(RK4) == 2
     assert sum(len(rows(name)) for name in REPRODUCED + RK4) == 73
 
 
 @pytest.mark.parametrize("name", REPRODUCED)
-def test_every_row_comes_out(Stepper, name):
+def test_every_row_of_the_tables_is_reproduced(Stepper, name):
     integrator = next(known for known in kd.INTEGRATORS if name.startswith(known + "_dt"))
     table = rows(name)
     dt = table[1]["t"] - table[0]["t"]
@@ -71,7 +71,7 @@ def test_every_row_comes_out(Stepper, name):
 
 
 @pytest.mark.parametrize("name", RK4)
-def test_rk4_as_printed_is_reproduced_by_the_slip_in_its_code(name):
+def test_rk4_as_printed_is_reproduced_with_the_error_in_its_code(name):
     table = rows(name)
     h = float(table[1]["t"])
     x, v = START, 0.0
@@ -80,18 +80,18 @@ def test_rk4_as_printed_is_reproduced_by_the_slip_in_its_code(name):
         x, v = rk4_with_the_slip(x, v, h)
 
 
-def test_true_rk4_gives_15_2083_where_the_notes_print_13_7(Stepper):
+def test_correct_rk4_gives_15_2083_where_the_notes_print_13_7(Stepper):
     stepper = spring(Stepper, 1, "rk4")
     stepper.step()
     x = stepper.position.item()
     assert round(x, 4) == 15.2083
     assert round(20 * math.cos(math.sqrt(0.5)), 3) == 15.205
     assert rows("rk4_as_printed_dt1.csv")[1]["x"] == Decimal("13.7")
-    # The slip leaves velocities of the first step alone.
+    # The error does not affect velocities of the first step.
     assert printed(stepper.velocity.item()) == rows("rk4_as_printed_dt1.csv")[1]["v"]
 
 
-def test_verlet_started_backward_has_the_positions_of_semi_implicit_euler_digit_for_digit(Stepper):
+def test_verlet_started_backward_equals_semi_implicit_euler_positions(Stepper):
     verlet = spring(Stepper, 1, kd.Verlet(start="backward"))
     euler = spring(Stepper, 1, "semi_implicit_euler")
     for row in rows("semi_implicit_euler_dt1.csv"):

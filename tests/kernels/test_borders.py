@@ -1,7 +1,7 @@
-"""Conditions by which kernels choose a loop or leave work out: on both sides of each border, the reference's bits.
+"""Conditions by which kernels choose a loop or skip work: equal to the reference on both sides of each boundary.
 
-A condition that is too wide gives wrong bits on one side, one that is too narrow costs time alone. Random scenes seldom
-stand at a border. So here is one scene for each side: the condition holds in the first, and not in the second.
+A condition that is too wide gives wrong results on one side; one that is too narrow only costs time. Random scenes
+are seldom at a boundary. Here the condition holds in the first scene of each pair, and not in the second.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import kickdrift as kd
 
 
 def world(n=5, dim=2, dtype=np.float64, steps=3, layout="C", position=None, velocity=None, **arguments):
-    """A function of a class of steppers; bodies lie on a line of eighths, unless they are given."""
+    """Return a function of a stepper class; random coordinates are multiples of 1/8 unless given."""
 
     def play(cls):
         rng = np.random.default_rng(1)
@@ -41,7 +41,7 @@ def stars(n, **arguments):
 
 
 def chain(pairs, still=None, **arguments):
-    """still: where all bodies are, at rest."""
+    """still: positions of all bodies, which are then at rest."""
     index = np.stack([np.arange(pairs), np.arange(1, pairs + 1)], axis=1)
     links = [kd.Distance(index, 1.0, iterations=2, **arguments)]
     return world(pairs + 1, position=still, velocity=None if still is None else 0 * still, constraints=links)
@@ -63,10 +63,40 @@ def sliding(shapes, restitution):
     )
 
 
-def two(distance, speed, **arguments):
-    """Of radius 1, on a line."""
+def two(distance, speed, angular_velocity=None, **arguments):
+    """Create two bodies of radius 1 on a line."""
     balls = kd.ElasticCollisions(1.0, 0.5, **arguments)
-    return world(position=[[0.0, 0.0], [distance, 0.0]], velocity=[[0.0, 0.0], [-speed, 0.0]], constraints=[balls])
+    spin = {} if angular_velocity is None else {"angular_velocity": angular_velocity}
+    return world(
+        **spin, position=[[0.0, 0.0], [distance, 0.0]], velocity=[[0.0, 0.0], [-speed, 0.0]], constraints=[balls]
+    )
+
+
+def spinning(*parts, spin=8.0, n=12, dim=2, **arguments):
+    """Bodies in a row above a floor, of which every other one touches it."""
+    position = np.stack([3.0 * np.arange(n), 1.0 + np.arange(n) % 2] + [np.zeros(n)] * (dim - 2), axis=1)
+    velocity = np.tile([1.0, -0.5, 0.25][:dim], (n, 1))
+    w = np.full(n if dim == 2 else (n, 3), spin)
+    gravity = kd.Gravity([0.0, -8.0, 0.0][:dim])
+    # A new array of angular velocities for each stepper: it is stepped in place.
+    return lambda cls: world(
+        position=position,
+        velocity=velocity,
+        forces=[gravity],
+        constraints=parts,
+        angular_velocity=w.copy(),
+        **arguments,
+    )(cls)
+
+
+def touching_pair(friction, spin, pinned=False, **contacts):
+    """Two discs, one on the other, the lower one on a floor or pinned."""
+    floor = [kd.Pin(0)] if pinned else []
+    rest = kd.Contacts(1.0, friction=friction, walls=[kd.Plane((0.0, 1.0), 0.0)], **contacts)
+    return lambda cls: world(
+        position=[[0.0, 1.0], [0.0, 3.0]], velocity=np.zeros((2, 2)), forces=[kd.Gravity((0.0, -8.0))],
+        constraints=[*floor, rest], angular_velocity=np.array([spin, 0.0]),
+    )(cls)  # fmt: skip
 
 
 FLOOR, ROOM = kd.Plane((0.0, 1.0), 0.0, 0.5, 0.5), kd.Box(0.0, 4.0, 0.5, 0.5)
@@ -78,7 +108,7 @@ AROUND = kd.Periodic(0.0, 8.0)
 MAGNET, SPRUNG = kd.Magnetic(1.0, 5.0), kd.AnchorSpring(2.0)
 JITTER, BATH = kd.Expression(x="noise(0)", y="noise(1)"), kd.Langevin(0.5, 2.0, seed=3)
 
-#: What is asked; where it is so; where it is not.
+#: Condition: (scene where it holds, scene where it does not).
 BORDERS = {
     "one number": (falling(1, dim=1), falling(2, dim=1)),
     **{f"{n} numbers, a vector or less": (falling(n, dim=1), falling(n + 1, dim=1)) for n in (2, 4, 8, 16)},
@@ -201,6 +231,27 @@ BORDERS = {
         world(200, alive=np.arange(200) % 7 != 4, constraints=[AROUND]),
         world(200, constraints=[AROUND]),
     ),
+    "friction ends the slip": (
+        spinning(kd.Plane((0.0, 1.0), 0.0, 0.5, 4.0, 1.0), spin=0.125),
+        spinning(kd.Plane((0.0, 1.0), 0.0, 0.5, 0.0625, 1.0)),
+    ),
+    "friction ends the slip of some in a vector": (
+        spinning(kd.Plane((0.0, 1.0, 0.0), 0.0, 0.5, np.arange(12) % 5 / 8, 1.0), dim=3),
+        spinning(kd.Box((-9.0, 0.0, -9.0), 99.0, 0.5, np.arange(12) % 5 / 8, 1.0), dim=3),
+    ),
+    "rolling resistance of some": (
+        touching_pair(0.5, 8.0, rolling=[0.0, 0.25]),
+        touching_pair(0.5, 8.0),
+    ),
+    "a pinned wheel rotates": (touching_pair(0.5, 8.0, True), touching_pair(0.0, 8.0, True)),
+    "restitution with friction": (
+        touching_pair(0.5, 8.0, restitution=0.5),
+        spinning(kd.Contacts(1.0, 0.5, walls=[kd.Plane((0.0, 1.0), 0.0)])),
+    ),
+    "collisions with friction rotate": (
+        two(1.9375, 1.0, friction=0.5, angular_velocity=3.0),
+        two(1.9375, 1.0, friction=0.0, angular_velocity=3.0),
+    ),
     "radii of a second tile": (
         world(200, dim=1, constraints=[kd.Box(-5.0, 5.0, 0.5, radius=np.arange(200) / 400)]),
         world(200, dim=1, constraints=[kd.Box(-5.0, 5.0, 0.5, radius=0.25)]),
@@ -210,7 +261,7 @@ BORDERS = {
 
 @pytest.mark.parametrize("side", [True, False])
 @pytest.mark.parametrize("name", BORDERS)
-def test_both_sides_have_the_bits_of_the_reference(isa, name, side):
+def test_both_sides_of_a_boundary_equal_the_reference(isa, name, side):
     play = BORDERS[name][not side]
     ours, book = play(kd.Stepper), play(kd.reference.Stepper)
     assert_same_state(ours, book)
@@ -222,7 +273,7 @@ def test_both_sides_have_the_bits_of_the_reference(isa, name, side):
 
 @pytest.mark.parametrize("place", [(2.0, 1.0), (1.0, 2.0), (0.0, 1.0)])
 @pytest.mark.parametrize("region", [kd.Sensor((0.0, 0.0), (2.0, 2.0)), kd.Sensor((1.0, 1.0), 1.0)], ids=["box", "ball"])
-def test_the_border_of_a_region_is_in_it(Stepper, region, place):
+def test_the_boundary_of_a_region_belongs_to_it(Stepper, region, place):
     still = Stepper([place, (2.0625, 1.0)], constraints=[region], events=kd.Events())
     for _ in range(3):
         still.step()

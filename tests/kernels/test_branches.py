@@ -1,4 +1,4 @@
-"""What is half added, or half built, is refused before it runs, and not taken for something else."""
+"""Incompletely added terms and mismatched builds are refused before they run."""
 
 import ctypes
 
@@ -15,22 +15,22 @@ NO_KIND = 99
 
 @pytest.mark.parametrize("integrator", ["rk4", "implicit_euler"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_term_without_a_branch(monkeypatch, isa, integrator, dtype):
+def test_a_term_without_a_kernel_branch_is_refused(monkeypatch, isa, integrator, dtype):
     monkeypatch.setitem(binding.TERMS, "quadratic_drag", NO_KIND)
     world = np.zeros((3, 2), dtype)
     with pytest.raises(RuntimeError, match=rf"^kernels: expected branches for 'quadratic_drag' under '{integrator}'"):
         kd.Stepper(world, integrator=integrator, forces=[kd.Gravity((0, -9.81)), kd.QuadraticDrag(1.0)])
 
 
-def test_a_term_without_a_potential_in_the_kernels(monkeypatch):
-    """Branches in some functions are not enough: the scheme's count."""
+def test_a_term_without_a_potential_in_the_kernels_is_refused(monkeypatch):
+    """Branches in some of the functions are not enough: those of the integrator are required."""
     monkeypatch.setitem(binding.TERMS, "point_gravity", binding.TERMS["quadratic_drag"])
     kd.Stepper([[1.0, 0.0]], forces=[kd.PointGravity(1.0)])
     with pytest.raises(RuntimeError, match="expected branches for 'point_gravity' under 'energy_euler'"):
         kd.Stepper([[1.0, 0.0]], integrator="energy_euler", forces=[kd.PointGravity(1.0)])
 
 
-def test_a_scheme_without_a_branch(monkeypatch, isa):
+def test_a_scheme_without_a_kernel_branch_is_refused(monkeypatch, isa):
     monkeypatch.setitem(binding.SCHEMES, "heun", NO_KIND)
     with pytest.raises(RuntimeError, match=r"^kernels: expected a branch for 'heun' in dispatch\.pxd"):
         kd.Stepper([[0.0]], integrator="heun")
@@ -40,7 +40,7 @@ def test_a_scheme_without_a_branch(monkeypatch, isa):
     ("kind", "constraint"),
     [("pin", kd.Pin(0)), ("distance", kd.Distance([(0, 1)], 1.0)), ("collisions", kd.ElasticCollisions(0.1))],
 )
-def test_a_constraint_without_a_branch(monkeypatch, isa, kind, constraint):
+def test_a_constraint_without_a_kernel_branch_is_refused(monkeypatch, isa, kind, constraint):
     _, bound = constraints.KINDS[kind]
     monkeypatch.setitem(constraints.KINDS, kind, (NO_KIND, bound))
     place, velocity = np.array([[0.0, 1.0], [2.0, 3.0]]), np.ones((2, 2))
@@ -51,8 +51,8 @@ def test_a_constraint_without_a_branch(monkeypatch, isa, kind, constraint):
     assert place.tolist() == [[0.0, 1.0], [2.0, 3.0]]
 
 
-def test_a_constraint_that_reports_without_a_branch(monkeypatch, isa):
-    """It is refused by name, and not left out of the events."""
+def test_a_constraint_with_events_without_a_kernel_branch_is_refused(monkeypatch, isa):
+    """A constraint unknown to the kernels is refused by name instead of missing from the events."""
     monkeypatch.setattr(kd.Pin, "sides", lambda self, plan: 0)
     place = np.array([[0.0, 1.0], [2.0, 3.0]])
     world = kd.Stepper(place, np.ones((2, 2)), constraints=[kd.Pin(0)], events=kd.Events())
@@ -63,7 +63,7 @@ def test_a_constraint_that_reports_without_a_branch(monkeypatch, isa):
 
 
 def test_kernels_of_another_build_are_refused(monkeypatch):
-    """Their structs may be other ones: to read them would crash."""
+    """Structs of another build may differ: reading them would crash."""
     room, name = ctypes.create_string_buffer(b"\xff" * 4096), b"kickdrift.Kernels"
     make = ctypes.pythonapi.PyCapsule_New
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
@@ -71,14 +71,14 @@ def test_kernels_of_another_build_are_refused(monkeypatch):
     monkeypatch.setattr(kernels, "offered", lambda: capsule)
     with pytest.raises(ImportError, match=r"^kickdrift: expected kernels and engine from one build, .* build_ext"):
         kd.Stepper([[0.0]])
-    # Functions ask once for each string, and may have been called before.
+    # The kernel lookup is cached by the identity of the isa string; defeat the cache.
     monkeypatch.setattr(kernels, "isa", "".join(list(kernels.isa)))
     with pytest.raises(ImportError, match="one build"):
         kd.math.sin(np.ones(3))
 
 
-def test_a_coefficient_that_a_term_does_not_have_is_zero(monkeypatch, isa):
-    """Its center is left out here: kernels read zeros in its place."""
+def test_a_missing_coefficient_of_a_term_is_zero(monkeypatch, isa):
+    """The center is omitted here: kernels read zeros instead."""
     add = Plan.add_record
     there = [[3.0, 4.0, 1.0]] * 5
     whole = kd.Stepper(there, forces=[kd.PointGravity(2.0)])

@@ -1,4 +1,4 @@
-"""Numbers of twice the digits: their bounds hold, and what is worked out with them is what decimal comes to."""
+"""Double-double arithmetic: its error bounds hold, and its results equal those of decimal."""
 
 import time
 from fractions import Fraction
@@ -11,7 +11,7 @@ from kickdrift import exact_math
 from kickdrift.exact_math.double_double import Doubled
 
 
-def test_bounds_hold_and_are_small():
+def test_error_bounds_hold_and_are_small():
     rng = np.random.default_rng(0)
     numbers = [rng.normal(size=200) * 2.0 ** rng.integers(-60, 60, 200) for _ in range(5)]
     rows = [[Fraction(number) for number in row] for row in zip(*numbers, strict=True)]
@@ -29,7 +29,7 @@ def test_bounds_hold_and_are_small():
         assert values[known].tolist() == [float(true) for true, sure in zip(exact, known, strict=True) if sure]
 
 
-def test_what_is_not_certain_is_not_known():
+def test_uncertain_roundings_are_detected():
     tie = Doubled.of(1.0) + Doubled.of(2.0**-53)
     assert not tie.rounded()[1]
     assert not Doubled.near(Fraction(1, 3)).widened(2.0**-54).rounded()[1]
@@ -51,7 +51,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_flows_of_many_are_those_of_each(case):
+def test_flows_of_many_bodies_equal_those_of_parts(case):
     c, k, h = CASES[case](np.random.default_rng(1), 400)
     many = exact_math.oscillator_flows(c, k, h)
     parts = zip(np.split(c, 8), np.split(k, 8), strict=True)
@@ -59,7 +59,7 @@ def test_flows_of_many_are_those_of_each(case):
     assert many.tobytes() == each.tobytes()
 
 
-def test_forty_thousand_masses_do_not_take_a_minute():
+def test_exact_with_forty_thousand_masses_is_fast():
     mass = np.random.default_rng(2).uniform(0.5, 3, 40_000)
     forces = [kd.AnchorSpring(20.0, 0.5), kd.Gravity((0, -9.81))]
     x = np.random.default_rng(3).normal(size=(40_000, 2))

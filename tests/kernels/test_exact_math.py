@@ -1,6 +1,6 @@
 """An oracle for numbers that depend on dt: decays, exact flows and compositions, from closed forms in mpmath.
 
-The stepper and its twin share them, so that no comparison of the two can tell. All must be correctly rounded.
+Stepper and reference share them, so comparing the two cannot detect errors. All must be correctly rounded.
 """
 
 from decimal import Decimal
@@ -16,23 +16,23 @@ from kickdrift.stepper import model
 
 mpmath = pytest.importorskip("mpmath")
 DTYPES = [np.float32, np.float64]
-#: At least 60 digits are left of these, whatever closed forms cancel: c and k may be as small as 1e-308.
+#: At least 60 digits remain after any cancellation in the closed forms: c and k may be as small as 1e-308.
 mp = mpmath.MPContext()
 mp.dps = 1600
 
 
 def exactly(number):
-    """An mpf as a fraction, to be rounded once."""
+    """Convert an mpf to a fraction, to be rounded once."""
     if not number:
         return Fraction(0)
     sign, mantissa, exponent, bits = number._mpf_
-    if exponent + bits < -4000:  # far below the smallest number, and a fraction that nobody could hold
+    if exponent + bits < -4000:  # far below the smallest float, and too large as a fraction
         return Fraction((-1) ** sign, 2**4000)
     return Fraction((-1) ** sign * int(mantissa)) * Fraction(2) ** exponent
 
 
 def nearest(number, dtype):
-    """The float nearest to an mpf, the even one of two: from integers alone."""
+    """Round an mpf to the nearest float, ties to even, with integers only."""
     exact = exactly(number)
     if dtype is np.float64:
         return float(exact)  # Python divides integers with one rounding
@@ -59,7 +59,7 @@ def test_the_oracle_rounds_once():
 
 @cache
 def flow(c, k, h):
-    """(C, S, P, Q) of x'' = -c x' - k x from the textbook's cases: S'' = -c S' - k S, S(0) = 0, S'(0) = 1."""
+    """(C, S, P, Q) of x'' = -c x' - k x by the textbook cases: S'' = -c S' - k S, S(0) = 0, S'(0) = 1."""
     c, k, h = mp.mpf(c), mp.mpf(k), mp.mpf(h)
     discriminant = c * c / 4 - k
     fall = mp.exp(-c * h / 2)
@@ -70,13 +70,13 @@ def flow(c, k, h):
         sine, cosine = (mp.sinh, mp.cosh) if discriminant > 0 else (mp.sin, mp.cos)
         s = fall * sine(root * h) / root
         ds = fall * (cosine(root * h) - c / 2 * sine(root * h) / root)
-    # The integral of S, from S'' = -c S' - k S, integrated.
+    # The integral of S, from integrating S'' = -c S' - k S.
     q = (1 - ds - c * s) / k if k else (h - s) / c if c else h * h / 2
     return ds + c * s, s, s + c * q, q
 
 
 def pairs(kind, rng, n):
-    """Coefficients and a step."""
+    """Draw coefficients and a step."""
     h = float(rng.choice([1 / 60, 1 / 144, 0.1, 0.0123457, 2.5]))
     near = 1 + 2.0 ** -rng.integers(20, 53, n).astype(float) * rng.choice([-1, 1], n)
     c, k = rng.uniform(0, 5, n), rng.uniform(0, 200, n)
@@ -103,7 +103,7 @@ KINDS = [
 
 
 def springs(c, k, dtype, h):
-    """A plan with these coefficients."""
+    """Create a plan with these coefficients."""
     terms = [kd.LinearDrag(c), kd.AnchorSpring(k)]
     return model.Plan(len(c), 1, np.dtype(dtype), np.ones(1), kd.Exact(), terms)
 
@@ -111,7 +111,7 @@ def springs(c, k, dtype, h):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", KINDS)
 def test_flows_are_correctly_rounded(kind, seed):
-    """A few are worked out by decimal, many by numbers of twice the digits."""
+    """A few are computed with decimal, many with double-double arithmetic."""
     rng = np.random.default_rng([KINDS.index(kind), seed])
     compared = 0
     for n, few in ((6, True), (exact_math.MANY + 20, False)):
@@ -156,11 +156,11 @@ def test_decay_rates_are_correctly_rounded():
     assert exact_math.decay_rates(np.array(losses)).tolist() == true
 
 
-# Compositions: the shares of h, from the books' equations.
+# Compositions: fractions of h, from the published equations.
 
 
 def leapfrogs(weights):
-    """Steps of drift-kick-drift: half of each weight before its kick, half after it."""
+    """Compose steps of drift-kick-drift: half of each weight before its kick, half after it."""
     drifts = [mp.mpf(0)] * (len(weights) + 1)
     for i, weight in enumerate(weights):
         drifts[i] += weight / 2
@@ -174,10 +174,10 @@ def yoshida4():
 
 
 def yoshida6():
-    """Solution A of Yoshida 1990, table 1: what its printed digits are near to, from the conditions for order 6.
+    """Solution A of Yoshida 1990, table 1, refined from its printed digits with the conditions for order 6.
 
-    They are that the sums of w**3 and of w**5 vanish, and one commutator's share; that one is zero where a step of
-    x'' = -x is right to h**5.
+    The sums of w**3 and of w**5 vanish, and so does one commutator coefficient; the latter is zero where a step of
+    x'' = -x is correct to h**5.
     """
 
     def conditions(w1, w2, w3):
@@ -192,7 +192,7 @@ def yoshida6():
 
 
 def fifth_share(weights):
-    """That of h**5 in the position after leapfrogs of these weights with x'' = -x, from x = 0 and v = 1."""
+    """Coefficient of h**5 in the position after leapfrog steps of x'' = -x, from x = 0 and v = 1."""
     x, v = [mp.mpf(0)] * 7, [mp.mpf(1)] + [mp.mpf(0)] * 6  # polynomials in h
 
     def plus(p, share, q):
@@ -228,13 +228,13 @@ def test_compositions_are_correctly_rounded(name, dtype):
                 assert list(map(float, row)) == [nearest(share * mp.mpf(h), dtype) for share in true], h
 
 
-def test_all_compositions_are_in_the_book():
+def test_all_compositions_are_tested():
     kinds = {name for name, cls in kd.INTEGRATORS.items() if issubclass(cls, kd.integrators.compositions.Composition)}
     assert kinds == BOOK.keys()
 
 
-def test_equal_pairs_are_worked_out_once(monkeypatch):
-    """Whatever their order; and Ctrl-C is what it is, since NumPy's own search by rows may make a TypeError of it."""
+def test_equal_pairs_of_coefficients_are_computed_once(monkeypatch):
+    """Pairs may be in any order; np.unique is not used, because it may turn KeyboardInterrupt into TypeError."""
     asked = []
 
     def both(c, k):

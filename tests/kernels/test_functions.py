@@ -1,4 +1,4 @@
-"""kd.math: below 1 ulp, the same bits as in plain Python, and what C's functions say of special values."""
+"""kd.math: errors below 1 ulp, bitwise equal to plain Python, with C's conventions for special values."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ SPECIAL += [-number for number in SPECIAL]
 
 
 def drawn(rng, count):
-    """Numbers of all sizes."""
+    """Draw numbers of all magnitudes."""
     some = count // 4
     anything = rng.integers(0, 2**64, some, dtype=np.uint64).view(np.float64)
     scaled = np.exp(rng.uniform(-40, 40, some)) * rng.choice([1, -1], some)
@@ -37,7 +37,7 @@ def arguments(name, rng, count):
         return (np.concatenate([SPECIAL, drawn(rng, count)]),)
     x, y = drawn(rng, count), drawn(rng, count)
     rng.shuffle(y)
-    if name == "pow":  # mostly such as do not overflow
+    if name == "pow":  # mostly without overflow
         x[::2] = np.abs(x[::2])
         with np.errstate(all="ignore"):
             y[::4] = rng.uniform(-745, 710, len(y[::4])) / np.log(x[::4])
@@ -46,7 +46,7 @@ def arguments(name, rng, count):
 
 
 def ulps(name, result, *given):
-    """How far a result is off, in units of its last place."""
+    """Error of a result in units of its last place."""
     if not all(map(math.isfinite, (*given, result))):
         return 0.0
     with mp.workprec(1400 if name in ("sin", "cos", "tan") else 200):
@@ -64,7 +64,7 @@ def ulps(name, result, *given):
 
 
 @pytest.mark.parametrize("name", [*ONE, *TWO])
-def test_bits_are_those_of_plain_python(name, monkeypatch):
+def test_functions_equal_plain_python(name, monkeypatch):
     given = arguments(name, np.random.default_rng(3), 3000)
     book = np.array([functions.FUNCTIONS[name](*numbers) for numbers in zip(*(a.tolist() for a in given), strict=True)])
     with np.errstate(all="ignore"):
@@ -75,7 +75,7 @@ def test_bits_are_those_of_plain_python(name, monkeypatch):
         same = (ours.view(np.uint64) == book.view(np.uint64)) | (np.isnan(ours) & np.isnan(book))
         first = int(np.argmin(same))
         assert same.all(), f"{isa}: {[a[first] for a in given]}: {ours[first]!r}, not {book[first]!r}"
-    # NumPy agrees but for last digits: in all that is special.
+    # NumPy agrees within the last digits, and in all special values.
     close = np.isclose(ours, expected, rtol=1e-14, atol=1e-323, equal_nan=True)
     close &= (np.signbit(ours) == np.signbit(expected)) | np.isnan(ours)
     first = int(np.argmin(close))
@@ -87,10 +87,10 @@ def test_errors_are_below_one_unit_in_the_last_place(name):
     rng = np.random.default_rng(11)
     given = arguments(name, rng, 4000)
     given = tuple(a[len(SPECIAL) - 1 :][:6000] for a in given) if name in ONE else tuple(a[:4000] for a in given)
-    if name in ("sin", "cos", "tan"):  # near multiples of a quarter turn, and where the quick reduction ends
+    if name in ("sin", "cos", "tan"):  # near multiples of a quarter turn, and at the limit of the fast reduction
         near = np.round(rng.uniform(-1e5, 1e5, 500)) * (math.pi / 2)
         given = (np.concatenate([given[0], near, rng.uniform(-4.1e5, 4.1e5, 500), [6381956970095103 * 2.0**797]]),)
-    if name in ("log", "pow"):  # next to 1
+    if name in ("log", "pow"):  # close to 1
         near = 1 + np.exp(rng.uniform(-36, -1, 500)) * rng.choice([1, -1], 500)
         far = rng.uniform(-745, 709, 500) / np.log(near)
         given = tuple(np.concatenate(both) for both in zip(given, (near, far)[: len(given)], strict=True))
@@ -101,8 +101,8 @@ def test_errors_are_below_one_unit_in_the_last_place(name):
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "exp", "log", "tanh", "cbrt"])
-def test_float32_is_the_nearest_float(name, monkeypatch):
-    """A sample: `tools/prove.py functions` looks at all of them."""
+def test_float32_results_are_correctly_rounded(name, monkeypatch):
+    """A sample: `tools/prove.py functions` tests all float32 numbers."""
     rng = np.random.default_rng(5)
     patterns = rng.integers(0, 2**32, 1500, dtype=np.uint32)
     hard = np.array([*functions.NEAREST.get(name, {})], np.uint32)
@@ -127,7 +127,7 @@ def test_float32_is_the_nearest_float(name, monkeypatch):
             assert book == result or (np.isnan(book) and np.isnan(result))
 
 
-#: Where quick.pxd has formulas of its own, and there is no reason to doubt.
+#: Ranges where quick.pxd has its own formulas that need no fallback.
 USUAL = {
     "sin": [(-1e5, 1e5), (-7, 7)],
     "cos": [(-1e5, 1e5), (-7, 7)],
@@ -140,8 +140,8 @@ USUAL = {
 
 
 @pytest.mark.parametrize("name", [*USUAL, "pow", "atan2"])
-def test_floats_are_rounded_float64(name, monkeypatch):
-    """Also where they are computed otherwise: a wrong bound would show, one in 4,000 is computed twice."""
+def test_float32_results_equal_rounded_float64(name, monkeypatch):
+    """Fast formulas with a wrong error bound would fail here; one number in 4,000 is computed twice."""
     rng = np.random.default_rng(8)
     if name in USUAL:
         given = (np.concatenate([rng.uniform(low, high, 20_011) for low, high in USUAL[name]]).astype(np.float32),)
@@ -161,7 +161,7 @@ def test_floats_are_rounded_float64(name, monkeypatch):
         if name in USUAL and name != "log":
             wide = getattr(kd.math, name)(zeros.astype(np.float64)).astype(np.float32)
             assert getattr(kd.math, name)(zeros).tobytes() == wide.tobytes()
-        # One number that is none of these changes nothing about its neighbours.
+        # A special value does not affect its neighbours in a vector.
         for odd in (np.nan, np.inf, -np.inf, 0.0, -1.0, 1e-42, 3e38):
             some = [array[:90].copy() for array in given]
             some[0][70] = odd
@@ -169,7 +169,7 @@ def test_floats_are_rounded_float64(name, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_bits_do_not_depend_on_length_or_place(dtype, monkeypatch):
+def test_results_do_not_depend_on_length_or_position(dtype, monkeypatch):
     x = np.random.default_rng(0).uniform(0.1, 30, 300).astype(dtype)
     y = x[::-1].copy()
     for isa in kernels.isas:
@@ -218,8 +218,8 @@ def test_dtypes_shapes_and_out():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.filterwarnings("error")
-def test_arrays_of_any_kind_give_the_same(dtype):
-    """Those of one dtype and shape that lie as C's do are computed without detours, all others with some."""
+def test_arrays_of_any_layout_give_equal_results(dtype):
+    """Contiguous arrays of one dtype and shape take the direct path, all others a conversion."""
     x = np.linspace(0.5, 9, 24, dtype=dtype).reshape(4, 6)
     expected = kd.math.pow(x.ravel(), x.ravel()[::-1].copy()).reshape(4, 6)
     y = x.ravel()[::-1].copy().reshape(4, 6)

@@ -1,4 +1,4 @@
-"""What a few hundred plans come to, to the last bit, is what it always was: golden.py."""
+"""The results of a few hundred plans are bitwise unchanged, see golden.py."""
 
 import re
 from functools import cache
@@ -21,38 +21,38 @@ def unequal(found):
             if found.get(name) != expected.get(name)]  # fmt: skip
 
 
-def test_every_instruction_set_gives_the_golden_digests(isa):
+def test_every_instruction_set_equals_the_golden_digests(isa):
     assert not unequal(golden.digests())
 
 
 @cache
 def cases():
-    """Each draws numbers when it is computed, so it serves once in a process."""
+    """Cases are consumed by computing them: cached once per process."""
     return list(golden.cases())
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_so_does_the_reference(part):
-    """In parts, for several processes to share."""
+def test_the_reference_equals_the_golden_digests(part):
+    """Split into parts for parallel processes."""
     found = {name: compute(kd.reference) for name, compute in cases()[part::PARTS]}
     expected = golden.written()
     assert found == {name: expected.get(name) for name in found}
     assert len(found) >= len(golden.written()) // PARTS
 
 
-def test_all_that_there_is_takes_part():
-    """Whoever adds an integrator, a term or a constraint draws it in plans.py."""
+def test_every_declaration_has_golden_digests():
+    """New integrators, terms and constraints must be drawn in plans.py."""
     words = set(re.findall(r"\w+", " ".join(golden.written())))
     public = [getattr(kd, name) for name in kd.__all__]
     parts = {value for value in public if isinstance(value, type) and issubclass(value, Declaration)}
-    # What a user's function computes is the user's.
+    # Results of callbacks depend on the user's function.
     parts = {part for part in parts if not issubclass(part, Callback)}
     parts |= {*kd.INTEGRATORS.values(), *kd.flows.Flow.__subclasses__()}
     missing = {part.__name__ for part in parts} - words
     assert not missing, "golden.txt: enter these in an ADDED_... of plans.py, and run `python tests/golden.py --write`"
 
 
-def test_a_digest_sees_bits_order_type_and_shape():
+def test_digests_depend_on_bits_order_dtype_and_shape():
     zeros = np.zeros((2, 3))
     arrays = [zeros, -zeros, zeros.astype(np.float32), zeros.reshape(3, 2), np.eye(2, 3), np.eye(2, 3)[::-1]]
     assert len({golden.digest(array) for array in arrays}) == len(arrays)
@@ -60,7 +60,7 @@ def test_a_digest_sees_bits_order_type_and_shape():
     assert golden.digest(arrays[4].astype(">f8")) == golden.digest(arrays[4])
 
 
-def test_draws_are_the_same_everywhere():
+def test_draws_are_reproducible():
     rng = Draws(1)
     assert rng.random() == 0.5692039176770424
     assert rng.uniform(-1, 1, 2).tolist() == [0.6045301889741308, -0.8737861978772932]

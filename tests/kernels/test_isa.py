@@ -1,4 +1,4 @@
-"""One module per instruction set: chosen at import, forced by KICKDRIFT_ISA, none run where it cannot."""
+"""Instruction sets: one module each, chosen at import or by KICKDRIFT_ISA, and never run on unsupported machines."""
 
 import os
 import platform
@@ -19,7 +19,7 @@ KNOWN = ("baseline", "avx2", "avx512")
 
 
 def run(code, isa=None, returncode=0):
-    """A script's output (or what it wrote to stderr, where it is to fail) under KICKDRIFT_ISA."""
+    """Return the output of a script run under KICKDRIFT_ISA; its stderr if it shall fail."""
     environment = {name: value for name, value in os.environ.items() if name != "KICKDRIFT_ISA"}
     if isa is not None:
         environment["KICKDRIFT_ISA"] = isa
@@ -41,28 +41,28 @@ print(kd.build_info()["isa"], *loaded)
 
 
 @pytest.mark.parametrize("isa", kernels.isas)
-def test_forced(isa):
-    # Only the module that is used is loaded: even its start-up code may contain such instructions.
+def test_a_forced_instruction_set_is_used(isa):
+    # Only the module in use may be loaded: even its start-up code may contain unsupported instructions.
     assert run(SHOW, isa) == f"{isa} {isa}"
 
 
-def test_tests_keep_to_the_one_that_is_forced():
+def test_tests_use_only_the_forced_instruction_set():
     assert run("from kickdrift import kernels; print(*kernels.isas)", "baseline") == "baseline"
 
 
 @pytest.mark.parametrize("isa", [None, ""])
-def test_the_best_is_chosen_unless_forced(isa):
+def test_the_best_instruction_set_is_used_by_default(isa):
     best = kernels.available[-1]
     assert run(SHOW, isa) == f"{best} {best}"
 
 
-def test_unknown():
+def test_an_unknown_instruction_set_is_refused():
     error = run("import kickdrift", "nonsense", returncode=1)
     known = ", ".join(kernels.available)
     assert error.endswith(f"ImportError: KICKDRIFT_ISA=nonsense: unknown; expected one of {known}")
 
 
-# A processor that has no more than the baseline, for all that the package can tell.
+# Simulates a processor without anything beyond the baseline.
 OLD = """
 import sys
 from importlib.machinery import PathFinder
@@ -83,13 +83,13 @@ sys.meta_path.insert(0, Old)
 """
 
 
-def test_an_old_processor_gets_the_baseline_and_loads_nothing_else():
+def test_an_old_processor_loads_the_baseline_only():
     assert run(OLD + SHOW) == "baseline baseline"
     assert run(OLD + "import kickdrift as kd; print(kd.build_info()['isas'])") == "('baseline',)"
 
 
 @pytest.mark.parametrize("isa", ["avx2", "avx512"])
-def test_forced_on_a_machine_that_lacks_it(isa):
+def test_forcing_an_unsupported_instruction_set_is_refused(isa):
     error = run(OLD + "import kickdrift", isa, returncode=1)
     expected = f"KICKDRIFT_ISA={isa}: not supported by this machine or build; expected one of baseline"
     assert error.endswith("ImportError: " + expected)
@@ -109,10 +109,10 @@ def test_build_info():
     assert "-ffp-contract=off" in info["flags"] or "/fp:precise" in info["flags"]
 
 
-# What the modules are made of.
+# Contents of the compiled modules.
 
 
-# By their names; modules of instruction sets that this machine lacks are looked at too, but not imported.
+# Extension modules by name; modules that this machine cannot run are inspected but not imported.
 MODULES = {
     path.name.partition(".")[0]: path
     for path in Path(kd.__file__).parent.rglob("*")
@@ -122,14 +122,14 @@ MODULES = {
 
 @cache
 def instructions(name):
-    """A compiled module, disassembled."""
+    """Disassemble a compiled module."""
     text = subprocess.run(["objdump", "-d", MODULES[name]], capture_output=True, text=True, check=True).stdout
     assert text.count("\n") > 500
     return text
 
 
 def registers(name):
-    """The kinds of vector registers that a compiled module uses, and the instructions that came with AVX."""
+    """Return the kinds of vector registers and the AVX instructions that a compiled module uses."""
     text = instructions(name)
     return set(re.findall(r"%([xyz]mm)\d", text)), set(re.findall(r"\t(v[a-z0-9]+)\b", text))
 
@@ -152,7 +152,7 @@ def test_all_modules_are_found():
 
 @needs_objdump
 @pytest.mark.parametrize("name", sorted(name for name in MODULES if not name.startswith("avx")))
-def test_what_every_processor_loads_has_no_avx(name):
+def test_modules_loaded_on_every_processor_have_no_avx(name):
     kinds, used = registers(name)
     assert kinds <= {"xmm"}
     assert not used
@@ -162,7 +162,7 @@ def test_what_every_processor_loads_has_no_avx(name):
 @pytest.mark.parametrize(
     ("name", "kind"), [pair for pair in (("avx2", "ymm"), ("avx512", "zmm")) if pair[0] in MODULES]
 )
-def test_the_other_modules_use_theirs(name, kind):
+def test_modules_use_their_own_instruction_set(name, kind):
     kinds, used = registers(name)
     assert kind in kinds
     assert "zmm" not in kinds or name.startswith("avx512")
@@ -172,8 +172,8 @@ def test_the_other_modules_use_theirs(name, kind):
 @needs_objdump
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_no_module_has_a_fused_multiply_add(name):
-    """It rounds once where the reference rounds twice.
+    """An FMA rounds once where the reference rounds twice.
 
-    Flags alone do not see to it: vectorisers of GCC contract some patterns in spite of -ffp-contract=off.
+    Compiler flags are not sufficient: GCC's vectorizer contracts some patterns despite -ffp-contract=off.
     """
     assert not re.findall(r"\tvfn?m\w+", instructions(name))

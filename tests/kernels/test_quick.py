@@ -1,8 +1,8 @@
-"""pow and atan2 of floats have too many arguments to look at all. Their quick formulas are bounded instead.
+"""Error bounds of the fast formulas of float32 pow and atan2, which have too many arguments to test all.
 
-A float64 result is rounded where it is not within 2**16 of its last places of the middle of two floats: that is at
-least 2**-37 of it (`doubtful` in kernels/simd/bits.pxd). Formulas that are less than that off give the nearest float.
-Here they are worked out as the kernels do, + - * / in the same order, and compared with a wider type.
+A float64 result is rounded to float32 unless it is within 2**16 ulps of the middle of two floats: at least 2**-37 of
+it (`doubtful` in kernels/simd/bits.pxd). Formulas with smaller errors give the nearest float. Here they are
+evaluated like in the kernels, with + - * / in the same order, and compared with a wider type.
 """
 
 import itertools
@@ -32,7 +32,7 @@ def constant(name):
 
 
 def polynomial(z, c):
-    """As in kernels/functions/elementary.pxd."""
+    """Evaluate like kernels/functions/elementary.pxd."""
     square = z * z
     parts = []
     for some in (c[::2], c[1::2]):
@@ -51,12 +51,12 @@ def horner(z, c):
 
 
 def off(values, true):
-    """How far off values are, of themselves, at most."""
+    """Return the largest relative error."""
     return float(np.max(np.abs((values - true) / true)))
 
 
-def test_powers_are_less_than_the_limit_off():
-    # Each mantissa between sqrt(1/2) and sqrt(2), but 1 itself, whose logarithm is 0.
+def test_the_error_of_pow_is_below_the_limit():
+    # Every third mantissa between sqrt(1/2) and sqrt(2), except 1, whose logarithm is 0.
     first, last = 0x3F3504F3, 0x3FB504F4
     worst = 0.0
     for start in range(first, last, 2**20):
@@ -64,25 +64,25 @@ def test_powers_are_less_than_the_limit_off():
         m = m[m != 1].astype(np.float64)
         s = (m - 1) / (m + 1)
         worst = max(worst, off(s * horner(s * s, coefficients("log2")), np.log2(m.astype(np.longdouble))))
-    # What exponents add is whole; sum and product are rounded. |y log2 x| is below 126, or the formula is not used.
+    # The exponent adds an integer; sum and product are rounded. |y log2 x| is below 126, or the formula is not used.
     logarithm = worst + 2 * 2.0**-53
     exponent = constant("RANGE") * logarithm * np.log(2)
     r = np.linspace(-0.5, 0.5, 2**20 + 1)
     power = off(polynomial(r, coefficients("power")), np.exp2(r.astype(np.longdouble)))
     assert exponent + power < 0.9 * LIMIT, (np.log2(logarithm), np.log2(power))
-    # With a table, whose numbers and product are rounded.
+    # The variant with a table rounds its entries and the product.
     r = r / 8
     power = off(horner(r, coefficients("power_8")), np.exp2(r.astype(np.longdouble))) + 2 * 2.0**-53
     assert exponent + power < 0.9 * LIMIT, (np.log2(logarithm), np.log2(power))
 
 
-def test_angles_are_less_than_the_limit_off():
-    # The smaller by the larger is at most tan(pi / 8), and no more where it is less 1; sums and differences of such
-    # floats are exact in float64.
+def test_the_error_of_atan2_is_below_the_limit():
+    # The smaller argument over the larger is reduced to at most tan(pi / 8); sums and differences of the floats
+    # are exact in float64.
     q = np.linspace(2.0**-20, 2**0.5 - 1 + 2.0**-22, 2**20)
     true = np.arctan(q.astype(np.longdouble))
     worst = off(q * horner(q * q, coefficients("atan")), true) + 2 * 2.0**-53
-    # What is left of one to four eighths of a turn is at least a half of the first one.
+    # The angle is added to or subtracted from one to four eighths of a turn: at least half an eighth remains.
     total = worst + 4 * 2 * 2.0**-52
     assert total < 0.9 * LIMIT, np.log2(total)
 
@@ -100,7 +100,7 @@ def test_special_floats(name, monkeypatch):
             wide = function(*pairs.astype(np.float64).T).astype(np.float32)
         ours = function(*pairs.T)
         assert ((ours.view(np.uint32) == wide.view(np.uint32)) | (np.isnan(ours) & np.isnan(wide))).all(), isa
-        # Each with ordinary neighbours.
+        # Each special value between ordinary neighbours.
         for i, (a, b) in enumerate(pairs[::7]):
             x, y = np.full((2, 70), 1.5, np.float32)
             x[33], y[33] = a, b

@@ -1,6 +1,6 @@
-"""The probe that modules ask at import sees each way of rounding otherwise: rounding.pxd, compiled with such flags.
+"""The rounding self-test at import (rounding.pxd) detects every wrong rounding mode, compiled with such flags.
 
-Whole modules are built so by `python tools/prove.py contraction`.
+Whole modules are built that way by `python tools/prove.py contraction`.
 """
 
 import platform
@@ -28,7 +28,7 @@ int main(void) {
 
 
 def verdicts(folder, *flags):
-    """One digit for floats, doubles and the vectors of each; None where this processor cannot run the flags."""
+    """Return a digit for float, double and their vectors each; None if this processor cannot run the flags."""
     c = "".join(re.findall(r'"""\n(.*?)"""', (KERNELS / f"{name}.pxd").read_text("utf-8"), re.DOTALL)[0]
                 for name in ("vec", "rounding"))  # fmt: skip
     (folder / "probe.c").write_text(c.replace("\\\\", "\\") + MAIN, "utf-8")
@@ -45,20 +45,20 @@ SOUND = ("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-str
 
 @pytest.mark.parametrize("level", ["-O0", "-O1", "-O3"])
 @pytest.mark.parametrize("scalar", [(), ("-DKICKDRIFT_SCALAR",)])
-def test_sound(tmp_path, level, scalar):
+def test_sound_flags_pass(tmp_path, level, scalar):
     assert verdicts(tmp_path, level, *scalar, *SOUND, "-mfma") == "1111"
 
 
 @pytest.mark.parametrize("flags", [("-mfma",), ("-mfma", "-mavx2"), ("-mfma", "-march=x86-64-v4")])
-def test_contraction(tmp_path, flags):
+def test_contraction_is_detected(tmp_path, flags):
     assert verdicts(tmp_path, "-O3", "-ffp-contract=fast", *flags) == "0000"
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O3"])
-def test_excess_precision(tmp_path, level):
-    # Vectors of vectors never go through x87.
+def test_excess_precision_is_detected(tmp_path, level):
+    # Vector types never use x87, so this is the scalar build.
     assert verdicts(tmp_path, level, "-mfpmath=387", "-DKICKDRIFT_SCALAR") == "0000"
 
 
-def test_reordering(tmp_path):
+def test_reordering_is_detected(tmp_path):
     assert verdicts(tmp_path, "-O3", "-ffast-math") == "0000"

@@ -1,4 +1,4 @@
-"""States of shape (n, 3) that lie body by body are copied by vectors: each number to its place, for every n."""
+"""Array-of-structures states of shape (n, 3) are transposed in vectors: correct for every n."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from kickdrift import kernels
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_layouts_are_the_same_motion(dtype, monkeypatch):
+def test_row_and_column_layouts_move_equally(dtype, monkeypatch):
     rng = np.random.default_rng(3)
     for n in (*range(1, 36), 191, 192, 193, 209, 400):
         x, v = rng.normal(size=(2, n, 3)).astype(dtype)

@@ -1,4 +1,4 @@
-"""`Contacts` against formulas alone: bounces, blows, friction on a slope, and what is far away."""
+"""`Contacts` against analytic results: bounces, impacts, friction on slopes, and independence of distant bodies."""
 
 import itertools
 
@@ -12,7 +12,7 @@ G = 9.81
 R = 1.0
 RATES = [30, 60, 240]
 
-#: What the ball falls on: constraints that come first, walls and shapes of `Contacts`, and how heavy the other body is.
+#: Name: (earlier constraints, walls and shapes of `Contacts`, mass of the other body) of what the ball falls on.
 GROUNDS = {
     "plane": ([], {"walls": [kd.Plane((0, 1), 0.0)]}, None),
     "box": ([], {"walls": [kd.Box((-1e3, 0), (1e3, 1e3))]}, None),
@@ -25,7 +25,7 @@ GROUNDS = {
 
 
 def drop(Stepper, ground, restitution, height, hz, substeps, integrator, dtype=np.float64):
-    """How high a ball comes up again that falls from so high, above what it falls on."""
+    """Height above the ground that a ball reaches after a fall from `height`."""
     first, how, mass = GROUNDS[ground]
     position = np.array([[0.0, height + R]] + ([] if mass is None else [[0.0, -R]]), dtype)
     contacts = kd.Contacts(R, restitution=restitution, substeps=substeps, **how)
@@ -44,35 +44,35 @@ def drop(Stepper, ground, restitution, height, hz, substeps, integrator, dtype=n
     y = np.array(y)
     bottom = next(k for k in range(1, len(y)) if y[k] <= y[k - 1] and y[k + 1] > y[k])
     top = next(k for k in range(bottom + 1, len(y)) if y[k + 1] < y[k])
-    # The parabola through three places.
+    # The parabola through three positions.
     curve, slope = (y[top - 1] - 2 * y[top] + y[top + 1]) / 2, (y[top + 1] - y[top - 1]) / 2
     return y[top] - slope * slope / (4 * curve)
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "rk4", "leapfrog"])
-def test_a_ball_comes_up_to_e2_h(ground, integrator):
+def test_a_ball_rebounds_to_e_squared_times_its_height(ground, integrator):
     for e, height, hz, substeps in itertools.product([0.3, 0.7, 1.0], [0.5, 50.0], RATES, [1, 4, 8]):
         found = drop(kd.Stepper, ground, e, height, hz, substeps, integrator)
         assert found == pytest.approx(e * e * height, rel=0.01), (e, height, hz, substeps)
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
-def test_so_it_does_in_the_reference(ground):
+def test_a_ball_rebounds_to_its_height_in_the_reference(ground):
     found = drop(reference.Stepper, ground, 0.7, 0.5, 60, 4, "velocity_verlet")
     assert found == pytest.approx(0.49 * 0.5, rel=0.01)
 
 
 @pytest.mark.parametrize("form", ["kick_drift", "drift_kick"])
-def test_and_under_semi_implicit_euler(form):
-    """Which begins a fall as if it had the speed of half a step: up to (g dt / 2)^2 / 2 g higher."""
+def test_the_rebound_height_under_semi_implicit_euler(form):
+    """The first step acts like an initial speed of half a step: the height increases by up to (g dt / 2)^2 / 2 g."""
     for e, hz in itertools.product([0.5, 1.0], RATES):
         found = drop(kd.Stepper, "plane", e, 2.0, hz, 4, kd.SemiImplicitEuler(form))
         assert found == pytest.approx(e * e * (2 + G / hz**2 / 8), rel=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_eight_bounces_lose_nothing(dtype):
+def test_eight_elastic_bounces_conserve_energy(dtype):
     world = kd.Stepper(
         np.array([[0.0, 0.6]], dtype),
         hz=60,
@@ -91,8 +91,8 @@ def test_eight_bounces_lose_nothing(dtype):
 @pytest.mark.parametrize("restitution", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("masses", [(1.0, 1.0), (1.0, 3.0)])
 @pytest.mark.parametrize("pull", [0.0, -9.81])
-def test_a_blow_between_two(restitution, masses, pull):
-    """u = (m v + m' v' -+ m' e (v - v')) / (m + m'), and both go on falling."""
+def test_an_impact_between_two_falling_bodies(restitution, masses, pull):
+    """u = (m v + m' v' -+ m' e (v - v')) / (m + m'), and both continue to fall."""
     (m, n), v, steps = masses, 3.0, 20
     world = kd.Stepper(
         [[0.0, 0.0], [1.0, 0.0]],
@@ -109,8 +109,8 @@ def test_a_blow_between_two(restitution, masses, pull):
     assert [m, n] @ world.velocity[:, 0] == pytest.approx(m * v, rel=1e-12)
 
 
-def test_momentum_is_that_of_the_start():
-    """Of a heap that flies apart, with blows between many at once."""
+def test_momentum_is_conserved():
+    """A heap that flies apart, with simultaneous impacts of many bodies."""
     rng = np.random.default_rng(1)
     mass = rng.uniform(0.5, 2, 40)
     world = kd.Stepper(
@@ -127,8 +127,8 @@ def test_momentum_is_that_of_the_start():
 
 @pytest.mark.parametrize("shapes", [False, True])
 @pytest.mark.parametrize("friction", [0.2, 0.5, 1.0])
-def test_friction_holds_up_to_its_angle(friction, shapes):
-    """Below atan(mu) a body rests; above, it slides down at g (sin a - mu cos a)."""
+def test_friction_prevents_sliding_up_to_its_angle(friction, shapes):
+    """Below atan(mu) a body rests; above, it slides down with g (sin a - mu cos a)."""
     for degrees in (np.degrees(np.arctan(friction)) - 2, np.degrees(np.arctan(friction)) + 8):
         angle = np.radians(degrees)
         along, normal = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
@@ -147,8 +147,8 @@ def test_friction_holds_up_to_its_angle(friction, shapes):
         assert speed == pytest.approx(max(pull, 0), abs=2e-3)
 
 
-def test_a_pile_with_restitution_rests():
-    """Balls of e = 0.5 that are let fall into a box; no blow comes from the bounds of the step."""
+def test_a_pile_with_restitution_comes_to_rest():
+    """Balls with e = 0.5 fall into a box; the borders of steps must not cause impacts."""
     rng = np.random.default_rng(2)
     position = np.stack([np.tile(np.arange(8.0), 5) + rng.uniform(0, 0.1, 40), np.repeat(np.arange(5.0), 8) + 0.6], 1)
     world = kd.Stepper(
@@ -161,11 +161,11 @@ def test_a_pile_with_restitution_rests():
     assert abs(world.velocity).max() < G / 60
 
 
-# What is far away.
+# Distant bodies.
 
 
 def half(rng, heavy):
-    """Balls on a platform of their own, some of them deep in each other; one of them is heavy."""
+    """Create balls on a platform, some of them overlapping deeply, one of them optionally heavy."""
     n = int(rng.integers(4, 24))
     position = np.stack([rng.uniform(-2, 2, n), rng.uniform(0.5, 4, n)], axis=1)
     mass = rng.uniform(0.5, 2, n)
@@ -175,13 +175,13 @@ def half(rng, heavy):
 
 
 @pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["compiled", "reference"])
-def test_what_is_far_away_changes_no_bit(Stepper):
-    """Two halves, 1,024 m apart: each alone, and both in one world."""
+def test_distant_bodies_do_not_change_results(Stepper):
+    """Two halves at a distance of 1,024 m: each in its own world, and both in one."""
     level = kd.Boxes([(-4, -1), (1020, -1)], [(4, 0), (1028, 0)])
     for seed in range(24 if Stepper is kd.Stepper else 3):
         rng = np.random.default_rng(seed)
         first, second = half(rng, False), half(rng, True)
-        if seed % 3 == 2:  # one of them is a crowd
+        if seed % 3 == 2:  # one half is a crowd
             second[0][:] = (0.0, 2.0)
             second = tuple(np.repeat(each, 3, axis=0) if i < 4 else each for i, each in enumerate(second))
         second[0][:, 0] += 1024
@@ -212,8 +212,8 @@ def test_what_is_far_away_changes_no_bit(Stepper):
 
 @pytest.mark.parametrize("iterations", [1, 2, 4, 16])
 @pytest.mark.parametrize("side", [1, -1])
-def test_nearly_straight_rods_rest(iterations, side):
-    """Two rods of 1 m between pins, bent by 5.5 degrees, carry a body: pressed above them, or hung below."""
+def test_nearly_straight_rods_come_to_rest(iterations, side):
+    """Two rods of 1 m between pins, bent by 5.5 degrees, carry a body, as an arch or hanging."""
     half = np.radians(5.5 / 2)
     x = np.array([[0, 0], [np.cos(half), side * np.sin(half)], [2 * np.cos(half), 0.0]])
     rods = kd.Distance([(0, 1), (1, 2)], 1.0, iterations=iterations)

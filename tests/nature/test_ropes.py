@@ -1,6 +1,6 @@
-"""Ropes, rods and chains against mechanics: expected values come from formulas alone.
+"""Ropes, rods and chains against analytic mechanics.
 
-Expected of several declarations is what one would do: bodies do not know how their rods were written down.
+Several declarations must act like a single one: results do not depend on how rods are grouped.
 """
 
 import math
@@ -17,7 +17,7 @@ LINKS = 26
 
 
 def chain(sag=1.1, width=11.4):
-    """A bridge at rest, which is not in equilibrium; and its links."""
+    """Positions and links of a bridge at rest, but not in equilibrium."""
     across = np.linspace(0, width, LINKS + 1)
     links = np.stack([np.arange(LINKS), np.arange(1, LINKS + 1)], axis=1)
     return np.stack([across, sag * (2 * across / width - 1) ** 2 - sag], axis=1), links
@@ -40,8 +40,8 @@ SPLITS = {
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_a_chain_of_several_parts_is_the_chain(split):
-    """Energy is kept, and no bit depends on which declaration has which link."""
+def test_a_chain_in_several_declarations_equals_a_single_one(split):
+    """Energy is conserved, and results are bitwise independent of the grouping of links."""
     position, links = chain()
     whole = world(position, [kd.Distance(links, iterations=40)])
     parts = world(position, [kd.Distance(part, iterations=40) for part in SPLITS[split](links)])
@@ -49,29 +49,29 @@ def test_a_chain_of_several_parts_is_the_chain(split):
     weight = (LINKS + 1) * G  # N, of masses of 1 kg
     for stepper in (whole, parts):
         stepper.step(2400)
-    assert abs(total(parts) - before) < 0.01 * weight  # J: as if all had sunk by a centimetre
+    assert abs(total(parts) - before) < 0.01 * weight  # J: as if all had sunk by 1 cm
     assert_same_state(parts, whole)
 
 
 @pytest.mark.parametrize("hz", [120, 240])
-def test_a_rope_that_is_added_to_a_swinging_chain_keeps_its_energy(hz):
-    """A rope that holds a distance does no work: nobody can tell that its last link was hung up while it swung."""
+def test_adding_a_link_to_a_swinging_chain_conserves_energy(hz):
+    """A rigid link does no work: it does not matter that the last one was added during the swing."""
     links, angle, length = 9, 0.6, 0.5
     along = length * np.arange(links + 1)[:, None] * (math.sin(angle), -math.cos(angle))
     pairs = np.stack([np.arange(links), np.arange(1, links + 1)], axis=1)
     swinging = world(along, [kd.Distance(pairs[:-1], iterations=20)], hz, [0])
     swinging.step(6)
     swinging.add(kd.Distance(pairs[-1:], iterations=20))
-    swinging.step()  # which is the jerk of the two that were let go
+    swinging.step()  # this step has the jerk of the two released bodies
     before, energies = total(swinging), []
     for _ in range(10 * hz):
         swinging.step()
         energies.append(total(swinging) - before)
-    height = links * length * (1 - math.cos(angle))  # m: so deep the last one falls
+    height = links * length * (1 - math.cos(angle))  # m: height of the fall of the last body
     assert max(np.abs(energies)) < 1e-3 * links * G * height
 
 
-def test_a_pendulum_has_the_period_of_its_amplitude():
+def test_the_period_of_a_pendulum_depends_on_its_amplitude():
     """T = 2 pi sqrt(L / g) / agm(1, cos(amplitude / 2)), and energy (Landau, Lifschitz: Mechanics, paragraph 11)."""
     length, amplitude, hz = 1.0, 1.2, 480
     bob = [length * math.sin(amplitude), -length * math.cos(amplitude)]
@@ -91,8 +91,8 @@ def test_a_pendulum_has_the_period_of_its_amplitude():
 
 
 @pytest.mark.parametrize("iterations", [20, 40])
-def test_a_bridge_hangs_still(iterations):
-    """In equilibrium the slope grows from link to link by the weight of a plank; a minute later nothing has moved."""
+def test_a_bridge_in_equilibrium_stays_at_rest(iterations):
+    """In equilibrium the slope grows from link to link by the weight of a plank; nothing may move for a minute."""
     slope = np.linspace(-0.38, 0.38, LINKS)
     along = np.stack([np.ones(LINKS), slope], axis=1) / np.hypot(1, slope)[:, None]
     position = np.concatenate([[(0, 0)], np.cumsum(0.44 * along, axis=0)])
@@ -107,8 +107,8 @@ def test_a_bridge_hangs_still(iterations):
 
 @pytest.mark.parametrize("compliance", [None, 0.0, 1e-4])
 @pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
-def test_what_hangs_on_two_ropes_hangs_still(Stepper, compliance):
-    """Each rope stretches by its load times its compliance, however they are declared, and nothing moves."""
+def test_bodies_on_two_compliant_ropes_stay_at_rest(Stepper, compliance):
+    """Each rope stretches by load times compliance, in any order of declarations."""
     lengths, ropes = (1.0, 1.5), [(0, 1), (1, 2)]
     loads = (2 * G, 1 * G)  # N
     stretch = [load * (compliance or 0.0) for load in loads]
@@ -121,8 +121,8 @@ def test_what_hangs_on_two_ropes_hangs_still(Stepper, compliance):
     assert abs(still.velocity).max() < 0.01 * G / 240  # a hundredth of a step of gravity
 
 
-def test_rigid_and_compliant_rods_are_one_system():
-    """A rigid rod below a compliant one, declared before it: both carry what hangs below."""
+def test_rigid_and_compliant_rods_are_solved_together():
+    """A rigid rod below a compliant one, declared before it: each carries the load below."""
     compliance = 1e-3  # m/N
     position = np.array([(0.0, 0.0), (0.0, -1.0 - 2 * G * compliance), (0.0, -2.0 - 2 * G * compliance)])
     rods = [kd.Distance([(1, 2)], 1.0, iterations=40), kd.Distance([(0, 1)], 1.0, compliance=compliance)]
@@ -131,7 +131,7 @@ def test_rigid_and_compliant_rods_are_one_system():
     assert abs(still.position - position).max() < 1e-3
 
 
-def test_all_are_swept_as_often_as_the_one_that_asks_for_most():
+def test_all_distances_get_the_largest_number_of_iterations():
     position, links = chain()
     often = [kd.Distance(links[:13], iterations=40), kd.Distance(links[13:], iterations=40)]
     mixed = [kd.Distance(links[:13], iterations=40), kd.Distance(links[13:], iterations=1)]
@@ -141,8 +141,8 @@ def test_all_are_swept_as_often_as_the_one_that_asks_for_most():
     assert first.position.tobytes() == second.position.tobytes()
 
 
-def test_ropes_that_have_no_body_in_common_are_left_alone():
-    """A rope far away changes no bit, nor does one that is tied to the same pinned body, which nothing moves."""
+def test_ropes_without_common_bodies_are_independent():
+    """Neither a distant rope nor one on a shared pinned body changes any result."""
     position, links = chain()
     far = np.array([(5.0, 50.0), (6.5, 50.0)])
     alone = world(position, [kd.Distance(links, iterations=5)])
@@ -156,8 +156,8 @@ def test_ropes_that_have_no_body_in_common_are_left_alone():
 
 
 @pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
-def test_a_plank_holds_what_a_rope_pulls_at_whenever_it_was_added(Stepper):
-    """Two on a rope, one on a plank, one beside it that hangs: the plank has the last word."""
+def test_a_platform_supports_a_body_on_a_rope_in_any_order(Stepper):
+    """Two bodies on a rope, one on a platform, the other hanging beside it: the platform is solved last."""
     position, rope = np.array([(0.0, 0.5), (3.0, 0.5)]), kd.Distance([(0, 1)], 3.0)
     plank = kd.Boxes([(-1.0, -1.0)], [(1.0, 0.0)])
     held = {"contacts": kd.Contacts(0.5, shapes=[plank]), "walls": kd.Boxes([(-1.0, -1.0)], [(1.0, 0.0)], radius=0.5)}
@@ -174,7 +174,7 @@ def test_a_plank_holds_what_a_rope_pulls_at_whenever_it_was_added(Stepper):
         assert found == [late.position.tobytes() + late.velocity.tobytes()] * 2
 
 
-def test_no_order_of_different_kinds_changes_a_bit():
+def test_the_order_of_different_constraints_does_not_matter():
     position = np.array([(0.0, 0.3), (0.55, 0.3), (1.1, 0.45)])
     kinds = [
         kd.Pin(0),
@@ -193,11 +193,11 @@ def test_no_order_of_different_kinds_changes_a_bit():
 
 @pytest.mark.parametrize("ratio", [1, 4, 12])
 @pytest.mark.parametrize("kind", ["plane", "boxes", "segments"])
-def test_what_lies_on_a_body_that_lies_on_a_wall_is_held_in_the_same_step(kind, ratio):
-    """A heavy ball on a light one, whatever the floor: each sweep leaves M / (m + M) of what M comes in with.
+def test_a_stack_on_a_wall_is_supported_within_one_step(kind, ratio):
+    """A heavy ball on a light one on any floor: each iteration leaves the fraction M / (m + M) of the velocity.
 
-    So k sweeps leave q, the k-th power of it, and at rest v = q (v - g h), or v = -q / (1 - q) g h. The sweep that
-    finds the two apart may be lost.
+    k iterations leave the fraction q, its k-th power. At rest v = q (v - g h), so v = -q / (1 - q) g h. The
+    iteration that finds the two separated may be lost.
     """
     sweeps, hz, radius = 8, 240, [0.06, 0.11]
     floor = {
@@ -216,8 +216,8 @@ def test_what_lies_on_a_body_that_lies_on_a_wall_is_held_in_the_same_step(kind, 
 
 
 @pytest.mark.parametrize("iterations", [8, 40])
-def test_a_bridge_that_begins_where_it_hung_still_hangs_still(iterations):
-    """Pairs remember nothing: what unconverged sweeps let down has come down, nothing moves from the first step on."""
+def test_a_bridge_restarted_at_rest_stays_at_rest(iterations):
+    """Distances have no state: after the sag of unconverged iterations, nothing moves from the first step on."""
     position, links = chain()
     lengths = np.linalg.norm(np.diff(position, axis=0), axis=1)
     settled = world(position, [kd.Distance(links, lengths, iterations=iterations)])
@@ -231,8 +231,8 @@ def test_a_bridge_that_begins_where_it_hung_still_hangs_still(iterations):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_hangs_together_and_lies_on_a_floor_reads_still_in_contacts(seed):
-    """Rods, contacts and floor carry together: a heap of triangles and chains lies, and reads so."""
+def test_connected_bodies_on_a_floor_have_no_velocity_in_contacts(seed):
+    """Rods, contacts and floor are solved together: velocities in a resting heap are close to 0."""
     rng, radius, count = np.random.default_rng(seed), 0.1, 12
     corners = np.array([(0.0, 0.0), (0.4, 0.0), (0.2, 0.35), (0.8, 0.0)])  # a triangle with a tail
     position = (corners + np.stack([rng.uniform(0, 2, count), 0.3 + 0.6 * np.arange(count)], axis=1)[:, None]).reshape(

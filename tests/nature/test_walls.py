@@ -1,4 +1,4 @@
-"""Walls, shapes and heavy bodies against mechanics: what is expected comes from formulas alone, from every side."""
+"""Walls, shapes and heavy bodies against analytic mechanics, in every direction."""
 
 import numpy as np
 import pytest
@@ -7,16 +7,16 @@ from plans import INTEGRATORS
 import kickdrift as kd
 
 G = 9.81
-R = 0.125  # of the bodies
-DOWN = [k * np.pi / 4 for k in range(8)]  # where the force points to, as an angle: each wall is floor, ceiling and side
-#: Its speed does not follow its positions, so no wall can tell how fast a body meets it.
+R = 0.125  # radius of the bodies
+DOWN = [k * np.pi / 4 for k in range(8)]  # directions of the force, as angles: each wall is floor, ceiling and side
+#: energy_euler is excluded: its speed is independent of its positions, so walls cannot know the speed of an impact.
 FOLLOWING = pytest.mark.parametrize(
     "integrator", [each for each in INTEGRATORS if each.name != "energy_euler"], ids=repr
 )
 
 
 def turned(angle, vectors):
-    """The vectors, turned from a world where down is -y to one where it is `angle`."""
+    """Rotate vectors from a world where down is -y to one where down is `angle`."""
     c, s = np.cos(angle + np.pi / 2), np.sin(angle + np.pi / 2)
     return np.asarray(vectors, float) @ np.array([[c, s], [-s, c]])
 
@@ -38,7 +38,7 @@ def straight(angle):
 
 
 def block(angle, **more):
-    """A box whose side towards the bodies goes through the origin; None where it would be oblique."""
+    """Create a box with a side through the origin; None if it would not be axis-aligned."""
     ends = turned(angle, [(-50, 0), (50, -20)])
     return kd.Boxes([ends.min(0)], [ends.max(0)], **more) if straight(angle) else None
 
@@ -48,24 +48,24 @@ def room(angle, **more):
     return kd.Box(ends.min(0), ends.max(0), **more) if straight(angle) else None
 
 
-def late(integrator):
-    """Does it move bodies by the velocity of the step before? Then those that lie feel a wall in every other step."""
+def uses_old_velocity(integrator):
+    """True if positions use the velocity of the step before: resting bodies touch walls in every other step only."""
     return integrator.velocity_lag < 0 or getattr(integrator, "form", "") == "alternate"
 
 
-def exactness(integrator):
-    """How well it knows its speed at the touch: the alternating form is half a kick off at odd ticks."""
+def speed_tolerance(integrator):
+    """Relative accuracy of the impact speed: the alternating form is half a kick off at odd ticks."""
     return 1e-2 if getattr(integrator, "form", "") == "alternate" else 1e-9
 
 
-def at_rest(integrator, hz):
-    """The speed that a body at rest may read: at most what gravity adds in a step."""
-    return 1.01 * G / hz if late(integrator) else 1e-9
+def largest_rest_speed(integrator, hz):
+    """Largest speed of a body at rest: at most the gravity of one step."""
+    return 1.01 * G / hz if uses_old_velocity(integrator) else 1e-9
 
 
-def creep(integrator, hz):
-    """How far a body that friction holds may come in a second."""
-    if late(integrator):
+def largest_creep(integrator, hz):
+    """Largest displacement per second of a body held by friction."""
+    if uses_old_velocity(integrator):
         return G / hz / 2
     return G / hz**2 if getattr(integrator, "start", "") == "backward" else 1e-9
 
@@ -74,7 +74,7 @@ FLOORS = [plane, segment, block, room]
 
 
 def floors(**more):
-    """Every kind of wall below the origin, for every direction of the force."""
+    """Yield every kind of wall below the origin, for every direction of the force."""
     for angle in DOWN:
         for floor in FLOORS:
             wall = floor(angle, radius=R, **more)
@@ -83,13 +83,13 @@ def floors(**more):
 
 
 def energy(world, force):
-    """Per unit of mass, of each body, with the velocities of the positions' time."""
+    """Energy per unit mass of each body, with velocities at the time of the positions."""
     v = world.velocity + world.integrator.velocity_lag * world.dt * np.asarray(force)
     return 0.5 * (v * v).sum(1) - world.position @ np.asarray(force)
 
 
 def rooms(**more):
-    """Four walls around (0, 0) .. (3, 2)."""
+    """Yield four walls around (0, 0) .. (3, 2), of each kind."""
     low, high = np.array([0.0, 0.0]), np.array([3.0, 2.0])
     corners = [low, (3.0, 0.0), high, (0.0, 2.0)]
     yield [kd.Box(low, high, **more)]
@@ -101,7 +101,7 @@ def rooms(**more):
 
 
 @FOLLOWING
-def test_elastic_bounces_keep_energy(integrator):
+def test_elastic_bounces_conserve_energy(integrator):
     x = np.array([[0.3, 0.4], [1.5, 1.0], [2.8, 1.9], [0.7, 1.6]])
     v = np.array([[1.0, 0.0], [-3.0, 8.0], [0.2, -5.0], [7.0, 6.0]])
     for number, walls in enumerate(rooms()):
@@ -117,7 +117,7 @@ def test_elastic_bounces_keep_energy(integrator):
             assert (world.position < np.array([3, 2]) + 1e-9).all()
 
 
-def test_elastic_bounces_keep_energy_in_one_and_three_dimensions_and_single_precision():
+def test_elastic_bounces_conserve_energy_in_1d_3d_and_float32():
     for dtype, tolerance in ((np.float64, 1e-11), (np.float32, 2e-3)):
         for dim in (1, 2, 3):
             for axis, sign in ((0, 1), (dim - 1, -1)):
@@ -133,33 +133,33 @@ def test_elastic_bounces_keep_energy_in_one_and_three_dimensions_and_single_prec
 
 @FOLLOWING
 @pytest.mark.parametrize("hz", [30, 240])
-def test_a_bounce_leaves_restitution_squared_of_the_energy(integrator, hz):
+def test_a_bounce_keeps_restitution_squared_of_the_energy(integrator, hz):
     for e in (0.9, 0.4):
         for angle, wall in floors(restitution=e):
             force = turned(angle, (0.0, -G))
             world = kd.Stepper(turned(angle, [(0, 0.5 + R), (1, 5.0 + R)]), hz=hz, integrator=integrator,
                                forces=[kd.Gravity(tuple(force))], constraints=[wall])  # fmt: skip
             world.step(2)
-            floor = G * R  # of whom lies on it
+            floor = G * R  # of a body that lies on it
             before = energy(world, force) - floor
             for k, seconds in ((0, 0.4), (1, 1.15)):  # after the first touch, before the second
                 world.step(2 * int(seconds * hz / 2) - world.tick)
                 np.testing.assert_allclose(
-                    energy(world, force)[k] - floor, e * e * before[k], rtol=exactness(integrator)
+                    energy(world, force)[k] - floor, e * e * before[k], rtol=speed_tolerance(integrator)
                 )
 
 
 @FOLLOWING
 @pytest.mark.parametrize("hz", [30, 240])
-def test_friction_acts_at_the_touch(integrator, hz):
-    """A shot at the floor: exact mechanics give where it is after the bounce."""
+def test_friction_acts_at_the_time_of_impact(integrator, hz):
+    """A body shot at the floor: its position after the bounce equals exact mechanics."""
     mu, e = 0.3, 0.5
     for angle, wall in floors(restitution=e, friction=mu):
         force = turned(angle, (0.0, -G))
         world = kd.Stepper(turned(angle, [(0, 2.0 + R)]), turned(angle, [(9.0, -7.0)]), hz=hz, integrator=integrator,
                            forces=[kd.Gravity(tuple(force))], constraints=[wall])  # fmt: skip
         world.step(2)
-        back = -np.pi - angle  # to where down is -y
+        back = -np.pi - angle  # rotates to where down is -y
         (x,) = turned(back, world.position)
         (v,) = turned(back, world.velocity + integrator.velocity_lag * world.dt * force)
         assert x[1] > 0
@@ -173,12 +173,12 @@ def test_friction_acts_at_the_touch(integrator, hz):
             x[0] + v[0] * touch + (v[0] - mu * (1 + e) * fast) * rest,
             R + e * fast * rest - G / 2 * rest**2,
         )
-        np.testing.assert_allclose(turned(back, world.position)[0], expected, rtol=0, atol=exactness(integrator))
+        np.testing.assert_allclose(turned(back, world.position)[0], expected, rtol=0, atol=speed_tolerance(integrator))
 
 
 @FOLLOWING
-def test_a_body_slides_down_a_slope_as_a_block(integrator):
-    """Acceleration g (sin - mu cos), from standing; and not at all where the friction holds it."""
+def test_a_body_slides_down_a_slope_like_a_block(integrator):
+    """Acceleration g (sin - mu cos) from rest; no motion if friction is sufficient."""
     slope, hz = 0.5, 60
     for mu in (0.0, 0.2, 0.7):
         a = max(0.0, G * (np.sin(slope) - mu * np.cos(slope)))
@@ -189,10 +189,10 @@ def test_a_body_slides_down_a_slope_as_a_block(integrator):
             world.step(hz)
             along, height = turned(-np.pi - angle, world.position)[0]
             assert height == pytest.approx(R, abs=1e-9)
-            assert along == pytest.approx(a / 2, abs=a / hz if a else creep(integrator, hz))
+            assert along == pytest.approx(a / 2, abs=a / hz if a else largest_creep(integrator, hz))
             speed = turned(-np.pi - angle, world.velocity)[0]
             assert speed[0] == pytest.approx(a, abs=1.1 * G / hz)
-            assert abs(speed[1]) <= at_rest(integrator, hz)
+            assert abs(speed[1]) <= largest_rest_speed(integrator, hz)
 
 
 def test_points_slide_along_segments_of_any_direction():
@@ -208,7 +208,7 @@ def test_points_slide_along_segments_of_any_direction():
 
 
 @FOLLOWING
-def test_what_slides_comes_to_rest_after_v_squared_over_2_mu_g(integrator):
+def test_a_sliding_body_stops_after_v_squared_over_2_mu_g(integrator):
     mu, v = 0.5, 3.0
     for hz in (30, 240):
         for angle, wall in floors(restitution=0.3, friction=mu):
@@ -217,9 +217,9 @@ def test_what_slides_comes_to_rest_after_v_squared_over_2_mu_g(integrator):
             world.step(int(2 * hz))
             along, height = turned(-np.pi - angle, world.position)[0]
             assert height == pytest.approx(R, abs=1e-9)
-            # The speed after the position, or before it, is half a step's worth of path.
+            # A velocity half a step after or before the position corresponds to half a step of distance.
             assert along == pytest.approx(v * v / (2 * mu * G), abs=1.1 * v / hz)
-            assert np.abs(world.velocity).max() <= at_rest(integrator, hz)
+            assert np.abs(world.velocity).max() <= largest_rest_speed(integrator, hz)
 
 
 @FOLLOWING
@@ -229,7 +229,7 @@ def test_a_dropped_body_comes_to_rest(integrator):
                            constraints=[wall])  # fmt: skip
         world.step(300)
         np.testing.assert_allclose(turned(-np.pi - angle, world.position), [(0.0, R)], atol=1e-9)
-        assert np.abs(world.velocity).max() <= at_rest(integrator, 60)
+        assert np.abs(world.velocity).max() <= largest_rest_speed(integrator, 60)
 
 
 @FOLLOWING
@@ -253,8 +253,8 @@ def test_a_body_leaves_an_edge_and_falls(integrator):
 
 
 @FOLLOWING
-def test_a_heavy_body_is_a_wall(integrator):
-    """A pinned disc of radius 50 is met from above, below, and the sides: what bounces off it keeps its energy."""
+def test_a_heavy_body_acts_like_a_wall(integrator):
+    """Bodies hit a pinned disc of radius 50 from above, below and the sides, and keep their energy."""
     for angle in DOWN[::2]:
         for side in (0.0, 0.5 * np.pi, np.pi, 1.5 * np.pi):
             force = turned(angle, (0.0, -G))
@@ -272,7 +272,7 @@ def test_a_heavy_body_is_a_wall(integrator):
             assert energy(world, force)[1] == pytest.approx(before, rel=1e-10)
 
 
-# In a corner: each wall has its own cone of friction.
+# Corners: each wall has its own friction cone.
 
 EDGES = {
     "planes": lambda **given: [kd.Plane((1, 0, 0), 0.0, **given), kd.Plane((0, 1, 0), 0.0, **given)],
@@ -284,8 +284,8 @@ EDGES = {
 @pytest.mark.parametrize("edge", ["planes", "box"])
 @pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper], ids=["compiled", "reference"])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "semi_implicit_euler", "leapfrog", "rk4"])
-def test_what_rests_along_an_edge_slides_beyond_both_cones(Stepper, integrator, edge):
-    """Gravity presses a body against two planes: it sticks up to mu (N1 + N2), and slides with what is left."""
+def test_a_body_in_an_edge_slides_beyond_both_friction_cones(Stepper, integrator, edge):
+    """Gravity presses a body against two planes: it sticks up to mu (N1 + N2), and slides with the rest."""
     mu, hz = 0.2, 60
     for along in (0.1, 0.39, 0.41, 0.6, 2.0):
         world = Stepper(
@@ -300,16 +300,16 @@ def test_what_rests_along_an_edge_slides_beyond_both_cones(Stepper, integrator, 
 
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("place", [(0.5, 0.5), (0.25, 0.75), (0.75, 0.25)])
-def test_impacts_on_an_edge_rub_within_their_cones(Stepper, edge, place):
-    """A body that goes along an edge at 5 m/s hits both walls at 3 m/s, without restitution.
+def test_impacts_on_an_edge_have_friction_within_both_cones(Stepper, edge, place):
+    """A body that moves along an edge at 5 m/s hits both walls at 3 m/s, without restitution.
 
-    Planes and the sides of a box stop it at once, and rub along the edge alone. Shapes act one after the other: the
-    first also rubs the speed towards the second.
+    Planes and sides of a box act together, with friction along the edge only. Shapes act in sequence: friction of
+    the first one also reduces the speed towards the second.
     """
     mu, fast, into = 0.2, 5.0, 3.0
     x = np.array([[*(into / 60 * np.array(place)), 0.0]])
     world = Stepper(x, [[-into, -into, fast]], hz=60, constraints=EDGES[edge](restitution=0.0, friction=mu))
     world.step(2)
-    left = 1 - mu * into / np.hypot(fast, into)  # of what goes along the first wall, also towards the second
+    left = 1 - mu * into / np.hypot(fast, into)  # fraction left of the velocity along the first wall
     expected = left * (fast - mu * into) if edge == "boxes" else fast - 2 * mu * into
     assert world.velocity[0] == pytest.approx([0, 0, expected], abs=1e-12)

@@ -1,4 +1,4 @@
-"""Who is near whom: the compiled index, its twin in plain Python and, where it is there, SciPy."""
+"""Neighbour queries: the compiled index, the reference, and SciPy if available."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ def Neighbours(request):  # noqa: N802
 
 
 def clouds(count):
-    """Points of many kinds: few and many, crowded, on lattices, far out, with what is no number among them."""
+    """Yield point sets: few and many, dense, on lattices, far from the origin, with NaN and infinity."""
     for seed in range(count):
         rng = np.random.default_rng(seed)
         dim = seed % 3 + 1
@@ -66,7 +66,7 @@ def test_compiled_and_reference_agree():
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_as_scipy(dim):
+def test_queries_equal_scipy(dim):
     spatial = pytest.importorskip("scipy.spatial")
     rng = np.random.default_rng(dim)
     position = rng.random((2000, dim)) * {1: 500, 2: 30, 3: 10}[dim]
@@ -84,7 +84,7 @@ def test_as_scipy(dim):
 
 
 def shapes(rng, dim, n):
-    """Points as they lie in worlds, and where numbers have no digits to spare."""
+    """Yield (name, points): distributions of typical worlds, and coordinates near the float spacing."""
     drawn = rng.normal(size=(n, dim))
     angle = np.linspace(0, 2 * np.pi, n, endpoint=False)[:, None]
     yield "even", rng.random((n, dim))
@@ -103,7 +103,7 @@ def shapes(rng, dim, n):
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("periodic", [None, kd.Periodic(-0.5, 1.25)], ids=["open", "periodic"])
-def test_nearest_is_what_comparing_all_finds(dim, periodic):
+def test_nearest_equals_an_exhaustive_search(dim, periodic):
     rng = np.random.default_rng(dim)
     for n in (1, 17, 700):
         for name, position in shapes(rng, dim, n):
@@ -123,7 +123,7 @@ def test_nearest_is_what_comparing_all_finds(dim, periodic):
                         np.testing.assert_array_equal(a, e)
 
 
-def test_nearest_takes_as_long_wherever_it_is_asked():
+def test_nearest_takes_equal_time_at_any_distance():
     rng = np.random.default_rng(0)
     position, places = rng.random((5000, 2)), rng.random((300, 2))
     seconds = {}
@@ -138,12 +138,12 @@ def test_nearest_takes_as_long_wherever_it_is_asked():
     assert max(seconds.values()) < 5 * seconds[0.01, 0]
 
 
-def test_exactly_the_radius_is_near(Neighbours):
+def test_the_radius_is_inclusive(Neighbours):
     i, j = Neighbours([[0.0], [2.0], [4.5]], 2.0).pairs()
     assert (i.tolist(), j.tolist()) == ([0], [1])
 
 
-def test_many_pairs_in_order():
+def test_many_pairs_are_sorted():
     position = np.random.default_rng(0).random((3000, 2))
     i, j = kd.Neighbours(position, 0.2).pairs()
     d = position[i] - position[j]
@@ -155,14 +155,14 @@ def test_many_pairs_in_order():
     assert len(keys) == (((far * far).sum(axis=2) <= 0.2 * 0.2).sum() - 3000) // 2
 
 
-def test_what_is_written_afterwards_changes_nothing(Neighbours):
+def test_later_changes_of_positions_have_no_effect(Neighbours):
     position = np.array([[0.0], [0.5]])
     near = Neighbours(position, 1)
     position[1] = 9
     assert near.pairs()[0].tolist() == [0]
 
 
-def test_the_dead_are_near_nothing(Neighbours):
+def test_dead_bodies_are_ignored(Neighbours):
     near = Neighbours([[0.0], [0.1], [np.nan], [0.3]], 1, alive=np.array([True, False, True, True]))
     assert [a.tolist() for a in near.pairs()] == [[0], [3]]
     assert near.of([[0.1]])[0].tolist() == [0, 3]
@@ -171,7 +171,7 @@ def test_the_dead_are_near_nothing(Neighbours):
     assert (near.n, near.radius) == (4, 1)
 
 
-def test_ties_go_by_row(Neighbours):
+def test_ties_are_ordered_by_row(Neighbours):
     near = Neighbours([[1.0], [-1.0], [1.0], [0.0]], 1)
     assert near.nearest([[0.0]], 4)[0].tolist() == [[3, 0, 1, 2]]
     assert near.cast([3.0], [-9.0]) == (0, pytest.approx(1 / 9))
@@ -224,12 +224,12 @@ def test_out(Neighbours):
         (([[0.0], [1.0]], 1.0, [1, 0]), ValueError, "alive: expected a mask"),
     ],
 )
-def test_wrong_arguments(Neighbours, given, error, message):
+def test_invalid_arguments_are_refused(Neighbours, given, error, message):
     with pytest.raises(error, match=message):
         Neighbours(*given)
 
 
-def test_wrong_questions(Neighbours):
+def test_invalid_queries_are_refused(Neighbours):
     near = Neighbours([[0.0, 0.0]], 1)
     with pytest.raises(ValueError, match=r"points: expected shape \(k, 2\)"):
         near.of([[0.0]])
@@ -241,14 +241,14 @@ def test_wrong_questions(Neighbours):
         near.cast([0.0, 0.0], [1.0, 0.0], radius=-1)
 
 
-def test_a_steppers_positions(Stepper):
+def test_positions_of_a_stepper(Stepper):
     world = Stepper([[0.0], [3.0]], [[1.0], [0.0]], dt=1)
     assert not len(kd.Neighbours(world.position, 1).pairs()[0])
     world.step(2)
     assert len(kd.Neighbours(world.position, 1).pairs()[0]) == 1
 
 
-def test_threads_may_ask_at_once():
+def test_queries_from_several_threads():
     position = np.random.default_rng(3).random((2000, 3))
     near = kd.Neighbours(position, 0.1)
     expected, results = near.pairs(), []
@@ -262,7 +262,7 @@ def test_threads_may_ask_at_once():
 
 
 def boxes(count):
-    """Periodic boxes with few cells and many, some of them open along an axis."""
+    """Yield periodic boxes with few and many cells, some of them open along an axis."""
     for seed in range(count):
         rng = np.random.default_rng(seed)
         dim = 1 + seed % 3
@@ -272,7 +272,7 @@ def boxes(count):
         yield seed, rng, box, dim, float(rng.uniform(0.02, 0.5)) * least
 
 
-def test_around_a_periodic_box_as_the_reference():
+def test_queries_in_a_periodic_box_equal_the_reference():
     found = 0
     for seed, rng, box, dim, radius in boxes(60):
         with said(seed=seed):
@@ -300,7 +300,7 @@ def test_around_a_periodic_box_as_the_reference():
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_around_a_periodic_box_as_scipy(dim):
+def test_queries_in_a_periodic_box_equal_scipy(dim):
     spatial = pytest.importorskip("scipy.spatial")
     points = np.random.default_rng(dim).uniform(0, 10, (2000, dim))
     tree, near = spatial.cKDTree(points, boxsize=10.0), kd.Neighbours(points, 0.2, periodic=kd.Periodic(0, 10))
@@ -313,7 +313,7 @@ def test_around_a_periodic_box_as_scipy(dim):
     assert (i == rows).mean() > 0.99
 
 
-def test_around_a_periodic_box(Neighbours):
+def test_queries_in_a_periodic_box(Neighbours):
     near = Neighbours([[0.25], [9.75], [5.0]], 1, periodic=kd.Periodic(0, 10))
     assert [each.tolist() for each in near.pairs()] == [[0], [1]]
     assert near.of([[20.1]])[0].tolist() == [0, 1]

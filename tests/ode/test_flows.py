@@ -1,4 +1,4 @@
-"""Built-in flows: 0 ulp on every instruction set, their sine, and their formulas as published."""
+"""Built-in flows: bitwise equality on every instruction set, the sine, and the published formulas."""
 
 import math
 import pickle
@@ -24,7 +24,7 @@ def start(rng, flow, n, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("flow", ALL)
-def test_same_bits_as_the_reference(monkeypatch, flow, scheme, dtype):
+def test_flows_equal_the_reference(monkeypatch, flow, scheme, dtype):
     rng = np.random.default_rng([ALL.index(flow), SCHEMES.index(scheme)])
     for layout in LAYOUTS[:4]:
         y = start(rng, flow, int(rng.choice(SIZES)), dtype)
@@ -44,7 +44,7 @@ def test_same_bits_as_the_reference(monkeypatch, flow, scheme, dtype):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("flow", ALL)
-def test_neither_layout_nor_splitting_nor_threads_change_a_bit(isa, flow, scheme):
+def test_layout_splitting_and_threads_do_not_change_results(isa, flow, scheme):
     y = start(np.random.default_rng(5), flow, 301, np.float64)
     whole = kd.ODEStepper(y.copy(), flow, dt=0.01, integrator=scheme)
     whole.step(40)
@@ -57,19 +57,19 @@ def test_neither_layout_nor_splitting_nor_threads_change_a_bit(isa, flow, scheme
 
 @pytest.mark.parametrize("scheme", ["rk4", "implicit_euler"])
 def test_threads(isa, scheme):
-    """Enough work for threads to take part in."""
+    """Use enough trajectories for several threads."""
     y = start(np.random.default_rng(6), flows.Lorenz, 3000, np.float64)
     ends = set()
     for threads in (1, 2, 3, 8):
         stepper = kd.ODEStepper(y.copy(), flows.Lorenz, dt=0.01, integrator=scheme, threads=threads)
         stepper.step(100)
-        # Of iterations the busiest body's count in each part of a call, and a busy machine cuts calls into more parts.
+        # Implicit evaluation counts depend on how calls are split, which depends on the load of the machine.
         ends.add((stepper.checksum(), stepper.evaluations if scheme == "rk4" else None))
     assert len(ends) == 1
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_overflow(isa, threads):
+def test_overflow_is_reported_for_the_trajectory(isa, threads):
     y = np.full((5000, 2), 0.5)
     y[4321] = 1e200
     stepper = kd.ODEStepper(y, flows.VanDerPol(), dt=0.01, threads=threads)
@@ -84,7 +84,7 @@ def test_overflow(isa, threads):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_overflow_is_that_of_the_reference(isa, dtype):
+def test_overflow_equals_the_reference(isa, dtype):
     y = np.array([[0.5, 0.5], [np.finfo(dtype).max ** 0.6, 1], [1, 1]], dtype)
     for scheme in SCHEMES:
         ours, book = (cls(y.copy(), flows.VanDerPol, dt=0.01, integrator=scheme) for cls in BOTH)
@@ -92,8 +92,8 @@ def test_overflow_is_that_of_the_reference(isa, dtype):
         assert ours.tick == book.tick
 
 
-def test_implicit_failure_restores(ODEStepper):
-    """One Newton step does not do; the stepper stands where all trajectories got to."""
+def test_an_implicit_failure_restores_the_last_completed_tick(ODEStepper):
+    """One Newton step is not enough; all trajectories stay at their last completed tick."""
     integrator = kd.ImplicitEuler(max_iterations=1)
     y = np.tile([[0.0, 0.0, 0.0]], (200, 1))
     y[150] = 1, 2, 20
@@ -107,7 +107,7 @@ def test_implicit_failure_restores(ODEStepper):
     assert stepper.tick == 5
 
 
-def test_implicit_failure_later(ODEStepper):
+def test_an_implicit_failure_in_a_later_tick(ODEStepper):
     integrator = kd.ImplicitEuler(max_iterations=2, tolerance=1e-9)
     y = np.array([[1e-9, 1e-9, 1e-9], [1e-2, 1e-2, 1e-2]])
     stepper = ODEStepper(y.copy(), flows.Lorenz, dt=0.05, integrator=integrator)
@@ -120,7 +120,7 @@ def test_implicit_failure_later(ODEStepper):
     assert stepper.evaluations == twin.evaluations
 
 
-# The sine.
+# Sine.
 
 
 @pytest.mark.parametrize("kind", [float, np.float32])
@@ -141,11 +141,11 @@ def test_sine(kind, reach, ulps):
     assert sine(kind(0)) == 0
 
 
-# The formulas.
+# Formulas.
 
 
 def published(flow, y):
-    """The right-hand sides as their sources print them, at the default parameters."""
+    """Right-hand sides as published, with default parameters."""
     x, y, *z = y
     z = z[0] if z else 0
     return {
@@ -166,7 +166,7 @@ def published(flow, y):
 
 
 @pytest.mark.parametrize("flow", ALL)
-def test_formulas_and_derivatives(flow):
+def test_formulas_equal_the_published_ones_and_jacobians_their_differences(flow):
     formulas = FLOWS[flow.__name__](*flow().parameters(np.dtype(float)))
     for y in np.random.default_rng(8).normal(size=(50, flow.dim)).tolist():
         np.testing.assert_allclose(formulas.rate(*y), published(flow, y), rtol=1e-12, atol=1e-13)
@@ -177,7 +177,7 @@ def test_formulas_and_derivatives(flow):
             np.testing.assert_allclose(matrix[:, j], central, rtol=1e-7, atol=1e-7)
 
 
-def test_what_each_is_known_for(isa):
+def test_known_properties_of_flows(isa):
     lorenz = kd.ODEStepper([[1.0, 1.0, 1.0]], flows.Lorenz(rho=10), dt=0.01)  # no chaos yet: a fixed point
     lorenz.step(10_000)
     edge = math.sqrt(8 / 3 * 9)

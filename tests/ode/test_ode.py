@@ -1,4 +1,4 @@
-"""ODEStepper with a user's own functions: orders, stiffness, bad input, and functions that misbehave."""
+"""ODEStepper with callbacks: order of convergence, stiffness, invalid input, and callbacks that fail."""
 
 import copy
 import gc
@@ -19,13 +19,13 @@ SCHEMES = ["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri
 
 
 def swirl(t, y, out):
-    """Smooth, coupled, time-dependent, any dim; no libm."""
+    """Smooth, coupled, time-dependent right-hand side of any dimension, without libm."""
     out[:] = np.roll(y, 1, axis=1) * y * 0.5 - y
     out[:, 0] += t * t - t
 
 
 def growth(t, y, out):
-    """y' = -y cos t: y = exp(-sin t)."""
+    """y' = -y cos t with the solution y = exp(-sin t)."""
     np.multiply(y, -math.cos(t), out)
 
 
@@ -36,13 +36,13 @@ def linear(matrix):
     return rhs
 
 
-# The mathematics.
+# Mathematics.
 
 
 @pytest.mark.parametrize(("scheme", "order"), list(zip(SCHEMES, [1, 1, 2, 2, 4, 8], strict=True)))
-def test_order(ODEStepper, scheme, order):
+def test_order_of_convergence(ODEStepper, scheme, order):
     errors = []
-    coarsest = 4 if order == 8 else 32  # beyond 16 steps rounding is what is left of order 8
+    coarsest = 4 if order == 8 else 32  # beyond 16 steps, order 8 is limited by rounding
     for steps in (coarsest, 2 * coarsest, 4 * coarsest):
         stepper = ODEStepper([[1.0], [2.0]], growth, dt=Fraction(2, steps), integrator=scheme)
         stepper.step(steps)
@@ -54,7 +54,7 @@ def test_order(ODEStepper, scheme, order):
 
 @pytest.mark.parametrize("with_jacobian", [False, True])
 def test_stiff_linear_system(ODEStepper, with_jacobian):
-    """Eigenvalues -10^6 and -1 at h = 0.1: the fast one dies, the slow one is as exact as the method."""
+    """Eigenvalues -10^6 and -1 at h = 0.1: the fast mode decays, the slow one has the accuracy of the method."""
     # Rotated, so that no component is an eigenvector.
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     matrix = turn @ np.diag([-1e6, -1.0]) @ turn.T
@@ -74,12 +74,12 @@ def test_stiff_linear_system(ODEStepper, with_jacobian):
     after = stepper.y @ turn
     assert np.abs(after[:, 0]).max() < 1e-9
     np.testing.assert_allclose(after[:, 1], before[:, 1] * 1.1**-20, rtol=1e-8)
-    # A Newton step or two, or three with derivatives that are not exact, and the look that says it is there.
+    # One or two Newton steps, or three with inexact derivatives, and one evaluation to check convergence.
     assert stepper.evaluations <= 20 * (3 if with_jacobian else 3 * 3 + 1)
 
 
 def test_stiff_van_der_pol(ODEStepper):
-    """mu = 1000 at a step that explicit methods need 200 times over."""
+    """mu = 1000 with a step 200 times larger than explicit methods need."""
     stepper = ODEStepper([[2.0, 0.0]], kd.flows.VanDerPol(1000), dt=0.5, integrator="implicit_euler")
     stepper.step(400)
     # On the slow branch x' = x / (mu (1 - x²)): ln x - x²/2 = ln 2 - 2 + t/mu.
@@ -88,7 +88,7 @@ def test_stiff_van_der_pol(ODEStepper):
 
 
 def test_mixed_scales_and_rest_states(ODEStepper):
-    """Difference quotients where components differ by 10^9, start at zero, or are next to nothing."""
+    """Difference quotients with components that differ by 10^9, start at zero, or nearly vanish."""
 
     def rhs(t, y, out):
         out[:, 0] = 1e9 * y[:, 1] - y[:, 0]
@@ -98,12 +98,12 @@ def test_mixed_scales_and_rest_states(ODEStepper):
     start = np.array([[0.0, 0.0, 0.0], [1e9, 0.5, 1.0], [0.0, 0.0, 1e-300]])
     stepper = ODEStepper(start, rhs, dt=0.25, integrator="implicit_euler")
     stepper.step(200)
-    share = (math.sqrt(3) - 1) / 2  # of 2 s² + 2 s = 1
+    share = (math.sqrt(3) - 1) / 2  # solves 2 s² + 2 s = 1
     np.testing.assert_allclose(stepper.y[:, 1], [share] * 3, rtol=1e-6)
     np.testing.assert_allclose(stepper.y[:, 0], [share * 1e9] * 3, rtol=1e-6)
 
 
-def test_unsolvable_steps(ODEStepper):
+def test_unsolvable_steps_raise_convergence_errors(ODEStepper):
     def no_root(t, y, out):
         # u - y - h f(u) = 0 has no solution once t + h > 0.35.
         out[:] = 0.1 if t < 0.35 else 1 + y * y * 100
@@ -116,7 +116,7 @@ def test_unsolvable_steps(ODEStepper):
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-def test_time_is_exact(ODEStepper):
+def test_callbacks_get_exact_times(ODEStepper):
     times = []
 
     def rhs(t, y, out):
@@ -135,12 +135,12 @@ def test_time_is_exact(ODEStepper):
     assert times[-4] == float(Fraction(3, 10) + Fraction(10**4 + 2, 3))
 
 
-# 0 ulp.
+# Equality with the reference.
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_same_bits_as_the_reference(monkeypatch, scheme, dtype):
+def test_callbacks_equal_the_reference(monkeypatch, scheme, dtype):
     rng = np.random.default_rng(3)
     for n, dim in [(1, 1), (2, 3), (7, 2), (3, 5), (17, 3), (2, 64)]:
         y = rng.uniform(0.2, 1, (n, dim)).astype(dtype)
@@ -161,7 +161,7 @@ def test_same_bits_as_the_reference(monkeypatch, scheme, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_same_bits_with_a_jacobian(isa, dtype):
+def test_jacobians_equal_the_reference(isa, dtype):
     def jacobian(t, y, out):
         dim = y.shape[1]
         out[:, range(dim), range(dim)] = np.roll(y, 1, axis=1) * 0.5 - 1
@@ -177,7 +177,7 @@ def test_same_bits_with_a_jacobian(isa, dtype):
     assert ours.evaluations == book.evaluations
 
 
-# Bad input.
+# Invalid input.
 
 
 @pytest.mark.parametrize(
@@ -208,12 +208,12 @@ def test_same_bits_with_a_jacobian(isa, dtype):
         ({"threads": 0}, ValueError, "threads"),
     ],
 )
-def test_bad_input(ODEStepper, arguments, error, message):
+def test_invalid_arguments_are_refused(ODEStepper, arguments, error, message):
     with pytest.raises(error, match=message):
         ODEStepper(**{"y": [[1.0, 2.0]], "rhs": swirl, "dt": 0.1, **arguments})
 
 
-def test_what_is_accepted(ODEStepper):
+def test_accepted_arguments(ODEStepper):
     assert ODEStepper([[1, 2]], swirl, hz=50, integrator=kd.Heun).dt == 0.02
     assert ODEStepper([[1, 2, 3]], kd.flows.Lorenz, dt=1).rhs == kd.flows.Lorenz()
     y = np.zeros((3, 2))
@@ -236,11 +236,11 @@ def test_what_is_accepted(ODEStepper):
     assert (nobody.tick, nobody.evaluations) == (5, 0)
 
 
-# Functions that misbehave.
+# Callbacks that fail.
 
 
 class Misbehaving:
-    """y' = -y, until call number `when`, which does something else."""
+    """y' = -y, except that call number `when` runs `act`."""
 
     def __init__(self, when, act):
         self.when, self.act, self.calls = when, act, 0
@@ -257,7 +257,7 @@ def fail(*_):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_an_exception_passes_through(ODEStepper, scheme):
+def test_an_exception_is_propagated_and_stepping_can_continue(ODEStepper, scheme):
     rhs = Misbehaving(1000, fail)
     stepper = ODEStepper([[1.0, 2.0]], rhs, dt=0.001, integrator=scheme)
     twin = ODEStepper([[1.0, 2.0]], Misbehaving(None, None), dt=0.001, integrator=scheme)
@@ -267,14 +267,14 @@ def test_an_exception_passes_through(ODEStepper, scheme):
     twin.step(stepper.tick)
     assert_same_bits(stepper.y, twin.y)
     assert stepper.evaluations == twin.evaluations
-    # ... and goes on as if nothing had happened.
+    # Stepping continues without a trace of the failure.
     stepper.step(50)
     twin.step(50)
     assert_same_bits(stepper.y, twin.y)
     assert stepper.time == twin.time
 
 
-def test_nan(ODEStepper):
+def test_nan_from_a_callback_is_reported(ODEStepper):
     def poison(t, y, out):
         out[1] = math.nan
 
@@ -300,7 +300,7 @@ def test_nan(ODEStepper):
     ],
 )
 @pytest.mark.parametrize("scheme", ["rk4", "implicit_euler"])
-def test_misuse_is_explained(ODEStepper, act, error, message, scheme):
+def test_invalid_callbacks_are_explained(ODEStepper, act, error, message, scheme):
     stepper = ODEStepper(np.ones((3, 2)), Misbehaving(2, act), dt=0.1, integrator=scheme)
     with pytest.raises(error, match=message):
         stepper.step()
@@ -319,7 +319,7 @@ def test_out_may_be_returned(ODEStepper):
     assert stepper.y.tolist() == [[0.5]]
 
 
-def test_stepping_within_a_step(ODEStepper):
+def test_calls_inside_a_step_are_refused(ODEStepper):
     errors = []
 
     def meddle(t, y, out):
@@ -345,7 +345,7 @@ def test_stepping_within_a_step(ODEStepper):
     assert (stepper.tick, stepper.dt) == (2, 0.1)
 
 
-def test_arrays_that_are_kept(ODEStepper):
+def test_arrays_kept_by_a_callback_are_never_read_again(ODEStepper):
     kept = []
 
     def keep(t, y, out):
@@ -357,7 +357,7 @@ def test_arrays_that_are_kept(ODEStepper):
     for _ in range(3):
         stepper.step()
         for _, out in kept:
-            out[:] = math.nan  # nobody reads it any more
+            out[:] = math.nan  # must have no effect
     twin.step(3)
     assert_same_bits(stepper.y, twin.y)
     del stepper
@@ -367,7 +367,7 @@ def test_arrays_that_are_kept(ODEStepper):
         y.sum()
 
 
-def test_the_state_cannot_be_resized_away():
+def test_the_state_cannot_be_resized():
     y = np.ones((10, 3))
     stepper = kd.ODEStepper(y, Misbehaving(None, None), dt=0.1)
     with pytest.raises(ValueError, match="resize"):
@@ -375,7 +375,7 @@ def test_the_state_cannot_be_resized_away():
     stepper.step()
 
 
-def test_reference_counts_are_steady():
+def test_reference_counts_stay_constant():
     rhs = Misbehaving(None, None)
     stepper = kd.ODEStepper(np.ones((2, 2)), rhs, dt=1e-6)
     stepper.step(10)
@@ -386,7 +386,7 @@ def test_reference_counts_are_steady():
     assert abs(after[2] - before[2]) < 100
 
 
-# Recording, saving.
+# Recording and saving.
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -424,7 +424,7 @@ def test_snapshots_pickles_and_copies(ODEStepper, rhs):
     assert (stepper.checksum(), stepper.time) == (later, time)
 
 
-def test_foreign_snapshots_are_refused(ODEStepper):
+def test_snapshots_of_other_steppers_are_refused(ODEStepper):
     own = ODEStepper(np.ones((2, 3)), kd.flows.Lorenz(), dt=0.1)
     for other, name in [
         (ODEStepper(np.ones((2, 3)), kd.flows.Lorenz(rho=27), dt=0.1), "rhs"),
@@ -460,14 +460,14 @@ def test_rollback_and_resimulation(ODEStepper):
     assert world.snapshot() == end
 
 
-def test_the_table_of_dopri8_is_that_of_scipy():
+def test_the_tableau_of_dopri8_equals_scipy():
     table = pytest.importorskip("scipy.integrate._ivp.dop853_coefficients")
     weights = [dict(enumerate(row)) for row in [*table.A[1:12, :12].tolist(), table.B.tolist()]]
     assert kd.Dopri8.tableau == tuple({i: w for i, w in row.items() if w} for row in weights)
     assert kd.Dopri8.evaluation_shares == (tuple(table.C[:12].tolist()),) * 2
 
 
-def test_no_step_looks_at_no_number(ODEStepper):
+def test_zero_steps_do_not_check_the_state(ODEStepper):
     stepper = ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
     stepper.step()
     stepper.y[:] = np.nan
@@ -475,8 +475,8 @@ def test_no_step_looks_at_no_number(ODEStepper):
     assert stepper.tick == 1
 
 
-def test_of_several_that_overflow_the_first_is_named(ODEStepper):
-    """Also of those that are far apart, in different tiles."""
+def test_the_first_of_several_overflowing_trajectories_is_reported(ODEStepper):
+    """The overflowing trajectories are in different tiles."""
     start = np.ones((1000, 3))
     start[[3, 900]] = 1e200
     with pytest.raises(kd.NonFiniteError) as caught:

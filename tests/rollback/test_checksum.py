@@ -1,4 +1,4 @@
-"""An oracle for checksums: their definition in whole numbers, read from the bytes of the arrays."""
+"""An independent oracle for checksums: their definition in Python integers, computed from the bytes of the arrays."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,13 @@ from plans import LAYOUTS, lay_out
 import kickdrift as kd
 
 WORD = 2**64
-GOLDEN = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio, and odd
+GOLDEN = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio; odd
 
 
 def checksum(*arrays):
-    """Each number's bits, and the product of their halves once they are keyed with its place, summed modulo 2**64.
+    """Sum modulo 2**64 of each number's bits, with its halves keyed by the index and multiplied.
 
-    Places are counted through all arrays, row by row. Zeros have one sign, and all NaNs the same bits.
+    Indices count through all arrays, row by row. Zeros have one sign, and all NaNs equal bits.
     """
     total = place = 0
     for array in arrays:
@@ -40,7 +40,7 @@ def test_the_key_is_the_golden_ratio():
 
 
 def numbers(rng, shape, dtype):
-    """Of all sizes; zeros of both signs, infinities, NaNs with payloads and denormal numbers among them."""
+    """Draw numbers of all magnitudes, including signed zeros, infinities, NaNs with payloads and denormals."""
     array = rng.normal(size=shape) * 10.0 ** rng.integers(-30, 30, shape)
     array = array.astype(dtype)
     kind = {4: np.uint32, 8: np.uint64}[array.itemsize]
@@ -58,7 +58,7 @@ def numbers(rng, shape, dtype):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_checksums_are_as_defined(Stepper, dtype, dim, layout):
+def test_checksums_equal_their_definition(Stepper, dtype, dim, layout):
     rng = np.random.default_rng([dim, LAYOUTS.index(layout)])
     for n in (1, 2, 7, 16, 33):
         blank = np.zeros((n, dim), dtype)
@@ -68,8 +68,8 @@ def test_checksums_are_as_defined(Stepper, dtype, dim, layout):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_histories_count_once_there_is_one(Stepper, dtype):
-    """Verlet's is the previous position, and that is known: where the bodies were a step before."""
+def test_checksums_include_the_history_once_it_exists(Stepper, dtype):
+    """Verlet's history is the previous position, which is known here."""
     rng = np.random.default_rng(4)
     x, v = (rng.normal(size=(9, 2)).astype(dtype) for _ in range(2))
     stepper = Stepper(x.copy(), v.copy(), dt=0.25, integrator="verlet", forces=[kd.Gravity((0, -10))])
@@ -82,7 +82,7 @@ def test_histories_count_once_there_is_one(Stepper, dtype):
 
 @pytest.mark.parametrize("layout", LAYOUTS[:4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_checksums_of_equations_are_too(ODEStepper, dtype, layout):
+def test_checksums_of_ode_steppers_equal_their_definition(ODEStepper, dtype, layout):
     rng = np.random.default_rng(5)
     y = rng.normal(size=(17, 3)).astype(dtype)
     stepper = ODEStepper(lay_out(y, layout), kd.flows.Lorenz(), dt=0.01)
@@ -93,7 +93,7 @@ def test_checksums_of_equations_are_too(ODEStepper, dtype, layout):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_of_any_length_it_is_the_same_by_vectors(isa, layout, dtype):
+def test_vectorized_checksums_equal_their_definition_at_any_length(isa, layout, dtype):
     rng = np.random.default_rng(7)
     for n in (1, 15, 16, 31, 32, 33, 63, 64, 65, 130, 1000):
         state = [numbers(rng, (n, 2), dtype) for _ in range(2)]
@@ -102,7 +102,7 @@ def test_of_any_length_it_is_the_same_by_vectors(isa, layout, dtype):
         assert world.checksum() == checksum(*state)
 
 
-def test_parts_that_are_absent_say_nothing():
+def test_absent_sections_are_empty():
     for world in (kd.Stepper([[0.0]]), kd.Stepper([[0.0]], alive=1, forces=[kd.AppliedForce(np.zeros((1, 1)))])):
         for part in world._parts:
             if part.absent(world):

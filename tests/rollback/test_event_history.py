@@ -1,4 +1,4 @@
-"""Events in a game that goes back in time: the same in each replay, each handed out once."""
+"""Events under rollback: equal in each replay, and each confirmed once."""
 
 import copy
 import gc
@@ -13,7 +13,7 @@ SUBSTEPS = pytest.mark.parametrize("substeps", [1, 3])
 
 
 class Game:
-    """Bullets so fast that a step takes them far through targets; who is hit scores, dies and comes again elsewhere."""
+    """Game with bullets that pass several targets per step; a hit target scores, dies and respawns elsewhere."""
 
     def __init__(self, stepper, substeps=1, capacity=4096, bullets=6, targets=12):
         rng = np.random.default_rng(3)
@@ -48,7 +48,7 @@ class Game:
 
 @STEPPERS
 @SUBSTEPS
-def test_a_score_from_events_is_that_of_a_game_without_rollback(stepper, substeps):
+def test_a_score_from_events_equals_that_without_rollback(stepper, substeps):
     frames = 300 if stepper is kd.Stepper else 14
     straight, game = Game(stepper, substeps), Game(stepper, substeps)
     plain, past = kd.Rollback(straight.world, ticks=1), kd.Rollback(game.world, ticks=9)
@@ -64,7 +64,7 @@ def test_a_score_from_events_is_that_of_a_game_without_rollback(stepper, substep
     assert game.world.checksum() == straight.world.checksum()
 
 
-def test_those_confirmed_are_there_in_replays_still():
+def test_confirmed_events_are_still_available_in_replays():
     game = Game(kd.Stepper)
     past = kd.Rollback(game.world, ticks=8)
     past.resimulate(30, game.inputs)
@@ -76,7 +76,7 @@ def test_those_confirmed_are_there_in_replays_still():
     assert len(past.events(confirmed=30)) == 0
 
 
-def test_each_is_handed_out_once():
+def test_each_event_is_confirmed_once():
     straight, game = Game(kd.Stepper), Game(kd.Stepper)
     plain, past = kd.Rollback(straight.world, ticks=1), kd.Rollback(game.world, ticks=6)
     plain.resimulate(40, straight.inputs)
@@ -91,13 +91,13 @@ def test_each_is_handed_out_once():
 
 
 @STEPPERS
-def test_sync_test_takes_game_logic_with_events(stepper):
+def test_sync_test_passes_for_game_logic_with_events(stepper):
     game = Game(stepper)
     kd.sync_test(game.world, frames=40 if stepper is kd.Stepper else 6, distance=4, inputs=game.inputs)
     assert stepper is not kd.Stepper or game.score[0] > 5
 
 
-def test_sync_test_leaves_the_events_to_the_rollback_that_had_them():
+def test_sync_test_leaves_events_to_the_existing_rollback():
     straight, game = Game(kd.Stepper), Game(kd.Stepper)
     plain, past = kd.Rollback(straight.world, ticks=20), kd.Rollback(game.world, ticks=20)
     plain.resimulate(20, straight.inputs)
@@ -106,7 +106,7 @@ def test_sync_test_leaves_the_events_to_the_rollback_that_had_them():
     assert past.events(confirmed=20).tobytes() == plain.events(confirmed=20).tobytes()
 
 
-def test_take_says_what_to_call_instead():
+def test_take_under_a_rollback_suggests_the_alternatives():
     game = Game(kd.Stepper)
     past = kd.Rollback(game.world)
     with pytest.raises(RuntimeError, match=r"events.of\(tick\).*rollback.events\(confirmed=tick\)"):
@@ -122,14 +122,14 @@ def test_take_says_what_to_call_instead():
         game.world.events.of(5)
 
 
-def test_the_latest_rollback_has_them():
+def test_events_belong_to_the_latest_rollback():
     game = Game(kd.Stepper)
     first = kd.Rollback(game.world)
     second = kd.Rollback(game.world)
     first.resimulate(5, game.inputs)
     with pytest.raises(RuntimeError, match="made later"):
         first.events(confirmed=5)
-    first.rollback(3)  # of which the other knows
+    first.rollback(3)  # the other rollback takes it into account
     assert second.events(confirmed=5)["tick"].max(initial=0) <= 3
     del second
     gc.collect()
@@ -140,7 +140,7 @@ def test_the_latest_rollback_has_them():
     assert len(twin.events(confirmed=20))
 
 
-def test_of_refuses_ticks_that_are_not_kept():
+def test_of_refuses_ticks_outside_the_history():
     game = Game(kd.Stepper)
     past = kd.Rollback(game.world, ticks=4)
     past.resimulate(20, game.inputs)
@@ -160,7 +160,7 @@ def test_of_refuses_ticks_that_are_not_kept():
         kd.Stepper([[0.0]]).events.of(0)
 
 
-def test_what_nobody_takes_has_no_more_room_than_was_asked_for():
+def test_unconfirmed_events_are_limited_by_the_capacity():
     game = Game(kd.Stepper, capacity=12)
     past = kd.Rollback(game.world, ticks=3)
     past.resimulate(200, game.inputs)
@@ -169,8 +169,8 @@ def test_what_nobody_takes_has_no_more_room_than_was_asked_for():
     assert 0 < len(kept) <= 12 + 3 * 12
 
 
-def test_the_oldest_are_forgotten_each_once():
-    """A ball that hits a side of its box in each tick; nobody asks for its events until tick 20."""
+def test_the_oldest_events_are_dropped_and_counted_once():
+    """A ball hits a side of its box in each tick; its events are not requested until tick 20."""
     events = kd.Events(capacity=5, begin=False, end=False)
     ball = kd.Stepper([[0.5]], [[1.0]], dt=1.0, constraints=[kd.Box(0.0, 1.0, 1.0)], events=events)
     past = kd.Rollback(ball, ticks=2)
@@ -189,7 +189,7 @@ def test_the_oldest_are_forgotten_each_once():
     assert past.events(confirmed=24)["tick"].tolist() == [19, 20, 21, 22, 23, 24]
 
 
-def test_restore_under_a_rollback():
+def test_restore_under_a_rollback_recreates_events():
     game = Game(kd.Stepper)
     past = kd.Rollback(game.world, ticks=20)
     past.resimulate(4, game.inputs)
@@ -201,5 +201,5 @@ def test_restore_under_a_rollback():
     assert game.world.events.of(12, 8).tobytes() == first.tobytes()
 
 
-def test_the_message_of_a_desync_mentions_events():
+def test_desync_errors_mention_events():
     assert "stepper.events.of(tick)" in str(kd.DesyncError(1, 2, 3))

@@ -1,4 +1,4 @@
-"""Snapshots from strangers, who can compute checksums too: refused as such, quickly, and nothing changes."""
+"""Forged snapshots with valid checksums: refused with SnapshotError, quickly, and without any change."""
 
 import pickle
 import time
@@ -40,7 +40,7 @@ def refuses_all(stepper):
     assert count > 150
 
 
-def test_forgeries_are_refused_and_change_nothing(Stepper):
+def test_forgeries_are_refused_without_a_change(Stepper):
     for changes in ({}, {"integrator": "rk4"}, {"clock": Stepper._clock_type(60), "dt": None}):
         if "clock" in changes:
             stepper = Stepper(np.zeros((1, 2)), clock=changes["clock"])
@@ -51,15 +51,15 @@ def test_forgeries_are_refused_and_change_nothing(Stepper):
         refuses_all(stepper)
 
 
-def test_forgeries_for_an_equation_are_refused_and_change_nothing(ODEStepper):
+def test_forgeries_for_an_ode_stepper_are_refused_without_a_change(ODEStepper):
     stepper = saved_equation(ODEStepper)
     refuses_all(stepper)
     with pytest.raises(kd.SnapshotError, match="started"):
         stepper.restore(forge(stepper.snapshot(), started=1))
 
 
-def test_what_was_not_changed_is_taken(Stepper):
-    """Or else the table above would show nothing."""
+def test_forgeries_without_changes_are_accepted(Stepper):
+    """A control experiment: otherwise the refusals would show nothing."""
     stepper = saved_stepper(Stepper)
     saved = stepper.snapshot()
     assert forge(saved) == saved
@@ -71,7 +71,7 @@ def test_what_was_not_changed_is_taken(Stepper):
     assert stepper.velocity.tolist() == state[1].tolist()
 
 
-def test_a_state_that_is_not_finite_can_be_saved_and_restored(Stepper):
+def test_a_non_finite_state_can_be_saved_and_restored(Stepper):
     stepper = Stepper([[1e308]], [[1e308]], dt=1)
     with pytest.raises(kd.NonFiniteError):
         stepper.step(5)
@@ -82,7 +82,7 @@ def test_a_state_that_is_not_finite_can_be_saved_and_restored(Stepper):
     assert stepper.position.tolist() == [[np.inf]]
 
 
-def test_an_offset_that_coefficients_do_not_stand_is_refused_before_anything_changes(Stepper):
+def test_an_offset_that_overflows_coefficients_is_refused_before_any_change(Stepper):
     stepper = Stepper(np.zeros((1, 1), np.float32), forces=[kd.AnchorSpring(1.0, anchor=[1.0])], dt=0.5)
     saved = stepper.snapshot()
     with pytest.raises(kd.SnapshotError, match="offset"):
@@ -91,7 +91,7 @@ def test_an_offset_that_coefficients_do_not_stand_is_refused_before_anything_cha
     assert stepper.dt == 0.5
 
 
-def test_parse_touches_nothing_and_returns_arrays_that_nobody_else_can_change(Stepper):
+def test_parse_changes_nothing_and_returns_private_arrays(Stepper):
     stepper = saved_stepper(Stepper)
     saved = stepper.snapshot()
     stepper.step(3)
@@ -111,7 +111,7 @@ def test_parse_touches_nothing_and_returns_arrays_that_nobody_else_can_change(St
         assert array.shape == (3, 2)
 
 
-def test_no_number_is_read_where_it_is_not_aligned(Stepper, monkeypatch):
+def test_unaligned_snapshots_are_read_through_aligned_arrays(Stepper, monkeypatch):
     stepper = saved_stepper(Stepper)
     saved = stepper.snapshot()
     seen = []
@@ -125,11 +125,11 @@ def test_no_number_is_read_where_it_is_not_aligned(Stepper, monkeypatch):
     watched = saved_stepper(Watched)
     for skip in range(1, 9):
         watched.restore(memoryview(b"x" * skip + saved)[skip:])
-    assert len(seen) == 8  # of all arrays at once
+    assert len(seen) == 8  # one call for all arrays
     assert all(seen)
 
 
-def test_any_bytes_in_a_row_will_do_and_nothing_else(Stepper):
+def test_contiguous_buffers_are_accepted_and_others_refused(Stepper):
     stepper = saved_stepper(Stepper)
     saved = stepper.snapshot()
     twice = bytes(byte for byte in saved for _ in range(2))
@@ -164,8 +164,8 @@ def test_any_bytes_in_a_row_will_do_and_nothing_else(Stepper):
         assert stepper.snapshot() == saved
 
 
-def test_an_equation_restored_saves_the_same_bytes(ODEStepper):
-    """The step that a history spans meant nothing there, and told what dt had been once."""
+def test_a_restored_ode_stepper_saves_equal_bytes(ODEStepper):
+    """ODE snapshots must not depend on an earlier dt, because there is no history."""
     other, twin = saved_equation(ODEStepper), saved_equation(ODEStepper)
     other.dt = 0.25
     saved = other.snapshot()

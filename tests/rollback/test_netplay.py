@@ -1,11 +1,11 @@
-"""Two peers over a bad line, in one process; tools/prove.py plays a million ticks of it."""
+"""Rollback netplay of two peers over a lossy line, in one process; tools/prove.py runs a million ticks."""
 
 import netplay
 import pytest
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_peers_never_differ(seed):
+def test_peers_never_diverge(seed):
     found = netplay.run(600, seed)
     assert found["rollbacks"] > 50
     assert found["resimulated"] > 200
@@ -13,7 +13,7 @@ def test_peers_never_differ(seed):
     assert found["born"] > 20
 
 
-def test_a_desync_is_found(monkeypatch):
+def test_a_desync_is_detected(monkeypatch):
     play = netplay.Peer.inputs
 
     def inputs(self, world, tick):

@@ -1,4 +1,4 @@
-"""What a snapshot holds beside the state: sections of parts."""
+"""Sections of snapshots: data of parts other than the state."""
 
 import struct
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ HEAD = struct.Struct("<16sQ")
 
 
 class Mood(Part):
-    """A number that a world has of its own; 0 where nobody said otherwise."""
+    """A part with one number; absent while the number is 0."""
 
     name = "mood"
 
@@ -31,7 +31,7 @@ class Mood(Part):
 
 
 class Trace(Part):
-    """A row of numbers, which never is as it was declared."""
+    """A part with an array that is always saved."""
 
     name = "trace"
 
@@ -59,7 +59,7 @@ def sections(*named):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_parts_are_saved_restored_and_digested(Stepper, dtype):
+def test_parts_are_saved_restored_and_included_in_checksums(Stepper, dtype):
     world = make(Stepper, dtype)
     plain = Stepper(np.ones((3, 2), dtype), dt=0.5)
     start, first = world.snapshot(), world.checksum()
@@ -77,14 +77,14 @@ def test_parts_are_saved_restored_and_digested(Stepper, dtype):
     assert saved == forge(saved, arrays=[np.ones((3, 2), dtype), np.zeros((3, 2), dtype)], sections=saved[-72:])
 
 
-def test_implementations_agree_on_sections(isa):
+def test_implementations_have_equal_sections(isa):
     worlds = make(kd.Stepper), make(kd.reference.Stepper)
     for world in worlds:
         world.mood = 3
     assert worlds[0].snapshot() == worlds[1].snapshot()
 
 
-def test_forged_sections_are_refused_and_change_nothing(Stepper):
+def test_forged_sections_are_refused_without_a_change(Stepper):
     world = make(Stepper)
     mood, trace = (b"mood", b"\5\0"), (b"trace", np.ones(2).tobytes())
     state = [np.ones((3, 2)), np.zeros((3, 2))]
@@ -125,7 +125,7 @@ def test_forged_sections_are_refused_and_change_nothing(Stepper):
     assert world.snapshot() == before
 
 
-def test_snapshots_of_other_versions_are_refused_as_such(Stepper, ODEStepper):
+def test_snapshots_of_other_versions_are_refused(Stepper, ODEStepper):
     for stepper in (Stepper([[0.0]]), ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)):
         saved = stepper.snapshot()
         for version in (0, 1, 3, 255):
@@ -133,7 +133,7 @@ def test_snapshots_of_other_versions_are_refused_as_such(Stepper, ODEStepper):
                 stepper.restore(saved[:7] + bytes([version]) + saved[8:])
 
 
-# The impulses of contacts.
+# Impulses of contacts.
 
 
 def heap(cls):
@@ -147,7 +147,7 @@ def heap(cls):
 @pytest.mark.parametrize("cls", [kd.Stepper, kd.reference.Stepper])
 def test_forged_impulses_are_refused(cls):
     world = heap(cls)
-    assert b"contacts" not in world.snapshot()  # as declared
+    assert b"contacts" not in world.snapshot()  # absent before the first step
     world.step(9)
     part = next(part for part in world._parts if part.name == "contacts")
     data = part.save(world)
@@ -181,7 +181,7 @@ def test_forged_impulses_are_refused(cls):
 
 
 @pytest.mark.parametrize("cls", [kd.Stepper, kd.reference.Stepper])
-def test_impulses_of_those_who_do_not_live_are_refused(cls):
+def test_forged_impulses_of_dead_bodies_are_refused(cls):
     world = heap(cls)
     world.step(9)
     parts = {part.name: part for part in world._parts}
@@ -189,7 +189,7 @@ def test_impulses_of_those_who_do_not_live_are_refused(cls):
     world.kill(1)
     saved, now = world.snapshot(), parts["contacts"].save(world)
     assert 8 < len(now) < len(before)
-    assert now.endswith(bytes(8))  # of the joint with the body that died
+    assert now.endswith(bytes(8))  # the joint of the dead body
 
     def forged(contacts):
         named = (b"slots", parts["slots"].save(world)), (b"contacts", contacts)
@@ -198,6 +198,6 @@ def test_impulses_of_those_who_do_not_live_are_refused(cls):
     assert forged(now) == saved
     for other in (before, now[:-8] + struct.pack("<d", 2.2e-308)):
         for stepper in (world, heap(cls)):
-            with pytest.raises(kd.SnapshotError, match="contacts and joints of bodies that live"):
+            with pytest.raises(kd.SnapshotError, match="contacts and joints of active bodies"):
                 stepper.restore(forged(other))
     assert world.snapshot() == saved

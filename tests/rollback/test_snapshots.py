@@ -1,4 +1,4 @@
-"""Saving, going back, and finding out when going back is not enough."""
+"""Snapshots, restore, rollback, and detection of nondeterminism."""
 
 import copy
 import os
@@ -15,14 +15,14 @@ from kickdrift import kernels
 
 
 def running(integrator, cls=kd.Stepper, seed=11, **changes):
-    """A stepper of seven bodies that has been running for a while."""
+    """Create a stepper of seven bodies and step it a few times."""
     stepper = scene(np.random.default_rng(seed), integrator, n=7).make(cls, **changes)
     stepper.step(3)
     return stepper
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_a_snapshot_holds_all_that_later_steps_depend_on(Stepper, integrator):
+def test_a_snapshot_contains_all_state_of_later_steps(Stepper, integrator):
     stepper = running(integrator, Stepper)
     position, velocity = stepper.position, stepper.velocity
     saved = stepper.snapshot()
@@ -43,8 +43,8 @@ def test_a_snapshot_holds_all_that_later_steps_depend_on(Stepper, integrator):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_any_implementation_continues_any_other(monkeypatch, integrator):
-    """Under one instruction set taken, under another restored, in another layout: the same bits."""
+def test_snapshots_are_portable_between_implementations(monkeypatch, integrator):
+    """A snapshot continues bitwise equal under another instruction set and in another layout."""
     ends = set()
     source = running(integrator)
     saved = source.snapshot()
@@ -62,7 +62,7 @@ def test_any_implementation_continues_any_other(monkeypatch, integrator):
     assert ends == {book.checksum()}
 
 
-def test_every_damage_is_noticed(Stepper):
+def test_damaged_snapshots_are_refused(Stepper):
     stepper = running(kd.Verlet(), Stepper)
     saved = stepper.snapshot()
     before = stepper.checksum(), stepper.tick
@@ -95,7 +95,7 @@ def test_every_damage_is_noticed(Stepper):
         ({"position": np.zeros((2, 2), np.float32)}, "dtype"),
     ],
 )
-def test_foreign_snapshots_are_refused(Stepper, changes, name):
+def test_snapshots_of_other_steppers_are_refused(Stepper, changes, name):
     arguments = {"position": np.zeros((2, 2)), "integrator": "semi_implicit_euler", "forces": [kd.Gravity((0, -9))]}
     own, other = Stepper(**arguments), Stepper(**{**arguments, **changes})
     with pytest.raises(kd.SnapshotError, match=f"other {name}"):
@@ -103,7 +103,7 @@ def test_foreign_snapshots_are_refused(Stepper, changes, name):
 
 
 @pytest.mark.parametrize("dt", [1e-12, 3e-11, 1e9])
-def test_a_dt_that_the_clock_cannot_have_is_refused_before_anything_changes(Stepper, dt):
+def test_a_dt_that_the_clock_cannot_represent_is_refused_before_any_change(Stepper, dt):
     arguments = {"position": np.zeros((1, 1)), "velocity": np.ones((1, 1)), "forces": [kd.AnchorSpring(1.0)]}
     free, clocked = Stepper(**arguments, dt=dt), Stepper(**arguments, clock=Stepper._clock_type(60))
     free.shift([3.0])
@@ -114,26 +114,26 @@ def test_a_dt_that_the_clock_cannot_have_is_refused_before_anything_changes(Step
     assert clocked.dt == 1 / 60
 
 
-def test_the_checksum_is_of_bits_but_for_signed_zeros(Stepper):
+def test_the_checksum_depends_on_all_bits_except_signs_of_zero(Stepper):
     stepper = Stepper(np.array([[1.0, 0.0]]), np.zeros((1, 2)))
     checksum = stepper.checksum()
     stepper.velocity[0, 0] = -0.0
     assert stepper.checksum() == checksum
     stepper.position[0, 0] = np.nextafter(1.0, 2.0)
     assert stepper.checksum() != checksum
-    stepper.position[0] = 0.0, 1.0  # the same numbers elsewhere
+    stepper.position[0] = 0.0, 1.0  # equal numbers in another position
     assert stepper.checksum() != checksum
     assert 0 <= checksum < 2**64
 
 
-def test_checksums_do_not_change_from_release_to_release(Stepper):
+def test_checksums_are_stable_across_releases(Stepper):
     stepper = Stepper(np.arange(6.0).reshape(3, 2), np.ones((3, 2)), dt=0.25, forces=[kd.Gravity((0, -8))])
     assert stepper.checksum() == 0x9812D4A7632E25C3
     single = Stepper(np.arange(6, dtype=np.float32).reshape(3, 2), np.ones((3, 2), np.float32))
     assert single.checksum() == 0xC979B4EE396A25C3
 
 
-def test_random_flips_change_the_checksum(isa):
+def test_random_bit_flips_change_the_checksum(isa):
     rng = np.random.default_rng(2)
     for dtype, kind in ((np.float32, np.uint32), (np.float64, np.uint64)):
         stepper = kd.Stepper(rng.normal(size=(50, 3)).astype(dtype), rng.normal(size=(50, 3)).astype(dtype))
@@ -148,7 +148,7 @@ def test_random_flips_change_the_checksum(isa):
 
 
 @pytest.mark.parametrize("integrator", ["verlet", "groot_warren", "yoshida4", "exact"])
-def test_pickle_and_copy_go_on_like_the_original(Stepper, integrator):
+def test_pickles_and_copies_continue_like_the_original(Stepper, integrator):
     stepper = Stepper(
         np.asfortranarray(np.arange(6.0).reshape(3, 2)),
         dt=1 / 60,
@@ -188,13 +188,13 @@ def test_rollback_with_late_input(Stepper):
     assert past.ticks == [0, 1, 2]
     past.resimulate(6, inputs=push)
     assert told_late.checksum() == told_in_time.checksum()
-    # Drawing goes on between the last two states.
+    # Interpolation still uses the last two states.
     assert told_late.interpolate(0.0).tolist() != told_late.position.tolist()
     with pytest.raises(ValueError, match="tick: expected one of the saved ticks"):
         past.rollback(77)
 
 
-def test_the_ring_forgets_the_oldest(Stepper):
+def test_the_ring_buffer_drops_the_oldest_snapshot(Stepper):
     stepper = Stepper([[0.0]])
     past = kd.Rollback(stepper, ticks=3)
     for _ in range(5):
@@ -209,7 +209,7 @@ def test_the_ring_forgets_the_oldest(Stepper):
 
 @pytest.mark.parametrize("frames", [0, 1])
 @pytest.mark.parametrize("changed", [False, True])
-def test_restore_brings_back_the_rate_of_the_clock(Stepper, frames, changed):
+def test_restore_resets_the_clock_rate(Stepper, frames, changed):
     wind = kd.LinearDrag(1.0)
     world = Stepper([[0.0]], [[1.0]], clock=Stepper._clock_type(60, substeps=2), forces=[wind])
     world.advance(0.1)
@@ -224,7 +224,7 @@ def test_restore_brings_back_the_rate_of_the_clock(Stepper, frames, changed):
     assert world.snapshot() == saved
 
 
-def test_rollback_leaves_the_clock_a_rate_for_the_next_frame(Stepper):
+def test_rollback_keeps_a_clock_rate_set_for_the_next_frame(Stepper):
     world = Stepper([[0.0]], [[1.0]], dt=1 / 60)
     past = kd.Rollback(world, ticks=4)
     for _ in range(2):
@@ -235,7 +235,7 @@ def test_rollback_leaves_the_clock_a_rate_for_the_next_frame(Stepper):
     assert world.clock.hz == 120
 
 
-def test_rollback_leaves_the_clock_its_time(Stepper):
+def test_rollback_keeps_the_time_of_the_clock(Stepper):
     stepper = Stepper([[0.0]], [[1.0]], dt=0.1)
     stepper.advance(0.25)
     past = kd.Rollback(stepper)
@@ -251,7 +251,7 @@ def test_rollback_leaves_the_clock_its_time(Stepper):
 
 
 def test_rollback_over_substeps(Stepper):
-    """Drawing after it spans a whole step, as after a frame."""
+    """Interpolation after resimulate() spans a whole clock step, like after a frame."""
     clock = Stepper._clock_type(10, substeps=4)
     stepper = Stepper([[0.0]], [[10.0]], clock=clock)
     past = kd.Rollback(stepper, ticks=8)
@@ -283,7 +283,7 @@ def test_sync_test_of_ten_thousand_frames(integrator):
 
 
 @pytest.mark.parametrize("distance", range(1, 9))
-def test_hidden_state_is_caught(Stepper, distance):
+def test_hidden_state_is_detected(Stepper, distance):
     calls = 0
 
     def fickle(world, tick):
@@ -299,7 +299,7 @@ def test_hidden_state_is_caught(Stepper, distance):
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-def test_snapshots_travel_between_processes():
+def test_snapshots_are_portable_between_processes():
     code = (
         "import sys, numpy as np, kickdrift as kd\n"
         "s = kd.Stepper(np.zeros((2, 3)), np.ones((2, 3)), dt=0.1, integrator='rk4', forces=[kd.LinearDrag(0.3)])\n"
@@ -318,7 +318,7 @@ def test_snapshots_travel_between_processes():
     assert_same_bits(stepper.position, stepper.position)
 
 
-def test_a_saved_tick_has_a_checksum(Stepper):
+def test_saved_ticks_have_a_checksum(Stepper):
     world = running(kd.Verlet(), Stepper)
     past, sums = kd.Rollback(world, 3), {}
     for _ in range(5):
@@ -334,8 +334,8 @@ def test_a_saved_tick_has_a_checksum(Stepper):
 
 
 @pytest.mark.parametrize("policy", ["exact", "match", "variable(0.1)"])
-def test_to_begin_again(Stepper, policy):
-    """State, bodies, coefficients, and the clock: whatever has happened since, the second game is the first one."""
+def test_restoring_the_clock_restarts_a_game_exactly(Stepper, policy):
+    """State, bodies, coefficients and clock: the second game equals the first, whatever happened in between."""
 
     def make():
         clock = Stepper._clock_type(60, policy=policy, scale=0.5, phase=0 if "variable" in policy else 0.25)
@@ -380,12 +380,12 @@ def test_to_begin_again(Stepper, policy):
         world.restore(start, clock=1)
 
 
-def test_to_begin_again_without_a_clock(Stepper):
+def test_restoring_a_clock_that_did_not_exist_resets_it(Stepper):
     world = Stepper([[0.0]], [[1.0]])
     start = world.snapshot()
     world.step(5)
     world.restore(start, clock=True)
     assert world.tick == 0
     world.advance(0.1)
-    world.restore(start, clock=True)  # which knows of no clock
+    world.restore(start, clock=True)  # a snapshot from before the clock existed
     assert (world.tick, world.clock.tick, world.clock.time) == (0, 0, 0.0)

@@ -1,4 +1,4 @@
-"""A tape: whatever is changed between ticks comes back with it, tick by tick, on any implementation."""
+"""Tapes: changes between ticks are recorded and replayed tick by tick, on any implementation."""
 
 import gc
 import signal
@@ -28,7 +28,7 @@ def game(cls, integrator="velocity_verlet", dtype=np.float64, **changes):
 
 
 def play(world):
-    """A run in which everything is changed that can be."""
+    """Run a world with every kind of change."""
     saved = world.snapshot()
     world.step(3)
     world.velocity[2] += 1.0
@@ -51,13 +51,13 @@ def play(world):
 
 @pytest.mark.parametrize("integrator", ["verlet", "groot_warren", "rk4", "energy_euler", "implicit_euler"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_what_was_recorded_comes_again(Stepper, integrator, dtype, tmp_path):
+def test_a_recorded_run_is_replayed(Stepper, integrator, dtype, tmp_path):
     world, free = game(Stepper, integrator, dtype), game(Stepper, integrator, dtype)
     tape = kd.Tape(world)
     play(world)
     tape.stop()
     play(free)
-    assert free.snapshot() == world.snapshot()  # recording changes nothing
+    assert free.snapshot() == world.snapshot()  # recording has no effect on the world
     ticks = len(tape)
     world.step(5)
     assert len(tape) == ticks > 12
@@ -70,7 +70,7 @@ def test_what_was_recorded_comes_again(Stepper, integrator, dtype, tmp_path):
 
 
 @pytest.mark.parametrize("make", [scene, held_scene])
-def test_every_integrator_replays(make):
+def test_every_integrator_can_be_replayed(make):
     for seed, integrator in enumerate(INTEGRATORS):
         drawn = make(np.random.default_rng(seed), integrator, n=5)
         world, other = drawn.make(kd.Stepper), drawn.make(kd.Stepper)
@@ -82,7 +82,7 @@ def test_every_integrator_replays(make):
         assert other.checksum() == world.checksum()
 
 
-def test_an_equation_is_recorded_too(ODEStepper):
+def test_ode_steppers_can_be_recorded(ODEStepper):
     def make():
         return ODEStepper(np.ones((2, 3)), kd.flows.Lorenz(), dt=0.01, state={"seen": np.zeros(1)})
 
@@ -96,7 +96,7 @@ def test_an_equation_is_recorded_too(ODEStepper):
     assert other.snapshot() == world.snapshot()
 
 
-def test_the_first_tick_that_differs_is_named(Stepper):
+def test_the_first_tick_that_diverges_is_reported(Stepper):
     ratio = [1.0]
 
     def push(t, position, velocity, out):
@@ -116,7 +116,7 @@ def test_the_first_tick_that_differs_is_named(Stepper):
     assert info.value.tick == other.tick == 4
 
 
-def test_what_is_not_finite_is_recorded(Stepper):
+def test_non_finite_states_are_recorded(Stepper):
     world, other = (Stepper(np.zeros((2, 1)), dt=1) for _ in range(2))
     tape = kd.Tape(world)
     world.velocity[1] = np.inf
@@ -128,7 +128,7 @@ def test_what_is_not_finite_is_recorded(Stepper):
     assert other.snapshot() == world.snapshot()
 
 
-def test_one_tape_at_a_time(Stepper):
+def test_only_one_tape_records_at_a_time(Stepper):
     world = game(Stepper)
     tape = kd.Tape(world)
     with pytest.raises(RuntimeError, match="being recorded"):
@@ -175,7 +175,7 @@ def test_forged_files_are_refused(Stepper, tmp_path):
         kd.Tape.load(tmp_path / "nowhere")
 
 
-def test_a_tape_that_begins_at_the_last_tick_is_refused(Stepper):
+def test_a_tape_that_starts_at_the_last_tick_is_refused(Stepper):
     world = Stepper([[0.0]], [[1.0]])
     tape = kd.Tape(world)
     world.step()
@@ -185,13 +185,13 @@ def test_a_tape_that_begins_at_the_last_tick_is_refused(Stepper):
 
 
 def test_an_interrupted_step_is_recorded(tmp_path):
-    """Ctrl-C ends a call at a completed tick, which is on the tape, also where two strike in a row."""
+    """Ctrl-C ends a call at a completed tick, which must be on the tape, also with two signals in a row."""
 
     class Interrupt(KeyboardInterrupt):
         pass
 
     def strike(frame, event, argument):
-        """In each function of Python that the tape calls after a tick, in turn."""
+        """Raise in each Python function that the tape calls after a tick, in turn."""
         nonlocal place
         if event == "call" and world.tick > before and frame.f_code.co_filename != __file__:
             place -= 1
@@ -222,10 +222,10 @@ def test_an_interrupted_step_is_recorded(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on Windows")
-def test_an_alarm_in_many_ticks_is_recorded():
+def test_signals_during_many_ticks_are_recorded():
     lost = struck = 0
     old = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    gc.disable()  # what strikes a callback of the collector, such as that of hypothesis, is lost there
+    gc.disable()  # signals inside a callback of the collector, such as that of hypothesis, would be lost
     try:
         for number in range(200):
             world = kd.Stepper([[0.0]], [[1.0]], dt=1)
@@ -244,8 +244,8 @@ def test_an_alarm_in_many_ticks_is_recorded():
     assert struck > 20
 
 
-def test_a_tape_changes_nothing_of_what_is_drawn():
-    """Frames of several steps, of so many bodies that kernels keep the state before them."""
+def test_a_tape_does_not_change_interpolation():
+    """Frames of several steps, with enough bodies that kernels store the previous state."""
     pictures = []
     for taped in (False, True):
         clock = kd.FixedClock(50, substeps=3)

@@ -1,4 +1,4 @@
-"""The user's own arrays: saved, restored in place, digested and copied with the world."""
+"""User arrays (state=): saved, restored in place, included in checksums and copied with the world."""
 
 import copy
 import pickle
@@ -13,7 +13,7 @@ DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"]
 
 
 def layouts():
-    """Arrays of every dtype in shapes and strides of all kinds."""
+    """Yield arrays of every dtype with various shapes and strides."""
     rng = np.random.default_rng(0)
     for number, dtype in enumerate(DTYPES):
         for shape in [(), (5,), (0,), (3, 2), (2, 3, 4), (1, 1)]:
@@ -30,7 +30,7 @@ def make(cls, **state):
     return cls(np.ones((2, 2)), np.ones((2, 2)), dt=0.5, state=state)
 
 
-def test_arrays_of_all_kinds_are_restored_in_place(Stepper):
+def test_arrays_of_all_layouts_are_restored_in_place(Stepper):
     arrays = dict(layouts())
     world = make(Stepper, **arrays)
     assert list(world.state) == list(arrays)
@@ -47,14 +47,14 @@ def test_arrays_of_all_kinds_are_restored_in_place(Stepper):
     assert (world.snapshot(), world.checksum(), world.tick) == (saved, checksum, 0)
 
 
-def test_implementations_and_names_in_any_order_agree(isa):
+def test_implementations_agree_for_any_order_of_names(isa):
     arrays = dict(layouts())
     worlds = [make(kd.Stepper, **arrays), make(kd.reference.Stepper, **dict(reversed(arrays.items())))]
     assert worlds[0].snapshot() == worlds[1].snapshot()
     assert worlds[0].checksum() == worlds[1].checksum()
 
 
-def test_an_equation_has_it_too(ODEStepper):
+def test_ode_steppers_have_user_state(ODEStepper):
     steps = np.zeros(1, np.int64)
     weather = ODEStepper(np.ones((2, 3)), kd.flows.Lorenz(), dt=0.01, state={"steps": steps})
     saved = weather.snapshot()
@@ -68,7 +68,7 @@ def test_an_equation_has_it_too(ODEStepper):
         ODEStepper(np.ones((2, 3)), kd.flows.Lorenz(), dt=0.01).restore(saved)
 
 
-def test_copies_have_copies(Stepper):
+def test_copies_own_copies_of_the_arrays(Stepper):
     ammo = np.arange(3)
     world = make(Stepper, ammo=ammo)
     for twin in (copy.copy(world), copy.deepcopy(world), pickle.loads(pickle.dumps(world))):
@@ -79,18 +79,18 @@ def test_copies_have_copies(Stepper):
         world.state["ammo"] = ammo
 
 
-def test_who_has_none_has_an_empty_one(Stepper):
+def test_state_defaults_to_an_empty_mapping(Stepper):
     world, other = Stepper([[0.0]]), Stepper([[0.0]], state={})
     assert dict(world.state) == dict(other.state) == {}
     assert world.snapshot() == other.snapshot()
 
 
-def test_what_is_no_array_of_its_own_is_refused(Stepper):
+def test_invalid_state_is_refused(Stepper):
     position = np.zeros((4, 2))
     shared = np.zeros(4)
     bad = [
         ([1, 2], TypeError, "expected a dict"),
-        ({1: np.zeros(2)}, TypeError, "names that are text"),
+        ({1: np.zeros(2)}, TypeError, "names that are strings"),
         ({"a": [1, 2]}, TypeError, r"state\['a'\]: expected a NumPy array"),
         ({"a": np.random.default_rng(0)}, TypeError, "expected a NumPy array"),
         ({"a": np.array([None])}, TypeError, "got object"),
@@ -143,8 +143,8 @@ def test_forged_sections_are_refused(Stepper):
         make(Stepper, flag=np.array([True, False])).restore(saved)
 
 
-def test_going_back_covers_games_with_state_of_their_own(Stepper):
-    """Ammunition, and a random generator's seed."""
+def test_sync_test_covers_user_state(Stepper):
+    """Ammunition, and the seed of a random generator."""
     ammo, seed = np.array([5]), np.array([3], np.uint64)
     world = make(Stepper, ammo=ammo, seed=seed)
 

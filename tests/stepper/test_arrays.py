@@ -1,4 +1,4 @@
-"""Arrays that are not what they say they are: masked, derived, or overlapping themselves."""
+"""Arrays whose attributes lie: masked arrays, subclasses, and arrays whose items overlap."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import kickdrift as kd
 
 
 class Liar(np.ndarray):
-    """Says that it is much larger than its memory."""
+    """Array subclass that claims to be much larger than its memory."""
 
     shape = property(lambda self: (10**6, 2))
     strides = property(lambda self: (16, 8))
@@ -22,7 +22,7 @@ def liar(*rows, dtype=np.float64):
     return np.array(rows, dtype).view(Liar)
 
 
-def test_verbs_believe_memory_and_no_attributes():
+def test_kick_drift_and_damp_ignore_overridden_array_attributes():
     for verb in (kd.kick, kd.drift):
         target, source = liar((1, 2)), liar((2, 4))
         verb(target, source, 0.5)
@@ -35,7 +35,7 @@ def test_verbs_believe_memory_and_no_attributes():
     assert np.asarray(target).tolist() == [[0.25, 0.5]]
 
 
-def test_steppers_and_canvases_believe_memory_and_no_attributes(Stepper):
+def test_steppers_and_interpolate_ignore_overridden_array_attributes(Stepper):
     stepper = Stepper(liar((1, 2)), liar((2, 4)), dt=0.5)
     stepper.step()
     assert stepper.position.tolist() == [[2, 4]]
@@ -47,7 +47,7 @@ def test_steppers_and_canvases_believe_memory_and_no_attributes(Stepper):
             stepper.interpolate(out=np.zeros((5, 2)).view(Liar))
 
 
-def test_masks_are_refused_since_nothing_would_heed_them(Stepper, ODEStepper):
+def test_masked_arrays_are_refused(Stepper, ODEStepper):
     masked, position, pairs = np.ma.masked_equal([[1.0, 2.0]], 2.0), np.ones((1, 2)), np.ma.array([[0, 1]])
     stepper = Stepper(position)
     calls = [
@@ -70,9 +70,7 @@ def test_masks_are_refused_since_nothing_would_heed_them(Stepper, ODEStepper):
         ("rate", lambda: kd.damp(position, masked[0, :1], 1.0)),
     ]
     for name, call in calls:
-        with pytest.raises(
-            TypeError, match=rf"^{name}: expected an array without a mask, got a MaskedArray; hand in its"
-        ):
+        with pytest.raises(TypeError, match=rf"^{name}: expected an array without a mask, got a MaskedArray; pass its"):
             call()
     assert stepper.position.tolist() == [[1, 1]]
     Stepper(masked.data)
@@ -80,7 +78,7 @@ def test_masks_are_refused_since_nothing_would_heed_them(Stepper, ODEStepper):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_canvases_whose_items_share_memory_are_refused(Stepper, dtype):
+def test_out_arrays_whose_items_share_memory_are_refused(Stepper, dtype):
     stepper = Stepper(np.arange(6.0).reshape(3, 2))
     room, size = np.full(8, 7, dtype), np.dtype(dtype).itemsize
     for strides in ((0, size), (size, 0), (size, size), (0, 0), (size, 2 * size), (-size, size)):

@@ -1,4 +1,4 @@
-"""dt below 0: steppers go back in time; clocks do not."""
+"""Negative dt: steppers run backwards in time; clocks do not."""
 
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ def world(stepper=kd.Stepper, **options):
 
 @pytest.mark.parametrize("stepper", STEPPERS)
 @pytest.mark.parametrize("integrator", SYMMETRIC)
-def test_symmetric_schemes_return_to_where_they_began(stepper, integrator):
+def test_symmetric_integrators_return_to_the_initial_state(stepper, integrator):
     there = world(stepper, integrator=integrator)
     there.step(300)
     assert np.abs(there.position - PLACES).max() > 0.1
@@ -39,7 +39,7 @@ def test_symmetric_schemes_return_to_where_they_began(stepper, integrator):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", sorted(set(kd.INTEGRATORS) - {"dopri8", "exact"}))
-def test_the_bits_of_the_reference(integrator, dtype):
+def test_negative_dt_is_bitwise_equal_to_the_reference(integrator, dtype):
     pair = [world(stepper, integrator=integrator, dt=-0.02, dtype=dtype) for stepper in STEPPERS]
     for each in pair:
         each.step(40)
@@ -51,7 +51,7 @@ def test_the_bits_of_the_reference(integrator, dtype):
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)
-def test_the_exact_flow_and_damping_go_back(stepper):
+def test_exact_integrator_and_damping_run_backwards(stepper):
     terms = [kd.AnchorSpring(3.0), kd.LinearDrag(0.5), kd.Gravity((0.0, -1.0))]
     there = world(stepper, integrator="exact", forces=terms, dt=0.5)
     there.step(10)
@@ -63,7 +63,7 @@ def test_the_exact_flow_and_damping_go_back(stepper):
     assert np.allclose(free.velocity, np.exp(0.25) * np.array(SPEEDS), rtol=1e-15)
 
 
-def test_turning_goes_back():
+def test_magnetic_rotation_is_reversible():
     there = world(forces=[kd.Magnetic(1.0, 2.0), kd.AnchorSpring(1.0)])
     there.step(200)
     there.dt = -0.01
@@ -71,7 +71,7 @@ def test_turning_goes_back():
     assert np.abs(there.position - PLACES).max() < 1e-12
 
 
-def test_functions_are_told_the_time():
+def test_callbacks_get_the_time_of_backward_steps():
     times = []
     there = kd.Stepper([[0.0]], dt=-0.5, forces=[kd.Force(lambda t, x, v, out: times.append(t))], integrator="rk4")
     there.step(2)
@@ -80,7 +80,7 @@ def test_functions_are_told_the_time():
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "dopri8", "implicit_euler", "midpoint"])
-def test_equations_go_back(integrator):
+def test_ode_steppers_run_backwards(integrator):
     rhs = kd.flows.VanDerPol()
     pair = [each([[1.0, 0.5]], rhs, dt=-0.01, integrator=integrator) for each in (kd.ODEStepper, reference.ODEStepper)]
     for each in pair:
@@ -95,7 +95,7 @@ def test_equations_go_back(integrator):
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)
-def test_constraints_and_noise_do_not_go_back(stepper):
+def test_constraints_and_noise_refuse_negative_dt(stepper):
     with pytest.raises(ValueError, match=r"dt: expected a positive number where there are constraints \(Box\)"):
         world(stepper, dt=-0.01, constraints=[kd.Box((-9, -9), (9, 9))])
     held = world(stepper, constraints=[kd.Box((-9, -9), (9, 9))])
@@ -110,7 +110,7 @@ def test_constraints_and_noise_do_not_go_back(stepper):
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)
-def test_clocks_do_not_go_back(stepper):
+def test_clocks_refuse_negative_dt(stepper):
     there = world(stepper, dt=-0.01)
     with pytest.raises(ValueError, match="clock: expected dt"):
         _ = there.clock
@@ -130,7 +130,7 @@ def test_clocks_do_not_go_back(stepper):
 
 
 @pytest.mark.parametrize("integrator", ["verlet", "velocity_verlet", "groot_warren"])
-def test_snapshots_know_the_way(integrator):
+def test_snapshots_keep_the_sign_of_dt(integrator):
     there = world(dt=-0.01, integrator=integrator)
     there.step(10)
     saved = there.snapshot()
@@ -146,7 +146,7 @@ def test_snapshots_know_the_way(integrator):
     assert (other.position == end).all()
 
 
-def test_who_cannot_go_back_refuses_such_snapshots():
+def test_snapshots_with_negative_dt_are_refused_by_noise_and_clocks():
     for options in ({"forces": [kd.Langevin(1.0, 1.0)]}, {"clock": kd.FixedClock(100), "dt": None}):
         there = world(**options)
         saved = there.snapshot()

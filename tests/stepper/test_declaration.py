@@ -1,4 +1,4 @@
-"""All that is declared: tables of all layers have it, and each of its samples does what is said of all of them."""
+"""All declarations: every layer has an entry for each, and each sample passes the tests common to all."""
 
 import copy
 import dataclasses
@@ -25,8 +25,8 @@ def title(one):
 
 
 @pytest.mark.parametrize("base", [Constraint, FieldTerm, Flow, Interaction])
-def test_reference_and_engine_have_a_table_without_gaps_and_leftovers(base):
-    assert all(hasattr(kd, name) for name in kd.__all__)  # imported when asked for
+def test_reference_and_engine_tables_list_exactly_the_declared_kinds(base):
+    assert all(hasattr(kd, name) for name in kd.__all__)  # loads the lazily imported modules
     assert kd.reference
     tables = [(module, set(table)) for module, kind, table in declaration.TABLES if kind is base]
     assert {module.split(".")[1] for module, _ in tables} == {"engine", "reference"}
@@ -38,22 +38,22 @@ def test_reference_and_engine_have_a_table_without_gaps_and_leftovers(base):
     assert [table for _, table in tables] == [found] * len(tables)
 
 
-def test_a_table_with_a_gap_is_an_import_error():
+def test_a_missing_table_entry_is_an_import_error():
     kinds = forces.TERMS.keys() - {"quadratic_drag"}
     with pytest.raises(ImportError, match=r"^here: expected an entry for 'quadratic_drag', the kind of QuadraticDrag$"):
         declaration.require_entries("here", kinds, FieldTerm)
     assert all(table is not kinds for _, _, table in declaration.TABLES)
 
 
-def test_what_is_declared_later_is_looked_for_too():
+def test_a_later_declaration_without_table_entries_is_an_import_error():
     with pytest.raises(ImportError, match=r"^kickdrift[.a-z]+: expected an entry for 'wind', the kind of Wind$"):
         type("Wind", (FieldTerm,), {"kind": "wind"})
-    gc.collect()  # or messages would name it
+    gc.collect()  # otherwise later messages would list the class
 
 
 @pytest.mark.parametrize("cls", [*kd.INTEGRATORS.values(), kd.flows.Lorenz], ids=lambda cls: cls.__name__)
-def test_nothing_sets_what_an_integrator_or_a_flow_is_made_of(cls):
-    """Also where a class has no fields, and so is no dataclass by itself."""
+def test_integrators_and_flows_are_frozen(cls):
+    """Classes without fields are frozen too, although they would not be frozen dataclasses on their own."""
     one = cls()
     for name in ("order", *(field.name for field in dataclasses.fields(cls)), "other"):
         with pytest.raises(dataclasses.FrozenInstanceError, match=f"^cannot assign to field '{name}'$"):
@@ -65,8 +65,8 @@ def test_nothing_sets_what_an_integrator_or_a_flow_is_made_of(cls):
     assert repr(one) == f"{cls.__name__}({', '.join(f'{k}={v!r}' for k, v in dataclasses.asdict(one).items())})"
 
 
-def test_a_stepper_is_six_classes():
-    """More would be files that are written as classes."""
+def test_a_stepper_has_at_most_six_classes_in_its_mro():
+    """More would be files written as classes."""
     assert len(kd.Stepper.__mro__) - 1 <= 6
 
 
@@ -75,7 +75,7 @@ def bits(stepper):
 
 
 def made(cls, *declared, **more):
-    """A world of these, or what it is refused with."""
+    """Create a world with these declarations, or return the message of its ValueError."""
     try:
         return world(cls, *declared, **more)
     except ValueError as error:
@@ -84,7 +84,7 @@ def made(cls, *declared, **more):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
 @pytest.mark.parametrize("one", SAMPLES, ids=title)
-def test_kernels_do_what_the_reference_says(isa, one, integrator):
+def test_kernels_equal_the_reference(isa, one, integrator):
     dtype = (np.float64, np.float32)[(list(SAMPLES).index(one) + INTEGRATORS.index(integrator)) % 2]
     if isinstance(one, kd.NativeForce):
         dtype = one.dtype
@@ -107,7 +107,7 @@ def test_kernels_do_what_the_reference_says(isa, one, integrator):
 
 
 @pytest.mark.parametrize(("one", "name", "value"), COEFFICIENTS, ids=title)
-def test_what_is_set_is_what_it_would_have_been_made_with(Stepper, one, name, value):
+def test_setting_a_coefficient_equals_building_with_it(Stepper, one, name, value):
     changed = world(Stepper, one)
     changed.set(one, **{name: value})
     straight = world(Stepper, changed.current(one))
@@ -121,7 +121,7 @@ def test_what_is_set_is_what_it_would_have_been_made_with(Stepper, one, name, va
 
 @pytest.mark.parametrize("events", [None, kd.Events()], ids=["silent", "events"])
 @pytest.mark.parametrize(("one", "name", "value"), COEFFICIENTS, ids=title)
-def test_what_is_set_goes_back_in_time(Stepper, one, name, value, events):
+def test_restore_and_copy_keep_set_coefficients(Stepper, one, name, value, events):
     first = world(Stepper, one, events=events)
     first.step()
     before = first.snapshot()
@@ -143,8 +143,8 @@ def test_what_is_set_goes_back_in_time(Stepper, one, name, value, events):
 
 
 @pytest.mark.parametrize("one", SAMPLES, ids=title)
-def test_declarations_are_copied_and_shown(one):
-    if not isinstance(one, kd.NativeForce):  # a pointer
+def test_declarations_can_be_pickled_and_have_a_repr(one):
+    if not isinstance(one, kd.NativeForce):  # has a pointer, which cannot be pickled
         assert same(tuple(pickle.loads(pickle.dumps(one)).told().values()), tuple(one.told().values()))
     shown = repr(one)
     assert shown.startswith(f"{title(one)}(")
@@ -152,8 +152,8 @@ def test_declarations_are_copied_and_shown(one):
 
 
 @pytest.mark.parametrize("one", [one for one in TERMS if one.conservative], ids=title)
-def test_forces_are_minus_the_gradients_of_energies(one):
-    """Of the reference, and at rest: magnetic fields and rotating frames turn velocities beside it."""
+def test_forces_are_minus_the_energy_gradients(one):
+    """Tested on the reference, at rest, because magnetic fields and rotating frames turn velocities."""
     x, d = np.array(POSITION) + 0.125, 1e-6
     mass = np.array([1.0, 2.0, 0.5])
     stepper = kd.reference.Stepper(x.copy(), mass=mass, forces=[one])
@@ -169,5 +169,5 @@ def test_forces_are_minus_the_gradients_of_energies(one):
     np.testing.assert_allclose(mass[:, None] * acceleration, -gradient, atol=1e-7, err_msg=repr(one))
 
 
-def test_nothing_is_without_a_sample():
+def test_every_declaration_has_a_sample():
     assert missing() == []

@@ -1,4 +1,4 @@
-"""Frames: steps that are due, drawing between them, moving bodies and the origin."""
+"""Frames: due steps, interpolation, teleport and shifts of the origin."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import kickdrift as kd
 
 @pytest.fixture
 def FixedClock(Stepper):  # noqa: N802
-    """The clock that goes with the stepper."""
+    """Return the clock class of the stepper."""
     return Stepper._clock_type
 
 
@@ -22,7 +22,7 @@ FRAMES = {
 
 @pytest.mark.parametrize("frames", FRAMES.values(), ids=FRAMES)
 def test_uniform_motion_is_drawn_one_step_late(Stepper, FixedClock, frames):
-    """Property 11: x = v t is drawn as v (t - dt) at every frame, t being all the time fed."""
+    """Property 11: x = v t is drawn as v (t - dt) in every frame, where t is the total time fed."""
     body = Stepper([[0.0, 0.0]], [[3.0, -1.0]], clock=FixedClock(60, max_steps=100))
     fed = 0.0
     for frame in frames:
@@ -38,7 +38,7 @@ def test_uniform_motion_is_drawn_one_step_late(Stepper, FixedClock, frames):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
 def test_frame_patterns_do_not_change_physics(isa, integrator):
-    """Property 12: equal totals, cut up in two ways, are bit-identical at equal ticks."""
+    """Property 12: equal total times split into different frames are bitwise equal at equal ticks."""
     drawn = scene(np.random.default_rng(5), integrator, n=20)
     drawn.arguments["dt"] = 1 / 64
     one, other = drawn.make(kd.Stepper), drawn.make(kd.Stepper, layout="component")
@@ -76,7 +76,7 @@ def test_compiled_frames_equal_the_reference(isa):
 
 
 def ending(stepper, seconds):
-    """What a frame returns or raises, and what it leaves behind."""
+    """Return the result or exception of a frame, and the state after it."""
     try:
         end = stepper.advance(seconds)
     except kd.KickdriftError as error:
@@ -85,8 +85,8 @@ def ending(stepper, seconds):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_frames_end_as_those_of_the_reference_whatever_happens(seed):
-    """The same count, ticks, evaluations, and tick range of an error, while rates change and states overflow."""
+def test_frames_equal_the_reference_during_changes_and_overflows(seed):
+    """Counts, ticks, evaluations and tick ranges of errors are equal, while rates change and states overflow."""
     rng = np.random.default_rng(seed)
     drawn = (scene if seed % 2 else held_scene)(rng, INTEGRATORS[seed % len(INTEGRATORS)], n=3)
     settings = [{}, {"substeps": 3}, {"policy": "variable"}, {"policy": "locked(2)"}, {"overload": "drop"}][seed % 5]
@@ -108,8 +108,8 @@ def test_frames_end_as_those_of_the_reference_whatever_happens(seed):
             assert_same_bits(ours.position, book.position)
 
 
-def test_a_long_call_after_a_change_of_dt(Stepper):
-    """Its first step is taken by itself, and what it keeps is not evaluated anew."""
+def test_force_evaluations_of_a_long_call_after_a_change_of_dt(Stepper):
+    """The first step is a call of its own whose last evaluation is reused."""
     stepper = Stepper([[1.0]], [[1.0]], dt=0.25, forces=[kd.AnchorSpring(1.0)])
     stepper.step(3)
     assert stepper.force_evaluations == 4
@@ -123,12 +123,12 @@ def test_a_long_call_after_a_change_of_dt(Stepper):
     assert (caught.value.first_tick, caught.value.last_tick, stepper.tick) == (7, 8, 8)
 
 
-def test_the_previous_state_is_that_before_the_last_step(Stepper):
+def test_the_previous_state_is_the_one_before_the_last_step(Stepper):
     ball = Stepper([[0.0]], [[1.0]], dt=0.25, forces=[kd.Gravity([-8.0])], integrator="semi_implicit_euler")
     twin = Stepper([[0.0]], [[1.0]], dt=0.25, forces=[kd.Gravity([-8.0])], integrator="semi_implicit_euler")
     assert ball.advance(0.25 * 0.9) == 0
     ball.clock.resync()
-    # The frame is cut to 0.25 s by the clock.
+    # The clock clamps the frame to 0.25 s.
     assert ball.advance(0.25) == 1
     twin.step(1)
     assert ball.interpolate(0.0).tolist() == [[0.0]]
@@ -141,13 +141,13 @@ def test_the_previous_state_is_that_before_the_last_step(Stepper):
 
 
 @pytest.mark.parametrize("overload", ["drop", "budget(10)"])
-def test_resync_inside_a_step_leaves_the_steps_that_are_running(Stepper, overload):
+def test_resync_inside_a_step_lets_the_running_steps_finish(Stepper, overload):
     def meddle(t, x, v, out):
         clock.resync()
 
     clock = Stepper._clock_type(10, overload=overload)
     ball = Stepper([[0.0]], [[1.0]], clock=clock, forces=[kd.Force(meddle, velocity_dependent=False)])
-    done = 2 if overload == "drop" else 1  # under a budget each step is run by itself
+    done = 2 if overload == "drop" else 1  # with a budget, each step is a call of its own
     assert ball.advance(0.25) == done
     assert (ball.tick, clock.tick, clock.state().acc, clock.backlog) == (done, done, 0, 0)
     assert clock.dropped == 2.5 - done
@@ -155,7 +155,7 @@ def test_resync_inside_a_step_leaves_the_steps_that_are_running(Stepper, overloa
 
 
 @pytest.mark.parametrize("overload", ["drop", "budget(10)"])
-def test_a_clock_is_not_loaded_inside_the_step_of_its_stepper(Stepper, overload):
+def test_a_clock_cannot_be_loaded_inside_a_step(Stepper, overload):
     def meddle(t, x, v, out):
         with pytest.raises(RuntimeError, match="inside a step"):
             clock.load(saved)
@@ -169,7 +169,7 @@ def test_a_clock_is_not_loaded_inside_the_step_of_its_stepper(Stepper, overload)
 
 
 @pytest.mark.parametrize("overload", ["drop", "budget(10)"])
-def test_a_step_that_leaves_what_numbers_can_say_is_counted_by_the_clock_too(Stepper, overload):
+def test_a_step_that_overflows_counts_for_the_clock_too(Stepper, overload):
     clock = Stepper._clock_type(1, max_frame=10, overload=overload)
     ball = Stepper([[1e308]], [[1e308]], clock=clock)
     with pytest.raises(kd.NonFiniteError):
@@ -178,7 +178,7 @@ def test_a_step_that_leaves_what_numbers_can_say_is_counted_by_the_clock_too(Ste
     assert clock.backlog == 4 - ball.tick
 
 
-def test_frames_do_not_leave_the_range_of_ticks(Stepper):
+def test_frames_stay_within_the_range_of_ticks(Stepper):
     world = Stepper(np.zeros((0, 2)), dt=0.1)
     world.step(2**62 - 2)
     with pytest.raises(ValueError, match="expected at most"):
@@ -187,7 +187,7 @@ def test_frames_do_not_leave_the_range_of_ticks(Stepper):
     assert world.clock.backlog == 1
 
 
-def test_nothing_lies_between_before_the_first_frame_and_after_other_steps(Stepper):
+def test_interpolation_returns_the_state_before_the_first_frame_and_after_other_steps(Stepper):
     ball = Stepper([[1.0]], [[1.0]], dt=0.1)
     for mode in ("linear", "hermite"):
         assert ball.interpolate(0.5, mode=mode).tolist() == [[1.0]]
@@ -197,7 +197,7 @@ def test_nothing_lies_between_before_the_first_frame_and_after_other_steps(Stepp
     assert ball.interpolate(0.5).tolist() == ball.position.tolist()
 
 
-def test_interpolation_never_touches_the_state(Stepper):
+def test_interpolation_never_changes_the_state(Stepper):
     ball = Stepper([[0.0, 1.0]], [[1.0, 2.0]], forces=[kd.Gravity((0, -10))])
     ball.advance(0.1)
     checksum = ball.checksum()
@@ -209,7 +209,7 @@ def test_interpolation_never_touches_the_state(Stepper):
             ball.interpolate(out=out)
 
 
-def test_drawing_into_part_of_a_vertex_buffer(Stepper):
+def test_interpolating_into_part_of_a_vertex_buffer(Stepper):
     vertices = np.zeros((3, 8), np.float32)
     bodies = Stepper(np.arange(6.0).reshape(3, 2), np.ones((3, 2)), dt=0.5)
     bodies.advance(0.25)
@@ -235,13 +235,13 @@ def test_drawing_into_part_of_a_vertex_buffer(Stepper):
         ([[0.0] * 2] * 3, TypeError, "buffer"),
     ],
 )
-def test_unfit_canvases(Stepper, out, error, message):
+def test_unsuitable_out_arrays_are_refused(Stepper, out, error, message):
     bodies = Stepper(np.zeros((3, 2)))
     with pytest.raises(error, match=f"out.*{message}"):
         bodies.interpolate(out=out)
 
 
-def test_unfit_alpha_and_mode(Stepper):
+def test_invalid_alpha_and_mode_are_refused(Stepper):
     bodies = Stepper(np.zeros((3, 2)))
     for alpha in (np.nan, np.inf):
         with pytest.raises(ValueError, match="alpha"):
@@ -253,21 +253,21 @@ def test_unfit_alpha_and_mode(Stepper):
 
 
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "groot_warren"])
-def test_teleport_draws_nothing_between(Stepper, integrator):
+def test_interpolation_does_not_cross_a_teleport(Stepper, integrator):
     pair = Stepper([[0.0], [10.0]], [[1.0], [1.0]], dt=0.1, integrator=integrator)
     pair.advance(0.25)
     pair.teleport(1, [500.0])
     for alpha in (0.0, 0.3, 0.99):
         assert pair.interpolate(alpha)[1, 0] == 500.0
-        # The cubic still leaves and arrives with the velocity of 1 m/s: within a step's way.
+        # The Hermite cubic still starts and ends with 1 m/s: it deviates by less than the displacement of a step.
         assert abs(pair.interpolate(alpha, mode="hermite")[1, 0] - 500.0) < 0.1
     pair.advance(0.05)
-    # It goes on with the velocity that it had.
+    # The velocity is unchanged.
     np.testing.assert_allclose(pair.interpolate(1.0)[1], [500.1], rtol=1e-13)
     np.testing.assert_allclose(pair.velocity, [[1.0], [1.0]], rtol=1e-10)
 
 
-def test_teleport_takes_what_indexing_takes(Stepper):
+def test_teleport_accepts_numpy_indices(Stepper):
     bodies = Stepper(np.zeros((4, 2)), dt=0.1)
     bodies.teleport([0, 2], [[1, 2], [3, 4]])
     bodies.teleport(np.array([False, True, False, False]), (5, 6))
@@ -286,8 +286,8 @@ def test_teleport_takes_what_indexing_takes(Stepper):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_shift_moves_the_world_and_nothing_else(isa, integrator):
-    """Powers of two are added without rounding, so that physics must be the same to the last bit."""
+def test_shift_changes_nothing_but_coordinates(isa, integrator):
+    """The offset is a power of two and adds without rounding, so the physics must be bitwise equal."""
     rng = np.random.default_rng(3)
     position = rng.integers(-64, 64, (6, 2)) / 16.0
     velocity = rng.integers(-64, 64, (6, 2)) / 16.0
@@ -328,7 +328,7 @@ def test_substeps(Stepper, FixedClock):
     assert coarse.tick == 8
     assert coarse.clock.tick == 2
     assert coarse.checksum() == fine.checksum()
-    # Drawing spans the whole step, not its last part.
+    # Interpolation spans the whole clock step, not its last substep.
     assert coarse.interpolate(0.0).tolist() == pytest.approx(np.array([[1 / 60 - 4.5 / 3600]]), rel=1e-12)
 
 
@@ -345,7 +345,7 @@ def test_dt_and_the_clock_follow_each_other(Stepper, FixedClock):
     assert body.position[0, 0] == pytest.approx(body.time, abs=1e-14)
 
 
-def test_a_variable_step(Stepper, FixedClock):
+def test_the_variable_policy_makes_one_step_per_frame(Stepper, FixedClock):
     body = Stepper([[0.0]], [[1.0]], clock=FixedClock(60, policy="variable(0.1)"))
     for frame in (0.01, 0.02, 0.015):
         assert body.advance(frame) == 1
@@ -356,7 +356,7 @@ def test_a_variable_step(Stepper, FixedClock):
 def test_a_budget_stops_a_frame(Stepper, FixedClock, monkeypatch):
     import time
 
-    now = iter(range(0, 10**12, 2_000_000))  # two milliseconds go by between any two looks at the clock
+    now = iter(range(0, 10**12, 2_000_000))  # each reading of the clock is 2 ms later
     monkeypatch.setattr(time, "perf_counter_ns", lambda: next(now))
     body = Stepper([[0.0]], [[1.0]], clock=FixedClock(60, overload="budget(0.004)"))
     assert body.advance(5.5 / 60) == 2
@@ -364,7 +364,7 @@ def test_a_budget_stops_a_frame(Stepper, FixedClock, monkeypatch):
     assert body.clock.dropped_steps == 3
 
 
-def test_an_error_in_a_frame_leaves_both_at_the_last_step(Stepper):
+def test_after_an_error_in_a_frame_clock_and_stepper_agree(Stepper):
     body = Stepper([[0.0]], [[1.0]], dt=1 / 60, integrator="explicit_euler")
     body.velocity[0] = np.inf
     with pytest.raises(kd.NonFiniteError):
@@ -389,7 +389,7 @@ def test_clock_arguments(Stepper, FixedClock):
         assert body.tick == 0
 
 
-def test_one_step_of_a_loop_over_a_clock_is_drawn_as_a_frame(isa):
+def test_stepping_in_a_clock_loop_is_interpolated_like_advance(isa):
     ball = kd.Stepper([[0.0]], [[6.0]], dt=1 / 60)
     for _ in ball.clock.steps(0.025):
         ball.step()
@@ -397,8 +397,8 @@ def test_one_step_of_a_loop_over_a_clock_is_drawn_as_a_frame(isa):
 
 
 @pytest.mark.parametrize("module", [kd, kd.reference])
-def test_a_frame_without_a_time_is_measured(module, monkeypatch):
-    """In whole nanoseconds, from the frame before; the first takes no time, and frames with a time do not count."""
+def test_advance_without_seconds_measures_the_frame(module, monkeypatch):
+    """Integer nanoseconds since the last measured frame; the first takes 0 s, and given seconds do not count."""
     times = iter([10**18, 10**18 + 70_000_001, 10**18 + 120_000_000])
     target = "kickdrift.engine.frames.monotonic_ns" if module is kd else "kickdrift.reference.stepper.monotonic_ns"
     monkeypatch.setattr(target, lambda: next(times))

@@ -1,4 +1,4 @@
-"""An oracle for what is drawn between two states: the conditions that define each mode, and de Casteljau's points."""
+"""Oracles for interpolation between two states: the defining conditions of each mode, and de Casteljau's algorithm."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -17,23 +17,23 @@ def fractions(rng, size):
 
 
 def drawn(mode, alpha, h, x, v, y, w):
-    """What the weights make of the old state (x, v) and the new one (y, w); of exact numbers, exactly."""
+    """Apply the interpolation weights to the old state (x, v) and the new one (y, w); exact for exact numbers."""
     if mode == "extrapolate":
-        x, v = y, w  # the new state stands in for the old one
+        x, v = y, w  # extrapolation starts from the new state
     by_x, by_v, by_w = map(Fraction, interpolation.weights(mode, alpha, h))
     return x + (by_x * (y - x) + (by_v * v + by_w * w))
 
 
 def de_casteljau(alpha, h, x, v, y, w):
-    """The cubic of Bézier's points x, x + h v / 3, y - h w / 3, y: it leaves with v and arrives with w."""
+    """Evaluate the Bézier cubic with points x, x + h v / 3, y - h w / 3, y: its end velocities are v and w."""
     points = [x, x + h * v / 3, y - h * w / 3, y]
     while len(points) > 1:
         points = [(1 - alpha) * a + alpha * b for a, b in pairwise(points)]
     return points[0]
 
 
-def test_hermite_is_the_cubic_of_both_states():
-    """Any cubic comes back, at any time: four conditions leave no other."""
+def test_hermite_reproduces_every_cubic():
+    """Four conditions define a cubic, so any cubic is reproduced at any time."""
     rng = np.random.default_rng(1)
     for _ in range(100):
         a, b, c, d = fractions(rng, 4)
@@ -60,7 +60,7 @@ def test_linear_and_extrapolate_are_straight_lines():
 
 
 def expected(mode, alpha, h, x, v, y, w):
-    """In fractions of the very floats, for each number."""
+    """Return the exact result as a Fraction of float inputs."""
     x, v, y, w, alpha, h = (Fraction(float(number)) for number in (x, v, y, w, alpha, h))
     if mode == "linear":
         return (1 - alpha) * x + alpha * y
@@ -70,7 +70,7 @@ def expected(mode, alpha, h, x, v, y, w):
 @pytest.mark.parametrize("canvas", [None, *DTYPES])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mode", interpolation.MODES)
-def test_steppers_draw_that(Stepper, mode, dtype, canvas):
+def test_interpolate_equals_the_exact_result(Stepper, mode, dtype, canvas):
     """Between the last two states of a frame, which are `substeps` small steps apart."""
     rng = np.random.default_rng(3)
     compared = 0
@@ -101,7 +101,7 @@ def test_steppers_draw_that(Stepper, mode, dtype, canvas):
 
 
 def vertices(text, n):
-    """A buffer of tuples, as Panda3D's vertex buffers are, and the array that it is of."""
+    """Create a ctypes buffer of vertex structs, like Panda3D's vertex buffers."""
     import ctypes
 
     kinds = {"f": ctypes.c_float, "d": ctypes.c_double, "i": ctypes.c_int}
@@ -113,7 +113,7 @@ def vertices(text, n):
 
 
 @pytest.mark.parametrize(("dim", "text"), [(1, "f"), (2, "ff"), (3, "fff"), (3, "ddd"), (2, "fff"), (2, "ddd")])
-def test_vertices_of_several_numbers_are_drawn_to(Stepper, dim, text):
+def test_interpolating_into_vertex_structs(Stepper, dim, text):
     position = np.arange(5.0 * dim).reshape(5, dim)
     world = Stepper(position.copy())
     room = vertices(text, 5)
@@ -128,7 +128,7 @@ def test_vertices_of_several_numbers_are_drawn_to(Stepper, dim, text):
     assert records["f0"].tolist() == position[::-1, 0].tolist()
 
 
-def test_two_dimensions_are_drawn_to_the_first_two_columns_of_three(Stepper):
+def test_two_dimensions_are_written_to_the_first_two_of_three_columns(Stepper):
     position = np.arange(8.0).reshape(4, 2)
     world = Stepper(position.copy())
     for room in (np.full((4, 3), 7.0), np.full((4, 3), 7.0, np.float32, order="F"), np.full((4, 6), 7.0)[:, ::2]):
@@ -149,7 +149,7 @@ def test_two_dimensions_are_drawn_to_the_first_two_columns_of_three(Stepper):
         (3, {"names": "abc", "formats": ["f4"] * 3, "offsets": [0, 0, 0]}, ValueError),
     ],
 )
-def test_other_vertices_are_refused(Stepper, dim, dtype, error):
+def test_unsuitable_vertex_formats_are_refused(Stepper, dim, dtype, error):
     world = Stepper(np.zeros((4, dim)))
     with pytest.raises(error, match="out: expected"):
         world.interpolate(out=np.zeros(4, dtype))
@@ -162,9 +162,9 @@ def test_other_vertices_are_refused(Stepper, dim, dtype, error):
 
 @pytest.mark.parametrize("layout", ["row", "component", "apart"])
 @pytest.mark.parametrize("what", ["rows", "tiles", "passes", "walls"])
-def test_the_state_before_a_step_of_many_bodies_is_kept_as_it_was(what, layout):
+def test_the_previous_state_of_many_bodies_is_unchanged(what, layout):
     rng = np.random.default_rng(3)
-    n = 1000  # so many that the step itself keeps it
+    n = 1000  # large enough for the step itself to store it
     given = {"forces": [kd.PointGravity(1.0, (0, 0)) if what == "tiles" else kd.LinearDrag(0.1)], "dt": 0.25}
     if what == "passes":
         given["integrator"] = "groot_warren"
@@ -186,8 +186,8 @@ def test_the_state_before_a_step_of_many_bodies_is_kept_as_it_was(what, layout):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "rk4", "semi_implicit_euler", "yoshida4"])
-def test_the_state_is_kept_up_to_the_last_number_of_a_row(isa, integrator, dtype):
-    """Whole blocks of vectors are kept as they are read, what is left over at the end of a row is copied."""
+def test_the_previous_state_is_complete_up_to_the_end_of_rows(isa, integrator, dtype):
+    """Whole blocks of vectors are stored while the step reads them; the rest of a row is copied."""
     for n, dim in ((385, 1), (391, 2), (400, 3), (1003, 2)):
         start = np.random.default_rng(n).normal(size=(2, n, dim)).astype(dtype)
         applied = [kd.AppliedForce(np.ones((n, dim), dtype))] if n % 2 else []
@@ -202,8 +202,8 @@ def test_the_state_is_kept_up_to_the_last_number_of_a_row(isa, integrator, dtype
             assert worlds[0]._previous[1].tobytes() == before[1].tobytes()
 
 
-def test_a_look_changes_no_byte_of_a_snapshot(Stepper):
-    """Also the first one, before any frame, when there is no clock yet."""
+def test_interpolate_does_not_change_snapshots(Stepper):
+    """Includes the first call, before any frame, when no clock exists."""
     world = Stepper([[0.0]], [[1.0]])
     before = world.snapshot()
     for mode in ("linear", "hermite", "extrapolate"):
@@ -214,8 +214,8 @@ def test_a_look_changes_no_byte_of_a_snapshot(Stepper):
 
 
 @pytest.mark.parametrize("alive", [None, 1])
-def test_after_restore_nothing_is_drawn_from_another_past(alive):
-    """The state before the last step is that of another game then, which came to the same tick."""
+def test_interpolation_after_restore_ignores_the_discarded_timeline(alive):
+    """The stored previous state belongs to the discarded timeline, although it has the same tick."""
     ball = kd.Stepper([[0.0]], [[6.0]], dt=1 / 60, alive=alive)
     start = ball.snapshot()
     ball.step(2)

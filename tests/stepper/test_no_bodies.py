@@ -1,4 +1,4 @@
-"""A world of no bodies, whose coefficients and masses may be told per body all the same: nothing is read of them."""
+"""Worlds without bodies: coefficients and masses may be empty arrays per body, and nothing is read from them."""
 
 import copy
 import pickle
@@ -22,14 +22,14 @@ TERMS = [
 
 
 @pytest.mark.parametrize(("term", "other"), TERMS)
-def test_set_reads_no_number_of_a_coefficient_that_has_none(term, other):
+def test_set_accepts_coefficients_of_no_bodies(term, other):
     world = kd.Stepper(NOBODY.copy(), forces=[term])
     world.set(term, **other)
     world.step(2)
 
 
 @pytest.mark.parametrize(("term", "other"), TERMS)
-def test_masses_of_nobody(Stepper, term, other):
+def test_masses_of_no_bodies(Stepper, term, other):
     options = {"mass": np.zeros(0), "forces": [term], "constraints": [kd.Box(-1, 1, friction=np.zeros(0))]}
     world = Stepper(NOBODY.copy(), **options)
     world.set(term, **other)

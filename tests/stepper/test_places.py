@@ -1,4 +1,4 @@
-"""Places: whatever has coordinates says so, moves along with `shift`, and is told in today's coordinates."""
+"""Coordinates of declarations: each is declared as such, moves with `shift`, and is set in shifted coordinates."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ from kickdrift.stepper.entries import same
 
 WAY = np.array([0.5, -0.25])
 
-#: Samples with coordinates, and others of them. A place is set by itself where that means anything.
+#: Samples with coordinates, and alternative values that can be set on their own.
 PLACED = [
     (one, {name: others[name][0] for name in sorted(one.places & others.keys()) if getattr(one, name) is not None})
     for one, others in SAMPLES.items()
@@ -31,7 +31,7 @@ def world_of(cls, *declared, **more):
 
 
 @each
-def test_what_moves_with_the_origin_is_a_place_and_nothing_else(one, others):
+def test_shifted_changes_exactly_the_declared_coordinates(one, others):
     moved = one.shifted(WAY)
     told = {name for name in one.coefficients if not same(getattr(one, name), getattr(moved, name))}
     assert told - {"normal", "shapes", "walls"} == one.places - {"normal", "shapes", "walls"} - {
@@ -40,8 +40,8 @@ def test_what_moves_with_the_origin_is_a_place_and_nothing_else(one, others):
     assert told <= one.places
 
 
-def test_a_kind_whose_coordinates_do_not_say_so_is_no_kind():
-    with pytest.raises(ImportError, match=r"Buoy\(center\): expected a field that says it is a place"):
+def test_coordinate_fields_must_be_declared_as_places():
+    with pytest.raises(ImportError, match=r"Buoy\(center\): expected a coordinate, declared with place"):
 
         @declaration()
         class Buoy(Constraint):
@@ -49,7 +49,7 @@ def test_a_kind_whose_coordinates_do_not_say_so_is_no_kind():
 
 
 @each
-def test_places_are_set_in_todays_coordinates(Stepper, one, others):
+def test_coordinates_are_set_in_shifted_coordinates(Stepper, one, others):
     world = world_of(Stepper, one)
     world.shift(WAY)
     for name, value in others.items():
@@ -60,7 +60,7 @@ def test_places_are_set_in_todays_coordinates(Stepper, one, others):
 
 
 @each
-def test_what_is_added_again_stands_where_it_is_told(Stepper, one, others):
+def test_a_declaration_added_again_after_a_shift_keeps_its_coordinates(Stepper, one, others):
     world = world_of(Stepper)
     world.remove(world.add(one))
     world.shift(WAY)
@@ -70,7 +70,7 @@ def test_what_is_added_again_stands_where_it_is_told(Stepper, one, others):
 
 
 @each
-def test_a_snapshot_whose_places_are_told_from_elsewhere_is_refused(Stepper, one, others):
+def test_snapshots_with_coordinates_from_another_origin_are_refused(Stepper, one, others):
     here, there = world_of(Stepper), world_of(Stepper)
     here.shift(WAY)
     for world in (here, there):
@@ -80,7 +80,7 @@ def test_a_snapshot_whose_places_are_told_from_elsewhere_is_refused(Stepper, one
 
 
 @each
-def test_places_that_are_set_go_back_in_time(Stepper, one, others):
+def test_restore_keeps_set_coordinates(Stepper, one, others):
     world, twin = world_of(Stepper, one), world_of(Stepper, one)
     world.shift(WAY)
     world.set(one, **others)
@@ -90,7 +90,7 @@ def test_places_that_are_set_go_back_in_time(Stepper, one, others):
     assert same(twin.current(one), world.current(one))
 
 
-def test_one_corner_of_a_sensor_is_set():
+def test_one_corner_of_a_sensor_can_be_set():
     sensor = kd.Sensor(5.0, 6.0)
     world = world_of(kd.Stepper, sensor)
     world.shift(WAY)

@@ -1,4 +1,4 @@
-"""`set` of some bodies: the same as a stepper that was made so, also in snapshots, on both twins."""
+"""`set` for some bodies equals a newly built stepper, also in snapshots, in kernels and reference."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ from kickdrift.declaration import Declaration, known
 
 RNG = np.random.default_rng(8)
 POSITION, VELOCITY = RNG.uniform(1, 9, (6, 2)), RNG.normal(0, 3, (6, 2))
-#: A declaration, coefficients of the rows 1 and 4, and the declaration that it is then.
+#: Name: (a declaration, coefficients for rows 1 and 4, the vector-valued coefficients).
 CASES = {
     "acceleration": (kd.Gravity((0, -9.0)), {"acceleration": [[1, 2], [3, 4]]}, {"acceleration": 2}),
     "wind of nothing": (kd.LinearDrag(0.5), {"wind": (3, 4)}, {"wind": 2}),
@@ -34,7 +34,7 @@ def made(stepper, declaration):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("stepper", [kd.Stepper, kd.reference.Stepper])
-def test_rows_that_were_set_are_those_of_a_stepper_made_so(stepper, case):
+def test_setting_rows_equals_a_newly_built_stepper(stepper, case):
     declaration, coefficients, wide = CASES[case]
     changed = made(stepper, declaration)
     changed.set(declaration, **coefficients, index=[1, 4])
@@ -58,7 +58,7 @@ def test_rows_that_were_set_are_those_of_a_stepper_made_so(stepper, case):
 
 
 @pytest.mark.parametrize("index", [1, slice(1, 2), [1], np.array([1]), np.array([False, True, False])])
-def test_index_is_what_set_mass_takes(index):
+def test_set_accepts_the_indices_of_set_mass(index):
     drag = kd.LinearDrag(1.0)
     world = kd.Stepper(np.zeros((3, 2)), forces=[drag])
     world.set(drag, coefficient=5, index=index)
@@ -67,7 +67,7 @@ def test_index_is_what_set_mass_takes(index):
     assert world.current(drag).coefficient.tolist() == [1, 6, 1]
 
 
-def test_what_is_alike_again_is_told_once():
+def test_equal_rows_become_a_uniform_coefficient_again():
     drag = kd.LinearDrag(1.0, wind=(1.0, 2.0))
     world = kd.Stepper(np.zeros((3, 2)), forces=[drag])
     first = world.snapshot()
@@ -77,7 +77,7 @@ def test_what_is_alike_again_is_told_once():
     assert world.snapshot() == first
 
 
-def test_a_row_in_a_world_that_was_shifted():
+def test_setting_a_row_after_a_shift():
     spring = kd.AnchorSpring(2.0, anchor=(1.0, 2.0))
     world = kd.Stepper(np.zeros((3, 2)), forces=[spring])
     world.shift((10.0, 0.0))
@@ -85,7 +85,7 @@ def test_a_row_in_a_world_that_was_shifted():
     assert world.current(spring).anchor.tolist() == [[11, 2], [11, 2], [5, 5]]
 
 
-def test_a_parameter_of_this_name_is_one_still():
+def test_an_expression_parameter_may_be_called_index():
     formula = kd.Expression(x="-index*x", index=2.0)
     world = kd.Stepper([[1.0]], forces=[formula])
     world.set(formula, index=3.0)
@@ -95,13 +95,13 @@ def test_a_parameter_of_this_name_is_one_still():
 @pytest.mark.parametrize(
     ("coefficients", "error", "message"),
     [
-        ({"lower": 1}, TypeError, r"Box\(lower\): expected one that can be told per body \(restitution, "),
+        ({"lower": 1}, TypeError, r"Box\(lower\): expected one that can be set per body \(restitution, "),
         ({"walls": 1}, TypeError, r"expected coefficients \(lower, upper, .*got 'walls'"),
         ({"radius": [1, 2, 3]}, ValueError, r"Box\(radius\): expected a scalar or shape \(2,\)"),
         ({"radius": -1}, ValueError, r"Box\(radius\): expected numbers of at least 0"),
     ],
 )
-def test_what_is_refused(coefficients, error, message):
+def test_invalid_row_changes_are_refused(coefficients, error, message):
     box = kd.Box(0, 9)
     world = kd.Stepper(np.ones((3, 2)), constraints=[box])
     before = world.snapshot()
@@ -112,15 +112,15 @@ def test_what_is_refused(coefficients, error, message):
     assert world.snapshot() == before
 
 
-def test_springs_have_none_per_body():
+def test_springs_have_no_coefficients_per_body():
     ring = kd.Springs([(0, 1), (1, 2), (2, 0)], 5.0)
     world = kd.Stepper([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], forces=[ring])
     with pytest.raises(TypeError, match=r"Springs\(stiffness\).*\(none\) with index, set it without"):
         world.set(ring, stiffness=3, index=1)
 
 
-def test_declarations_say_what_plans_ask_for(monkeypatch):
-    """Each coefficient that a plan reads per body is declared so, and no other."""
+def test_per_body_coefficients_are_declared_exactly(monkeypatch):
+    """The coefficients that a plan reads per body are those declared as per body."""
     asked = {}
     owns = {method: getattr(Declaration, method) for method in ("_scalars", "_vectors")}
     for method in ("_scalars", "_vectors"):

@@ -1,4 +1,4 @@
-"""Steps one by one: what changes between them is seen by the next."""
+"""Single steps: changes between them take effect in the next."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ PUSH = kd.Force(lambda t, x, v, out: out.__setitem__(slice(None), t - x), veloci
 
 
 def loop(world):
-    """A loop over the clock's steps calls `step`, which keeps the state before it then."""
+    """Call `step` in a loop over the clock's steps, which stores the previous state for interpolation."""
     for _ in world.clock.steps(0.05):
         world.step()
 
@@ -70,7 +70,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet", "verlet", "rk4"])
-def test_steps_see_what_has_changed_between_them(Stepper, integrator, change):
+def test_single_steps_use_changes_made_between_them(Stepper, integrator, change):
     def play(cls):
         rng = np.random.default_rng(1)
         start = rng.normal(size=(2, 5, 2))
@@ -93,8 +93,8 @@ def test_steps_see_what_has_changed_between_them(Stepper, integrator, change):
 
 @pytest.mark.parametrize("integrator", ["explicit_euler", "semi_implicit_euler", "velocity_verlet", "rk4"])
 @pytest.mark.parametrize("fails_in", [3, 4])
-def test_a_function_that_raises_leaves_the_last_completed_tick(Stepper, integrator, fails_in):
-    """Also where a step is made in the place of the one before: 3 and 4 steps end in either of two places."""
+def test_a_callback_that_raises_leaves_the_last_completed_tick(Stepper, integrator, fails_in):
+    """Steps alternate between two state buffers: 3 and 4 steps end in different ones."""
 
     def world(fails):
         def push(t, position, velocity, out):

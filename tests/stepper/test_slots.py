@@ -1,4 +1,4 @@
-"""Bodies that come and go: the same bits in both twins, and nothing that outlives its body."""
+"""Spawn and despawn: bitwise equal in kernels and reference, and no state survives its body."""
 
 import copy
 import pickle
@@ -20,7 +20,7 @@ TWINS = [kd, kd.reference]
 
 
 def play(stepper, rng, turns=6):
-    """Births, deaths, steps, frames and ways back, drawn from rng; what was seen of them."""
+    """Apply random spawns, despawns, steps, frames and restores; return the observed results."""
     n, dim = stepper.position.shape
     seen, saved = [], None
     for _ in range(turns):
@@ -39,7 +39,7 @@ def play(stepper, rng, turns=6):
             saved = stepper.snapshot()
             seen.append(saved)
         elif what == 4 and stepper.count:
-            # What engines write into the rows of the dead is nobody's business.
+            # Engines may leave anything in the rows of dead bodies.
             stepper.position[~stepper.alive] = np.nan
             stepper.velocity[~stepper.alive] = 1e30
         if rng.integers(8) == 0:
@@ -86,19 +86,19 @@ def compare(monkeypatch, make, seeds):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_births_and_deaths_are_the_same_in_both_twins(monkeypatch, integrator):
+def test_spawns_and_despawns_equal_the_reference(monkeypatch, integrator):
     compare(monkeypatch, lambda seed, rng: scene(rng, integrator, n=int(rng.choice([1, 3, 8, 17, 33]))), range(8))
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_the_same_of_bodies_that_are_held(monkeypatch, integrator):
+def test_spawns_and_despawns_of_constrained_bodies_equal_the_reference(monkeypatch, integrator):
     compare(monkeypatch, lambda seed, rng: held_scene(rng, integrator, n=int(rng.choice([3, 8, 17]))), range(100, 108))
 
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), integrator=st.sampled_from(INTEGRATORS), held=st.booleans())
-def test_whatever_happens_a_stepper_made_anew_goes_on_the_same(seed, integrator, held):
-    """From a snapshot, by pickle and as a copy: all that matters is saved, and equal worlds have equal bytes."""
+def test_restored_pickled_and_copied_steppers_continue_identically(seed, integrator, held):
+    """Snapshots contain the whole state, and equal worlds have equal snapshot bytes."""
     rng = np.random.default_rng(seed)
     drawn = (held_scene if held else scene)(rng, integrator, n=int(rng.choice([2, 5, 17])))
     world = drawn.make(kd.Stepper, alive=int(rng.integers(0, len(drawn.position) + 1)))
@@ -129,7 +129,7 @@ def test_whatever_happens_a_stepper_made_anew_goes_on_the_same(seed, integrator,
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", ["row", "component", "sliced"])
-def test_the_living_go_where_they_would_alone(integrator, dtype, layout):
+def test_active_bodies_move_as_in_a_world_without_free_slots(integrator, dtype, layout):
     rng = np.random.default_rng(5)
     gravity, springs = kd.Gravity((0.5, -10)), kd.AnchorSpring(3.0, anchor=(1, 0))
     families = [[gravity], [gravity, springs]]
@@ -158,7 +158,7 @@ def test_the_living_go_where_they_would_alone(integrator, dtype, layout):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_threads_change_no_bit(threads):
+def test_the_number_of_threads_does_not_change_results(threads):
     def make(threads):
         rng = np.random.default_rng(0)
         n = 200_000
@@ -202,7 +202,7 @@ def test_ids(twin):
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_a_shift_leaves_the_rows_of_the_dead_zero(twin):
+def test_shift_leaves_rows_of_dead_bodies_zero(twin):
     world = twin.Stepper(np.ones((3, 1)), alive=2)
     world.shift([5.0])
     assert world.position[2] == 0 != world.position[1]
@@ -210,7 +210,7 @@ def test_a_shift_leaves_the_rows_of_the_dead_zero(twin):
 
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("change", [lambda world: world.set_mass(3.0), lambda world: world.add(kd.LinearDrag(0.5))])
-def test_springs_of_the_dead_stay_cut_when_the_world_is_bound_anew(twin, change):
+def test_springs_of_dead_bodies_stay_removed_after_changes(twin, change):
     world = twin.Stepper([[0.0], [2.0]], alive=2, forces=[kd.Springs([(0, 1)], 5.0, 1.0)])
     world.kill(0)
     world.step()
@@ -220,14 +220,14 @@ def test_springs_of_the_dead_stay_cut_when_the_world_is_bound_anew(twin, change)
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_rows_of_the_state_are_read_before_any_of_them_is_written(twin):
+def test_spawn_reads_overlapping_rows_before_writing(twin):
     world = twin.Stepper([[0.0], [0.0], [3.0], [4.0]], alive=[False, False, True, True])
     world.spawn(world.position[2::-2])
     assert world.position.tolist() == [[3.0], [0.0], [3.0], [4.0]]
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_a_row_whose_ids_are_used_up_stays_free(twin):
+def test_a_slot_without_unused_ids_stays_free(twin):
     world = twin.Stepper(np.zeros((2, 1)), alive=0)
     world._book().generation[0] = LAST_GENERATION
     assert world.spawn([[1.0]]).tolist() == [2**32 + 1]
@@ -237,7 +237,7 @@ def test_a_row_whose_ids_are_used_up_stays_free(twin):
 
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("ids", [[1, 1], np.array([1, 1]), np.array([1, 2**32 + 1])])
-def test_a_body_that_is_killed_twice_in_a_call_dies_once(twin, ids):
+def test_killing_a_body_twice_in_a_call_kills_it_once(twin, ids):
     world = twin.Stepper(np.ones((2, 1)), np.ones((2, 1)), dt=1.0)
     world.kill(ids)
     world.step()
@@ -248,11 +248,11 @@ def test_a_body_that_is_killed_twice_in_a_call_dies_once(twin, ids):
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("alive", [0, 2, 3])
 @pytest.mark.parametrize("mass", [None, 2.0, []])
-def test_a_muzzle_that_nobody_fires_from(twin, alive, mass):
-    """One position serves for all bodies that there are velocities of: for none, also where no slot is free."""
+def test_spawning_zero_bodies_changes_nothing(twin, alive, mass):
+    """A single position serves for any number of velocities: also for zero of them, and if no slot is free."""
     world = twin.Stepper(np.ones((3, 2)), alive=alive)
     before = world.snapshot()
-    for dtype in (np.float64, np.float32):  # one lies as kernels read it, the other is converted
+    for dtype in (np.float64, np.float32):  # float64 is read in place, float32 is converted
         for position in (np.array([5.0, 6.0], dtype), np.zeros((0, 2), dtype)):
             assert world.spawn(position, np.full((4, 2), 7.5, dtype)[np.zeros(4, bool)], mass).tolist() == []
     assert (world.count, world.snapshot()) == (alive, before)
@@ -260,7 +260,7 @@ def test_a_muzzle_that_nobody_fires_from(twin, alive, mass):
 
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("velocity", [(3.0, 4.0), [[3.0, 4.0]], np.array([[3.0, 4.0], [9.0, 9.0]])[:1]])
-def test_one_row_of_velocity_is_for_all(twin, velocity):
+def test_spawn_applies_one_velocity_to_all_bodies(twin, velocity):
     for position in (np.ones((3, 2)), np.ones((3, 2), np.float32), np.ones((1, 2)), np.ones(2), np.ones((0, 2))):
         world = twin.Stepper(np.zeros((4, 2)), alive=1)
         k = len(np.atleast_2d(position))
@@ -269,7 +269,7 @@ def test_one_row_of_velocity_is_for_all(twin, velocity):
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_what_is_refused_changes_nothing(twin):
+def test_refused_spawns_and_kills_change_nothing(twin):
     position = np.ones((3, 2))
     world = twin.Stepper(position, alive=2)
     before = world.snapshot(), position.copy()
@@ -306,7 +306,7 @@ def test_what_is_refused_changes_nothing(twin):
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_no_births_and_deaths_during_a_step(twin):
+def test_spawn_and_kill_are_refused_during_a_step(twin):
     def force(t, position, velocity, out):
         if world is None:
             return
@@ -323,14 +323,14 @@ def test_no_births_and_deaths_during_a_step(twin):
 
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "implicit_euler", "verlet"])
-def test_functions_see_zeros_and_are_not_heeded(twin, integrator):
+def test_callbacks_get_zeros_for_dead_bodies_and_their_results_are_ignored(twin, integrator):
     def force(t, position, velocity, out):
         if world is None:
             return
         assert not position[~world.alive].any()
         assert not velocity[~world.alive].any()
         with np.errstate(all="ignore"):
-            out[:] = 1 / position  # of the dead, that is infinite
+            out[:] = 1 / position  # infinite for dead bodies
 
     world = None
     forces = [kd.Acceleration(force, velocity_dependent=False), kd.Gravity((0, 3.0))]
@@ -345,7 +345,7 @@ def test_functions_see_zeros_and_are_not_heeded(twin, integrator):
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_pairs_and_pins_end_with_their_bodies(twin):
+def test_pairs_and_pins_are_removed_with_their_bodies(twin):
     def make(position, **more):
         rods = [kd.Distance([(0, 1), (1, 2)], 1.0), kd.Pin(0), kd.Box(-9, 9), kd.ElasticCollisions(0.1)]
         forces = [kd.Springs([(0, 1), (1, 2)], 50.0, 1.0), kd.Gravity((0, -10))]
@@ -360,7 +360,7 @@ def test_pairs_and_pins_end_with_their_bodies(twin):
     free = twin.Stepper([[0.0, 0.0], [1.0, 0.0], [5.0, 0.0]], forces=[kd.Gravity((0, -10))], dt=0.01)
     free.step(10)
     assert world.position.tolist() == free.position.tolist()
-    # A wall holds up who is no longer pinned.
+    # The wall stops the body that is no longer pinned.
     world.step(600)
     assert world.position[0, 1] >= -9
     world.restore(before)
@@ -368,7 +368,7 @@ def test_pairs_and_pins_end_with_their_bodies(twin):
     fresh = make([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
     fresh.step(10)
     assert world.position.tolist() == fresh.position.tolist()
-    # What is declared for slots that are yet empty is for the first that are born there.
+    # Declarations for empty slots apply to the first bodies spawned there.
     later = make([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]], alive=0)
     later.spawn([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0]])
     later.step(10)
@@ -376,7 +376,7 @@ def test_pairs_and_pins_end_with_their_bodies(twin):
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_energy_is_that_of_the_living(twin):
+def test_energy_counts_active_bodies_only(twin):
     forces = [kd.Gravity((0, -10)), kd.NBody(2.0), kd.AnchorSpring(3.0, anchor=(1, 1))]
     position, velocity = np.random.default_rng(0).normal(size=(2, 6, 2))
     world = twin.Stepper(position.copy(), velocity.copy(), forces=forces, alive=[True, False, True, True, False, True])
@@ -387,7 +387,7 @@ def test_energy_is_that_of_the_living(twin):
 
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("mode", ["linear", "hermite", "extrapolate"])
-def test_newborn_leave_no_streak(twin, mode):
+def test_interpolation_of_spawned_bodies_starts_at_their_position(twin, mode):
     world = twin.Stepper([[0.0], [100.0], [0.0]], [[60.0], [0.0], [0.0]], hz=60, alive=2)
     world.advance(1.5 / 60)
     world.kill(1)
@@ -407,7 +407,7 @@ def test_newborn_leave_no_streak(twin, mode):
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("integrator", [kd.Verlet(), kd.Verlet("central"), kd.GrootWarren()], ids=repr)
 @pytest.mark.parametrize("forces", [[kd.Gravity((0.0, -10.0))], [kd.PointGravity(1.0, softening=1.0)]])
-def test_a_history_begins_for_the_newborn_alone(twin, integrator, forces):
+def test_integrator_history_restarts_for_spawned_bodies_only(twin, integrator, forces):
     position, velocity = np.random.default_rng(0).normal(size=(2, 3, 2))
     world = twin.Stepper(position.copy(), velocity.copy(), integrator=integrator, forces=forces, alive=2)
     world.step(3)
@@ -423,7 +423,7 @@ def test_a_history_begins_for_the_newborn_alone(twin, integrator, forces):
 
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("integrator", ["verlet", "groot_warren", "rk4"])
-def test_newborn_are_moved_before_their_first_step(twin, integrator):
+def test_spawned_bodies_can_be_moved_before_their_first_step(twin, integrator):
     world = twin.Stepper(np.zeros((4, 1)), integrator=integrator, forces=[kd.Gravity((1.0,))], dt=0.5, alive=2)
     world.step(2)
     world.spawn([3.0], 1.0)
@@ -442,7 +442,7 @@ def test_newborn_are_moved_before_their_first_step(twin, integrator):
     assert world.position[3] == 0
 
 
-def test_native_functions_see_zeros_and_are_not_heeded():
+def test_native_callbacks_get_zeros_for_dead_bodies_and_their_results_are_ignored():
     ctypes = pytest.importorskip("ctypes")
     double, int64, pointer = ctypes.c_double, ctypes.c_int64, ctypes.POINTER(ctypes.c_double)
     seen = []
@@ -466,7 +466,7 @@ def test_native_functions_see_zeros_and_are_not_heeded():
         position[:] = 1
 
 
-def test_rollback_goes_back_over_births_and_deaths():
+def test_rollback_restores_across_spawns_and_despawns():
     def inputs(world, tick):
         rng = np.random.default_rng(tick)
         if world.count and tick % 3 == 0:
@@ -495,7 +495,7 @@ def test_spawn_with_masses(twin):
 
 @pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "implicit_euler"])
-def test_what_is_added_holds_those_that_live_then(twin, integrator):
+def test_added_constraints_apply_to_the_bodies_active_at_that_time(twin, integrator):
     places = [[0.0, 0.0], [1.0, 0.0], [2.5, 0.0], [0.0, 9.0]]
 
     def holds():
@@ -521,7 +521,7 @@ def test_what_is_added_holds_those_that_live_then(twin, integrator):
     before = world.snapshot()
     world.step(20)
     assert world.position.tolist() == fresh.position.tolist()
-    # What is added for a free slot waits for the next that is born there, and ends with it.
+    # A declaration added for a free slot applies to the next body spawned there, and ends with it.
     world.spawn([0.0, 9.0])
     held, twice = world.snapshot(), []
     world.step(5)
@@ -545,7 +545,7 @@ def test_what_is_added_holds_those_that_live_then(twin, integrator):
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_other_arrays_have_more_room(twin):
+def test_rebind_to_larger_arrays_adds_slots(twin):
     world = twin.Stepper([[1.0], [2.0]], dt=1, alive=1, forces=[kd.Gravity((1.0,))])
     ids = world.spawn([5.0])
     world.step()
@@ -561,7 +561,7 @@ def test_other_arrays_have_more_room(twin):
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_changes_go_with_births_and_deaths(twin):
+def test_changes_combined_with_spawns_and_despawns(twin):
     gravity = kd.Gravity((1.0,))
     world = twin.Stepper(np.zeros((3, 1)), mass=2.0, dt=1, forces=[gravity, kd.Springs([(0, 1)], 1.0, 0.0)], alive=2)
     world.spawn([4.0], mass=8.0)
@@ -609,7 +609,7 @@ def test_forged_slots_are_refused(twin):
         assert world.snapshot() == good
 
 
-def test_births_and_deaths_cost_little():
+def test_spawn_and_kill_are_fast():
     rng = np.random.default_rng(0)
     position, velocity, rows = np.zeros((6000, 2)), np.zeros((6000, 2)), rng.permutation(6000)[:33]
     world = kd.Stepper(position, velocity, forces=[kd.Gravity((0, -10))], alive=3000)

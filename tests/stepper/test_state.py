@@ -1,4 +1,4 @@
-"""What a stepper holds and tells: arrays, tick, exact time, energy, records, history."""
+"""State of a stepper: arrays, tick, exact time, energy, records, integrator history."""
 
 import math
 from fractions import Fraction
@@ -21,7 +21,7 @@ def ball(cls, **options):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_arrays_are_stepped_in_place_whatever_their_strides(Stepper, layout, dtype):
+def test_arrays_of_any_strides_are_stepped_in_place(Stepper, layout, dtype):
     first, second = ("component", "sliced") if layout == "mixed" else (layout, layout)
     x, v = (lay_out(np.arange(12, dtype=dtype).reshape(4, 3), which) for which in (first, second))
     stepper = Stepper(x, v, dt=0.5, integrator="semi_implicit_euler", forces=[kd.Gravity((0, 2, 0))])
@@ -33,7 +33,7 @@ def test_arrays_are_stepped_in_place_whatever_their_strides(Stepper, layout, dty
     assert x.tolist() == (start * 2 + [0, 1.5, 0]).tolist()
 
 
-def test_only_the_items_of_a_slice_are_touched(Stepper):
+def test_only_the_items_of_a_slice_are_changed(Stepper):
     room = np.full((9, 5), 7.0)
     Stepper(room[1::2, 1:3], room[0:8:2, 3:], forces=[GRAVITY]).step(3)
     untouched = np.ones_like(room, bool)
@@ -60,7 +60,7 @@ def test_a_writable_buffer_is_stepped_in_place(Stepper):
     assert store.tolist() == [[2, 2], [2, 2]]
 
 
-def test_velocity_left_out_is_zero(Stepper):
+def test_velocity_defaults_to_zero(Stepper):
     for x in (np.ones((2, 3), np.float32), np.ones((2, 3), order="F")):
         stepper = Stepper(x, forces=[])
         assert stepper.velocity.tolist() == [[0, 0, 0]] * 2
@@ -68,7 +68,7 @@ def test_velocity_left_out_is_zero(Stepper):
         assert stepper.velocity.strides == x.strides
 
 
-def test_what_is_written_between_calls_counts(Stepper):
+def test_values_written_between_calls_are_used(Stepper):
     stepper = ball(Stepper, dt=0.5, forces=[])
     stepper.step()
     stepper.position[0] = 5, 5
@@ -78,7 +78,7 @@ def test_what_is_written_between_calls_counts(Stepper):
 
 
 @pytest.mark.parametrize("integrator", list(kd.INTEGRATORS))
-def test_no_bodies(Stepper, integrator):
+def test_steppers_without_bodies(Stepper, integrator):
     terms = [kd.Gravity(np.zeros((0, 3))), kd.AnchorSpring([], anchor=np.zeros((0, 3)))]
     if integrator != "exact":
         terms += [kd.Damping([]), kd.PointGravity([])]
@@ -134,7 +134,7 @@ def test_repr(Stepper):
 
 
 @pytest.mark.parametrize("hz", [30, 50, 60, 90, 120, 144, 240, 1000])
-def test_a_second_is_a_second(Stepper, hz):
+def test_time_is_an_integer_after_hz_steps(Stepper, hz):
     for options in ({"hz": hz}, {"dt": 1 / hz}, {"dt": Fraction(1, hz)}):
         stepper = Stepper(np.zeros((0, 1)), **options)
         stepper.step(hz)
@@ -158,8 +158,8 @@ def test_time_is_exact_after_dt_changes(Stepper):
     assert stepper.position.item() == pytest.approx(5 / 3, rel=1e-14)
 
 
-def test_a_dt_that_is_no_simple_fraction_is_taken_as_it_is(Stepper):
-    dt = 0.016666  # typed, and no sixtieth
+def test_a_dt_that_is_no_simple_fraction_is_used_exactly(Stepper):
+    dt = 0.016666  # rounded by the user: not 1/60
     odd = math.pi / 100
     for h, exact in ((dt, Fraction(16666, 10**6)), (odd, Fraction(odd))):
         stepper = Stepper(np.zeros((0, 1)), dt=h)
@@ -201,12 +201,12 @@ def test_energy_is_in_float64_and_leaves_out_infinite_masses(Stepper):
 
 
 @pytest.mark.parametrize("term", [kd.LinearDrag(1), kd.QuadraticDrag(1), kd.Vortex(1)])
-def test_energy_without_a_potential(Stepper, term):
+def test_energy_is_refused_for_forces_without_a_potential(Stepper, term):
     with pytest.raises(ValueError, match=rf"^energy: {type(term).__name__} has no potential"):
         ball(Stepper, forces=[GRAVITY, term]).energy()
 
 
-def test_a_damped_spring_still_has_the_potential_of_its_spring(Stepper):
+def test_a_damped_spring_keeps_its_potential(Stepper):
     assert Stepper([[2.0]], forces=[kd.AnchorSpring(3.0, damping=1.0)]).energy() == (0.0, 6.0)
 
 
@@ -224,7 +224,7 @@ def test_record(Stepper):
         assert_same_bits(record.position[sample], other.position)
         assert_same_bits(record.velocity[sample], other.velocity)
         other.step(3)
-    # All steps are taken, also those after the last sample.
+    # All steps are taken, including those after the last sample.
     assert (ours.tick, ours.time) == (10, 1.25)
     record.position[...] = 0  # a copy
     assert ours.position[0, 0] == 1.25
@@ -242,7 +242,7 @@ def test_record_keeps_the_dtype(Stepper):
 # History.
 
 
-def test_verlet_follows_its_history_until_restarted(Stepper):
+def test_verlet_uses_its_history_until_restart(Stepper):
     stepper = ball(Stepper, integrator="verlet", forces=[], dt=0.5)
     stepper.step()
     stepper.velocity[...] = 100
@@ -255,7 +255,7 @@ def test_verlet_follows_its_history_until_restarted(Stepper):
 
 
 @pytest.mark.parametrize("integrator", list(kd.INTEGRATORS))
-def test_restart_starts_from_the_arrays_alone(Stepper, integrator):
+def test_restart_uses_the_arrays_only(Stepper, integrator):
     forces = [GRAVITY, kd.AnchorSpring(2.0)]
     stepper = ball(Stepper, integrator=integrator, forces=forces, dt=0.1)
     stepper.step(3)
@@ -274,7 +274,7 @@ def test_restart_starts_from_the_arrays_alone(Stepper, integrator):
 def test_groot_warren_keeps_its_acceleration(Stepper):
     stepper = ball(Stepper, integrator="groot_warren", forces=[kd.AnchorSpring(1.0)], dt=0.5)
     stepper.step()
-    stepper.position[...] = 0  # no force here, but the kept acceleration is that of the old place
+    stepper.position[...] = 0  # no force here; the stored acceleration is that of the old position
     stepper.velocity[...] = 0
     stepper.step()
     assert (stepper.position != 0).all()
@@ -289,7 +289,7 @@ class InputLostError(Exception):
     pass
 
 
-def test_an_error_in_the_last_steps_of_a_record_carries_it_too(Stepper):
+def test_an_error_after_the_last_sample_carries_the_trajectory(Stepper):
     def fail(t, x, v, out):
         if t >= 5:
             raise InputLostError
@@ -304,7 +304,7 @@ def test_an_error_in_the_last_steps_of_a_record_carries_it_too(Stepper):
     assert caught.value.trajectory.time.tolist() == [0.0, 4.0]
 
 
-def test_a_refused_sample_says_how_far_a_record_came(Stepper):
+def test_an_error_in_a_sample_carries_the_trajectory(Stepper):
     class Torn(Stepper):
         left = 4
 
@@ -316,11 +316,11 @@ def test_a_refused_sample_says_how_far_a_record_came(Stepper):
 
     bodies = Torn([[0.0]], [[1.0]], dt=1)
     with pytest.raises(InputLostError) as caught:
-        bodies.record(5)  # asked for once, before the samples
+        bodies.record(5)  # called once more before the first sample
     assert caught.value.trajectory.time.tolist() == [0.0, 1.0]
 
 
-def test_nobody_else_steps_between_the_steps_and_a_sample_of_a_record(Stepper):
+def test_record_is_locked_between_a_step_and_its_sample(Stepper):
     seen = []
 
     class Watched(Stepper):
@@ -345,7 +345,7 @@ def test_nobody_else_steps_between_the_steps_and_a_sample_of_a_record(Stepper):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_shift_beyond_what_numbers_can_say_changes_nothing(Stepper, dtype):
+def test_a_shift_that_overflows_is_refused(Stepper, dtype):
     world = Stepper(np.full((2, 1), np.finfo(dtype).max / 2, dtype))
     before = world.snapshot()
     for offset in (1e300, 1.7e308) if dtype == np.float32 else (1.7e308,):
@@ -354,14 +354,14 @@ def test_a_shift_beyond_what_numbers_can_say_changes_nothing(Stepper, dtype):
         assert world.snapshot() == before
 
 
-def test_lengths_beyond_what_numbers_can_say_are_refused(Stepper):
+def test_lengths_that_overflow_are_refused(Stepper):
     for x in (1e300, 1.7e308):
         for more in ({"constraints": [kd.Distance([(0, 1)])]}, {"forces": [kd.Springs([(0, 1)], 1.0)]}):
             with pytest.raises(ValueError, match=r"length\): expected finite numbers"):
                 Stepper([[x], [-x]], **more)
 
 
-def test_an_error_while_recording_carries_what_was_recorded(Stepper):
+def test_an_error_while_recording_carries_the_trajectory(Stepper):
     bodies = Stepper([[1.0]], dt=1.0, integrator="explicit_euler", forces=[kd.AnchorSpring(1e40)])
     with pytest.raises(kd.NonFiniteError) as caught:
         bodies.record(1000)
@@ -371,7 +371,7 @@ def test_an_error_while_recording_carries_what_was_recorded(Stepper):
     assert np.isfinite(trajectory.position).all()
 
 
-def test_energies_beyond_a_float_are_infinite(Stepper):
+def test_energies_that_overflow_are_infinite(Stepper):
     bodies = Stepper([[1e200], [1e200]], [[1e200], [0.0]], forces=[kd.AnchorSpring(1.0), kd.Gravity([1.0])])
     assert bodies.energy() == (np.inf, np.inf)
 
@@ -382,7 +382,7 @@ def test_a_list_of_velocities_takes_the_dtype_of_the_positions(Stepper):
     assert bodies.velocity.tolist() == [[1, 2], [3, 4]]
 
 
-def test_a_stepper_is_made_once(Stepper):
+def test_init_cannot_be_called_again(Stepper):
     bodies = Stepper([[1.0]])
     position = bodies.position
     with pytest.raises(RuntimeError, match="made once"):
@@ -390,7 +390,7 @@ def test_a_stepper_is_made_once(Stepper):
     assert bodies.position is position
 
 
-def test_a_velocity_that_overflows_before_its_position_is_found(Stepper):
+def test_overflow_of_a_velocity_before_its_position_is_found(Stepper):
     pull = kd.Gravity([[0.0], [1e308], [0.0]])
     world = Stepper(np.zeros((3, 1)), dt=10.0, integrator="explicit_euler", forces=[pull])
     with pytest.raises(kd.NonFiniteError) as caught:

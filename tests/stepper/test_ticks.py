@@ -1,4 +1,4 @@
-"""Loops over the steps of a frame: `ticks`, and others that look right, go and draw as `advance` does."""
+"""Loops over the steps of a frame: `ticks` and similar loops step and interpolate like `advance`."""
 
 import gc
 import itertools
@@ -74,7 +74,7 @@ def seen(world):
 
 @pytest.mark.parametrize("clock", CLOCKS, ids=str)
 @pytest.mark.parametrize("loop", LOOPS)
-def test_every_loop_goes_and_draws_as_advance(Stepper, loop, clock):
+def test_every_loop_equals_advance(Stepper, loop, clock):
     one, other = make(Stepper, **clock), make(Stepper, **clock)
     for frame in FRAMES:
         advanced(one, frame)
@@ -82,7 +82,7 @@ def test_every_loop_goes_and_draws_as_advance(Stepper, loop, clock):
         assert seen(other) == seen(one)
 
 
-def test_the_step_follows_the_body(Stepper):
+def test_each_step_runs_after_the_loop_body(Stepper):
     world = make(Stepper)
     places = []
     for tick in world.ticks(0.05):
@@ -92,7 +92,7 @@ def test_the_step_follows_the_body(Stepper):
     assert world.tick == world.clock.tick == 3
     assert places[0] == 0
     assert 0.9 < places[1] < 1.1
-    # It is drawn from where the body left it.
+    # Interpolation starts at the position set by the loop body.
     world = make(Stepper)
     for _ in world.ticks(1.5 / 60):
         world.position[:] += 10
@@ -100,7 +100,7 @@ def test_the_step_follows_the_body(Stepper):
 
 
 @pytest.mark.parametrize("way", ["break", "error", "dropped", "at once"])
-def test_who_leaves_the_loop_leaves_the_step(Stepper, way):
+def test_leaving_the_loop_early_leaves_the_remaining_steps_due(Stepper, way):
     world = make(Stepper)
     if way == "at once":
         world.ticks(0.05)
@@ -127,7 +127,7 @@ def test_who_leaves_the_loop_leaves_the_step(Stepper, way):
     assert world.tick == world.clock.tick == 3
 
 
-def test_a_frame_within_the_loop_is_refused(Stepper):
+def test_nested_frames_are_refused(Stepper):
     world = make(Stepper)
 
     def play(call):
@@ -149,20 +149,20 @@ def test_a_frame_within_the_loop_is_refused(Stepper):
 
 
 @pytest.mark.parametrize("frame", [-1.0, np.nan, "1"])
-def test_bad_frames_are_refused_when_the_loop_is_made(Stepper, frame):
+def test_invalid_seconds_are_refused_when_the_loop_is_created(Stepper, frame):
     world = make(Stepper)
     with pytest.raises((TypeError, ValueError), match="seconds"):
         world.ticks(frame)
     assert (world.tick, world.clock.fed_ns) == (0, 0)
 
 
-def test_a_clock_is_made_where_there_is_none(Stepper):
+def test_ticks_creates_a_missing_clock(Stepper):
     world = Stepper([[0.0]], [[1.0]], dt=1 / 60)
     assert list(world.ticks(0.05)) == [0, 1, 2]
     assert world.clock.tick == 3
 
 
-def test_an_error_in_a_step_leaves_both_at_the_last_step(Stepper):
+def test_after_an_error_in_a_loop_clock_and_stepper_agree(Stepper):
     world = make(Stepper)
 
     def play():
@@ -177,7 +177,7 @@ def test_an_error_in_a_step_leaves_both_at_the_last_step(Stepper):
     assert world.advance(0.0) == 3
 
 
-def test_resync_in_the_body_leaves_its_step(Stepper):
+def test_resync_in_the_loop_keeps_the_current_step_only(Stepper):
     world = make(Stepper)
     for _ in world.ticks(0.1):
         world.clock.resync()
@@ -189,7 +189,7 @@ def test_resync_in_the_body_leaves_its_step(Stepper):
     assert world.advance(0.0) == 1
 
 
-def test_what_is_set_of_the_clock_holds_from_the_next_frame_on(Stepper):
+def test_clock_changes_in_the_loop_apply_from_the_next_frame(Stepper):
     world = make(Stepper)
     for _ in world.ticks(0.05):
         world.clock.hz = 120
@@ -200,7 +200,7 @@ def test_what_is_set_of_the_clock_holds_from_the_next_frame_on(Stepper):
     assert world.dt == 1 / 120
 
 
-def test_going_back_in_the_body(Stepper):
+def test_restore_in_the_loop(Stepper):
     world = make(Stepper)
     saved = world.snapshot()
     for _ in world.ticks(0.02):
@@ -230,8 +230,8 @@ def test_ticks_agree_with_the_reference(isa):
         assert seen(one) == seen(other)
 
 
-def test_part_of_a_frame_in_another_loop_is_drawn(Stepper):
-    """Also where only some of the steps that the clock counted have been run."""
+def test_part_of_a_frame_in_a_clock_loop_is_interpolated(Stepper):
+    """Only some of the steps that the clock counted have run."""
     world, twin = make(Stepper), make(Stepper)
     for number, _ in enumerate(world.clock.steps(3.5 / 60)):
         if number == 1:
@@ -242,7 +242,7 @@ def test_part_of_a_frame_in_another_loop_is_drawn(Stepper):
     assert world.position.tolist() == moved.tolist()
     start = np.arange(6.0).reshape(3, 2)
     assert world.interpolate(0.0).tolist() == start.tolist()
-    # Steps beyond those that were counted are no steps of the frame, and neither are those of the next one.
+    # Steps beyond the counted ones do not belong to the frame, nor to the next one.
     world.step(2)
     world.step()
     assert world.interpolate(0.0).tolist() == world.position.tolist()
@@ -252,14 +252,14 @@ def test_part_of_a_frame_in_another_loop_is_drawn(Stepper):
     assert world.interpolate(0.0).tolist() == world.position.tolist()
 
 
-def test_another_clock_is_none_of_its_own(Stepper):
+def test_loops_over_an_unrelated_clock_are_not_interpolated(Stepper):
     world, clock = make(Stepper), Stepper._clock_type(60)
     for _ in clock.steps(0.02):
         world.step()
     assert world.interpolate(0.5).tolist() == world.position.tolist()
 
 
-def test_resimulating_in_the_loop_draws_too(Stepper):
+def test_resimulate_in_a_clock_loop_is_interpolated(Stepper):
     world, twin = make(Stepper), make(Stepper)
     past = kd.Rollback(world, 4)
     for frame in FRAMES[:5]:

@@ -1,4 +1,4 @@
-"""One number for all bodies is set where kernels read it, and the plan is what a plan made so says."""
+"""Uniform coefficients are set in place, and the plan equals a newly built one."""
 
 import dataclasses
 
@@ -21,7 +21,7 @@ SINGLE = {
 
 @pytest.mark.parametrize("name", SINGLE)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_setting_what_acts_on_single_bodies_is_making_it_so(Stepper, name, dtype):
+def test_setting_single_body_forces_equals_a_newly_built_stepper(Stepper, name, dtype):
     make, change = SINGLE[name]
     rng = np.random.default_rng(1)
     start = rng.normal(size=(2, 7, 2)).astype(dtype)
@@ -38,7 +38,7 @@ def test_setting_what_acts_on_single_bodies_is_making_it_so(Stepper, name, dtype
         assert mine.tobytes() == theirs.tobytes()
 
 
-def test_setting_one_of_several_records_leaves_the_others(Stepper):
+def test_setting_one_of_several_forces_leaves_the_others(Stepper):
     first, second = kd.PointGravity(1.0, (3.0, 4.0)), kd.PointGravity(2.0, (-1.0, 0.0))
     worlds = [Stepper([[0.0, 0.0]], [[0.0, 1.0]], dt=0.01, forces=[first, second]) for _ in range(2)]
     for mu in (0.5, 0.25, 0.125):
@@ -52,7 +52,7 @@ def test_setting_one_of_several_records_leaves_the_others(Stepper):
 
 
 @pytest.mark.parametrize("number", [True, 2**53 + 1, 10**400, float("inf"), float("nan"), (1, True), (1.0, "a")])
-def test_what_is_set_is_checked_as_what_is_declared(Stepper, number):
+def test_set_validates_like_the_constructor(Stepper, number):
     gravity = kd.Gravity((0.0, 0.0))
     world = Stepper([[0.0, 0.0]], forces=[gravity])
 
@@ -68,7 +68,7 @@ def test_what_is_set_is_checked_as_what_is_declared(Stepper, number):
 
 
 PAIRS = [(0, 1), (1, 2), (3, 5), (2, 6)]
-#: (what is declared, what is set): a few coefficients of terms that couple bodies, and of constraints.
+#: Name: (declaration, changes): forces that couple bodies, and constraints.
 COUPLED = {
     "springs": (lambda: kd.Springs(PAIRS, 2.0, 0.5, 0.1), {"stiffness": 3.5, "rest_length": 0.25, "damping": 0.2}),
     "springs, each": (lambda: kd.Springs(PAIRS, [2.0, 1, 2, 3], 0.5), {"stiffness": [1.0, 5, 2, 0.5]}),
@@ -93,8 +93,8 @@ COUPLED = {
 }
 
 
-def beside(declaration, Stepper, state, **more):
-    """A stepper with this one among others."""
+def built(declaration, Stepper, state, **more):
+    """Create a stepper with this declaration among other forces."""
     term = isinstance(declaration, kd.forces.Term)
     forces = [kd.Gravity((0.5, -2.0)), *([declaration] if term else []), kd.LinearDrag(0.25)]
     constraints = [] if term else [declaration]
@@ -103,10 +103,10 @@ def beside(declaration, Stepper, state, **more):
 
 @pytest.mark.parametrize("name", COUPLED)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_setting_what_couples_bodies_or_holds_them_binds_nothing_anew(Stepper, name, dtype, monkeypatch):
+def test_setting_coupled_forces_and_constraints_needs_no_new_binding(Stepper, name, dtype, monkeypatch):
     make, change = COUPLED[name]
     declaration = make()
-    world = beside(declaration, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)).astype(dtype))
+    world = built(declaration, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)).astype(dtype))
     world.step(3)
     saved, seen = world.snapshot(), [np.array(array) for array in (world.position, world.velocity)]
     world.step(2)
@@ -117,26 +117,26 @@ def test_setting_what_couples_bodies_or_holds_them_binds_nothing_anew(Stepper, n
             patch.setattr(f"kickdrift.engine.{module}", {})
         world.set(declaration, **change)
     now = world.current(declaration)
-    made = beside(now, Stepper, seen)
+    made = built(now, Stepper, seen)
     made._commit(resume=(world.tick, world._started, world._last_h))
     assert world._plan.fingerprint == made._plan.fingerprint
-    if not isinstance(declaration, kd.Contacts):  # whose impulses of the last step are no coefficients
+    if not isinstance(declaration, kd.Contacts):  # their stored impulses are state, not coefficients
         for each in (world, made):
             each.step(4)
         for mine, theirs in zip((world.position, world.velocity), (made.position, made.velocity), strict=True):
             assert mine.tobytes() == theirs.tobytes()
-    # Going back takes the numbers back too, and setting them again.
+    # restore() also undoes set(); setting again works.
     world.restore(saved)
     world.step(2)
     for mine, before in zip((world.position, world.velocity), then, strict=True):
         assert mine.tobytes() == before.tobytes()
 
 
-def test_contacts_that_are_set_go_on_as_those_that_were_made_so(Stepper):
+def test_setting_contacts_equals_newly_built_ones(Stepper):
     make, change = COUPLED["contacts"]
     first = make()
     state = np.random.default_rng(5).normal(size=(2, 7, 2))
-    world, made = beside(first, Stepper, state), beside(dataclasses.replace(first, **change), Stepper, state)
+    world, made = built(first, Stepper, state), built(dataclasses.replace(first, **change), Stepper, state)
     world.set(first, **change)
     for each in (world, made):
         each.step(20)
@@ -144,9 +144,9 @@ def test_contacts_that_are_set_go_on_as_those_that_were_made_so(Stepper):
     assert world._plan.fingerprint == made._plan.fingerprint
 
 
-def test_a_refused_number_of_what_couples_bodies_changes_nothing(Stepper):
+def test_refused_coefficients_of_springs_change_nothing(Stepper):
     spring = kd.Springs(PAIRS, 2.0, 0.5)
-    world = beside(spring, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)).astype(np.float32))
+    world = built(spring, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)).astype(np.float32))
     saved = world.snapshot()
     for wrong in (-1.0, 1e300, [1.0, 2.0], "a"):  # too large for float32, one for each of two springs
         with pytest.raises((TypeError, ValueError)):
@@ -155,7 +155,7 @@ def test_a_refused_number_of_what_couples_bodies_changes_nothing(Stepper):
     assert world.current(spring) is spring
 
 
-def test_what_is_refused_is_shown_as_it_was_given(Stepper):
+def test_refused_values_are_shown_as_given(Stepper):
     box = kd.Box(-1.0, 1.0, restitution=0.5)
     world = Stepper([[0.0, 0.0]], constraints=[box])
     with pytest.raises(ValueError, match=r"Box\(restitution\): expected .* \[.*\] \(list\)"):
@@ -164,7 +164,7 @@ def test_what_is_refused_is_shown_as_it_was_given(Stepper):
 
 
 @pytest.mark.parametrize("per_mass", [True, False])
-def test_springs_may_become_those_of_masses_and_back(Stepper, per_mass):
+def test_per_mass_of_springs_can_be_toggled(Stepper, per_mass):
     spring = kd.Springs([(0, 1)], 2.0, 0.5, per_mass=not per_mass)
     world = Stepper([[0.0], [1.0]], mass=3.0, forces=[spring])
     for value in (per_mass, not per_mass, not per_mass, per_mass):
@@ -177,12 +177,12 @@ def test_springs_may_become_those_of_masses_and_back(Stepper, per_mass):
 
 
 @pytest.mark.parametrize("name", ["springs", "rods", "box", "balls"])
-def test_setting_after_a_death_leaves_what_was_cut_cut(Stepper, name):
+def test_setting_after_a_despawn_keeps_removed_pairs_removed(Stepper, name):
     make, change = COUPLED[name]
     declaration = make()
     state = np.random.default_rng(6).normal(size=(2, 7, 2))
     world, made = (
-        beside(each, Stepper, state, alive=7) for each in (declaration, dataclasses.replace(declaration, **change))
+        built(each, Stepper, state, alive=7) for each in (declaration, dataclasses.replace(declaration, **change))
     )
     for each in (world, made):
         each.kill([1])
@@ -199,14 +199,14 @@ def windy(Stepper, dtype, **more):
     return Stepper(*state, dt=0.01, forces=[sky, wind, kd.AnchorSpring(0.5)], **more), sky, wind
 
 
-def made_so(Stepper, world):
+def rebuilt(Stepper, world):
     state = [np.array(array) for array in (world.position, world.velocity)]
     made = Stepper(*state, dt=0.01, forces=world.forces, mass=world.mass)
     made._commit(resume=(world.tick, world._started, world._last_h))
     return made
 
 
-def test_what_was_set_survives_refusals(Stepper):
+def test_set_coefficients_survive_refusals(Stepper):
     world, _, wind = windy(Stepper, np.float32)
     for number in (1.0, 2.0):
         world.set(wind, wind=(number, 0.0))
@@ -226,7 +226,7 @@ def test_what_was_set_survives_refusals(Stepper):
     assert world.current(wind).wind.tolist() == [2.0, 0.0]
 
 
-def test_what_was_set_goes_with_the_world(Stepper):
+def test_set_coefficients_are_copied_restored_and_shifted(Stepper):
     import copy
 
     world, sky, wind = windy(Stepper, np.float64)
@@ -258,7 +258,7 @@ def test_what_was_set_goes_with_the_world(Stepper):
     assert world.snapshot() == first
 
 
-def test_a_declaration_that_is_there_twice_is_set_twice(Stepper):
+def test_a_declaration_listed_twice_is_set_twice(Stepper):
     wind = kd.LinearDrag(1.0, (1.0,))
     world = Stepper([[0.0]], dt=0.5, integrator="explicit_euler", forces=[wind, wind])
     for number in (1.0, 2.0, 3.0):
@@ -268,8 +268,8 @@ def test_a_declaration_that_is_there_twice_is_set_twice(Stepper):
     assert [force.wind.tolist() for force in world.forces] == [[3.0], [3.0]]
 
 
-def test_others_read_while_one_sets(Stepper):
-    """Reading needs no lock: threads that read while another one sets find one of the worlds that there were."""
+def test_reading_forces_in_threads_while_they_are_set(Stepper):
+    """Reading needs no lock: a reader sees the values before or after each change, never a mixture."""
     import threading
 
     world, _, wind = windy(Stepper, np.float64)
@@ -288,7 +288,7 @@ def test_others_read_while_one_sets(Stepper):
     ended.set()
     for reader in readers:
         reader.join()
-    made = made_so(Stepper, world)
+    made = rebuilt(Stepper, world)
     for each in (world, made):
         each.step(3)
     assert world.position.tobytes() == made.position.tobytes()

@@ -1,4 +1,4 @@
-"""Bad input: the right error, naming the argument, before anything changes. Coefficients are in test_coefficients."""
+"""Invalid input: the correct error, naming the argument, before any change. Coefficients are in test_coefficients."""
 
 import math
 from fractions import Fraction
@@ -20,7 +20,7 @@ def state(n=3, dim=2, dtype=np.float64):
 
 @pytest.fixture(params=["reference", "compiled"])
 def refused(request):
-    """A check that a stepper with these arguments is refused, and that the arrays stay as they are."""
+    """Check that a stepper with given arguments is refused, and that the arrays do not change."""
     cls = kd.reference.Stepper if request.param == "reference" else kd.Stepper
 
     def check(error, message, **changes):
@@ -83,13 +83,13 @@ ARRAYS = [
 
 @pytest.mark.parametrize("name", ["position", "velocity"])
 @pytest.mark.parametrize(("error", "message", "array"), ARRAYS)
-def test_state_arrays(refused, name, error, message, array):
+def test_invalid_state_arrays_are_refused(refused, name, error, message, array):
     if name == "velocity" and array is None:
-        return  # that is zeros
+        return  # defaults to zeros
     refused(error, f"^{name}: {message}", **{name: array})
 
 
-def test_velocity_must_go_with_position(refused):
+def test_velocity_must_match_position(refused):
     x, _ = state()
     refused(ValueError, r"^velocity: expected the shape of position, \(3, 2\), got \(2, 2\)", velocity=x[:2])
     refused(ValueError, r"^velocity: expected the shape of position, \(3, 2\), got \(2, 3\)", velocity=x.T.copy())
@@ -102,7 +102,7 @@ def test_position_and_velocity_must_not_share_memory(refused):
     refused(ValueError, message, position=both, velocity=both)
     refused(ValueError, message, position=both, velocity=both[::-1])
     refused(ValueError, message, position=both[:3], velocity=both[1:])
-    # Interleaved is not shared.
+    # Interleaved arrays share no memory.
     rows = np.arange(12.0).reshape(3, 4)
     kd.Stepper(rows[:, :2], rows[:, 2:], dt=1).step()
     assert rows[1].tolist() == [10, 12, 6, 7]
@@ -128,7 +128,7 @@ def test_position_and_velocity_must_not_share_memory(refused):
         (TypeError, r"expected real numbers, got \(1\+2j\) \(complex\)", 1 + 2j),
     ],
 )
-def test_mass(refused, error, message, mass):
+def test_invalid_masses_are_refused(refused, error, message, mass):
     refused(error, f"^mass: {message}", mass=mass)
 
 
@@ -141,8 +141,8 @@ STEPS = [
     (ValueError, r"expected a positive number, got Fraction\(0, 1\)", Fraction(0)),
     (ValueError, "expected a positive number within the range of a float, got Fraction", Fraction(1, 10**400)),
     (ValueError, "expected a positive number within the range of a float, got Fraction", Fraction(10**400)),
-    (ValueError, "expected a number or text such as \"60000/1001\", got 'soon'", "soon"),
-    (ValueError, "expected a number or text such as .* got '1e3000000'", "1e3000000"),
+    (ValueError, "expected a number or string such as \"60000/1001\", got 'soon'", "soon"),
+    (ValueError, "expected a number or string such as .* got '1e3000000'", "1e3000000"),
     (TypeError, r"expected a real number, got True \(bool\)", True),
     (TypeError, r"expected a real number, got .*True.* \(bool\)", np.True_),
     (TypeError, r"expected a real number, got \(1\+0j\) \(complex\)", 1 + 0j),
@@ -160,13 +160,13 @@ BELOW_ZERO = [
 
 
 @pytest.mark.parametrize(("error", "message", "value"), BELOW_ZERO)
-def test_hz_below_zero(refused, error, message, value):
-    """Of dt it is a step back in time."""
+def test_hz_must_be_positive(refused, error, message, value):
+    """A negative dt is allowed; it steps backwards in time."""
     refused(error, f"^hz: {message}", hz=value)
 
 
 @pytest.mark.parametrize(("error", "message", "value"), STEPS)
-def test_dt_and_hz(refused, Stepper, error, message, value):
+def test_invalid_dt_and_hz_are_refused(refused, Stepper, error, message, value):
     refused(error, f"^dt: {message}", dt=value)
     refused(error, f"^hz: {message}", hz=value)
     x, v = state()
@@ -180,17 +180,17 @@ def test_dt_and_hz(refused, Stepper, error, message, value):
     np.testing.assert_array_equal(x, other.position)
 
 
-def test_terms_of_many_digits(refused):
+def test_numbers_of_many_digits_are_refused(refused):
     for name in "dt", "hz":
         message = (
-            f"^{name}: expected a positive number within the range of a float, got a Fraction of terms with more than"
+            f"^{name}: expected a positive number within the range of a float, got a Fraction of parts with more than"
         )
         refused(ValueError, message, **{name: Fraction(1, 3**10_000)})
         message = f"^{name}: expected a number within the range of a float, got an int of 33220 bits"
         refused(ValueError, message, **{name: 10**10_000})
 
 
-def test_dt_beside_hz(refused):
+def test_dt_and_hz_cannot_be_combined(refused):
     refused(TypeError, "^dt, hz: expected one of the two, got dt=0.1 and hz=10", dt=0.1, hz=10)
 
 
@@ -201,7 +201,7 @@ def test_dt_must_be_within_the_range_of_float32_for_float32(refused, dt):
     refused(ValueError, "^hz: expected a step within the range of float32", position=x, velocity=v, hz=1 / dt)
 
 
-def test_every_real_number_is_a_dt(Stepper):
+def test_every_real_number_type_is_accepted_as_dt(Stepper):
     for dt in (1, 0.5, Fraction(1, 3), np.float64(0.5), np.float32(0.5), np.int16(2)):
         stepper = Stepper([[0.0]], [[3.0]], dt=dt)
         stepper.step()
@@ -226,8 +226,8 @@ def test_unknown_integrators_list_the_known_ones(refused):
 def test_unknown_terms_list_the_known_ones(refused):
     terms = ", ".join(sorted(cls.__name__ for cls in known(Term)))
     assert {"Gravity", "Springs", "Expression"} <= set(terms.split(", "))
-    many = f".* expected a sequence of terms \\({terms}\\)$"
-    one = f".* expected terms \\({terms}\\)$"
+    many = f".* expected a sequence of forces \\({terms}\\)$"
+    one = f".* expected forces \\({terms}\\)$"
     refused(TypeError, r"^forces: got Gravity.*; did you mean \[Gravity\(...\)\]\?" + many, forces=kd.Gravity((0, 1)))
     refused(TypeError, "^forces: got None" + many, forces=None)
     refused(TypeError, "^forces: got 'gravity'" + one, forces=["gravity"])
@@ -237,7 +237,7 @@ def test_unknown_terms_list_the_known_ones(refused):
     refused(TypeError, "^forces: got <memory" + many, forces=memoryview(np.zeros((2, 2))))
 
 
-def test_threads_and_constraints(refused):
+def test_invalid_threads_and_constraints_are_refused(refused):
     refused(ValueError, "^threads: expected an int of at least 1, got 0", threads=0)
     refused(TypeError, r"^threads: expected an int, got 1.5 \(float\)", threads=1.5)
     refused(TypeError, r"^threads: expected an int, got True \(bool\)", threads=True)
@@ -261,7 +261,7 @@ def test_threads_and_constraints(refused):
         (Fraction(2), TypeError, r"expected an int, got Fraction\(2, 1\)"),
     ],
 )
-def test_number_of_steps(Stepper, n, error, message):
+def test_invalid_numbers_of_steps_are_refused(Stepper, n, error, message):
     x, v = state()
     before = x.copy()
     stepper = Stepper(x, v)
@@ -277,14 +277,14 @@ def test_number_of_steps(Stepper, n, error, message):
     assert stepper.tick == 1
 
 
-def test_numpy_ints_are_ints(Stepper):
+def test_numpy_integers_are_accepted_as_numbers_of_steps(Stepper):
     stepper = Stepper(*state())
     for n in (np.int8(1), np.uint64(2), np.array(3), 0):
         stepper.step(n)
     assert stepper.tick == 6
 
 
-def test_values_that_have_no_text_do_not_replace_the_error(refused):
+def test_values_without_a_repr_do_not_replace_the_error(refused):
     class Mute:
         def __repr__(self):
             raise ZeroDivisionError
@@ -297,14 +297,14 @@ def test_values_that_have_no_text_do_not_replace_the_error(refused):
     refused(TypeError, r"^dt: expected a real number, got <no text: RecursionError> \(list\)", dt=nested)
 
 
-def test_what_is_no_stepper_cannot_be_rolled_back():
+def test_rollback_of_other_objects_is_refused():
     for call in (kd.Rollback, lambda stepper: kd.sync_test(stepper, 3)):
         for bad in (None, kd.Stepper, kd.FixedClock(60), "stepper"):
             with pytest.raises(TypeError, match=r"^stepper: expected a Stepper or ODEStepper, got "):
                 call(bad)
 
 
-def test_records_that_have_no_room_are_refused_before_anything_runs(Stepper):
+def test_records_too_large_for_memory_are_refused_before_any_step(Stepper):
     stepper = Stepper(*state())
     for steps in (10**30, 2**62, 2**63, 10**5000):
         with pytest.raises(MemoryError, match=r"^steps, every: no room for .* samples of 104 bytes; keep fewer, with"):

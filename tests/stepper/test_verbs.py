@@ -1,4 +1,4 @@
-"""kick, drift and damp: in place, the formula to the last bit, and the errors."""
+"""kick, drift and damp: in place, bitwise equal to their formulas, with checked arguments."""
 
 import math
 
@@ -21,7 +21,7 @@ def pair(dtype, shape=(37, 3)):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("verb", VERBS)
-def test_kick_and_drift_are_the_formula(verb, layout, dtype):
+def test_kick_and_drift_equal_their_formula(verb, layout, dtype):
     numbers, rates = pair(dtype)
     target = lay_out(numbers, layout)
     for source in (rates, rates[::-1], rates[0], rates[:, :1], np.arange(3), [0.25, 1, 2], 2):
@@ -39,7 +39,7 @@ def test_one_dimension_and_no_bodies(verb):
         assert target.tolist() == np.full(shape, 0.5).tolist()
 
 
-def test_items_around_a_slice_are_left_alone():
+def test_items_around_a_slice_are_not_changed():
     room = np.full((9, 5), 7.0)
     kd.kick(room[::2, 1:3], (1.0, 2.0), 1)
     assert room[::2, 1:3].tolist() == [[8, 9]] * 5
@@ -47,7 +47,7 @@ def test_items_around_a_slice_are_left_alone():
     assert (room == 7).all()
 
 
-def test_an_overflow_is_infinite_and_no_warning():
+def test_an_overflow_is_infinite_without_a_warning():
     velocity = np.array([1e38, np.inf], np.float32)
     kd.kick(velocity, 3e38, 10.0)
     kd.damp(velocity, 1e300, 1.0)
@@ -56,14 +56,14 @@ def test_an_overflow_is_infinite_and_no_warning():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_damp_is_the_formula(layout, dtype):
+def test_damp_equals_its_formula(layout, dtype):
     numbers, _ = pair(dtype)
     rates = np.linspace(0, 3, len(numbers))
     for rate in (0, 0.7, rates, rates.tolist()):
         target = lay_out(numbers, layout)
         factors = np.array([math.exp(-r * 0.25) for r in np.broadcast_to(rate, len(numbers))])
         assert kd.damp(target, rate, 0.25) is None
-        # math.exp may be an ulp off where ours is rounded correctly.
+        # math.exp may be off by one ulp where damp is correctly rounded.
         epsilon = np.finfo(dtype).eps
         np.testing.assert_allclose(target, factors.astype(dtype)[:, None] * numbers, rtol=2 * epsilon)
 
@@ -84,7 +84,7 @@ def test_damp_without_bodies_and_in_one_dimension():
     assert velocity.tolist() == [1, 1, 1]
 
 
-def test_the_verbs_make_a_step(Stepper):
+def test_kick_drift_and_damp_make_a_step(Stepper):
     x, v = pair(np.float64)
     stepper = Stepper(x.copy(), v.copy(), dt=0.1, integrator="semi_implicit_euler",
                       forces=[kd.Gravity((0, -9.81, 0)), kd.Damping(0.5)])  # fmt: skip
@@ -125,7 +125,7 @@ RATES = [
 
 
 @pytest.mark.parametrize(("error", "message", "target"), TARGETS)
-def test_targets_that_are_refused(error, message, target):
+def test_invalid_targets_are_refused(error, message, target):
     for verb, name in (("kick", "velocity"), ("drift", "position"), ("damp", "velocity")):
         with pytest.raises(error, match=f"^{name}: {message}"):
             getattr(kd, verb)(target, 1.0, 0.1)
@@ -133,7 +133,7 @@ def test_targets_that_are_refused(error, message, target):
 
 @pytest.mark.parametrize(("error", "message", "source"), SOURCES)
 @pytest.mark.parametrize("verb", VERBS)
-def test_sources_that_are_refused(verb, error, message, source):
+def test_invalid_sources_are_refused(verb, error, message, source):
     name, other = VERBS[verb]
     target = np.ones((3, 2))
     with pytest.raises(error, match=f"^{other}: {message.format(name)}"):
@@ -142,7 +142,7 @@ def test_sources_that_are_refused(verb, error, message, source):
 
 
 @pytest.mark.parametrize(("rate", "message"), RATES)
-def test_rates_that_are_refused(rate, message):
+def test_invalid_rates_are_refused(rate, message):
     velocity = np.ones((3, 2))
     with pytest.raises(ValueError, match=f"^rate: {message}"):
         kd.damp(velocity, rate, 0.1)
@@ -154,18 +154,18 @@ def test_shared_memory_is_refused():
     for source in (target, target[::-1], target[:1], target[:, :1]):
         with pytest.raises(ValueError, match=r"^acceleration: shares memory with velocity"):
             kd.kick(target, source, 0.1)
-    kd.drift(target[:, 0], target[:, 1], 1.0)  # interleaved is not shared
+    kd.drift(target[:, 0], target[:, 1], 1.0)  # interleaved arrays share no memory
     assert target.tolist() == [[2, 1]] * 3
 
 
 @pytest.mark.parametrize("dt", [math.nan, "1", True, -0.1])
-def test_dt(dt):
+def test_invalid_dt_is_refused(dt):
     for verb in ("kick", "drift", "damp") if dt != -0.1 else ("damp",):
         with pytest.raises((TypeError, ValueError), match=r"^dt: expected a "):
             getattr(kd, verb)(np.ones(2), 1.0, dt)
 
 
-def test_numbers_beyond_float32():
+def test_numbers_that_overflow_float32_are_refused():
     target = np.ones(2, np.float32)
     with pytest.raises(ValueError, match=r"^acceleration: expected numbers within the range of float32"):
         kd.kick(target, 1e300, 1)

@@ -353,6 +353,35 @@ def test_spawn_and_kill(Worlds):
         worlds.kill(np.ones((2, 3)))
 
 
+@pytest.mark.parametrize("joint", ["alone", "of contacts"])
+def test_ropes_break_in_each_world(Worlds, joint):
+    """Loads and breaks are those of each world; as alone, after resets and copies too."""
+    rope = kd.Distance([(0, 1)], max_length=1.0, breaks_at=60.0)
+    held = [kd.Pin(0), rope] if joint == "alone" else [kd.Pin(0), kd.Contacts(0.1, joints=[rope])]
+    place = [[0.0, 0.0], [0.0, -1.0]]
+    crate = kd.Stepper(place, mass=5, forces=[kd.Gravity((0, -9.81))], constraints=held, events=kd.Events())
+    worlds, start = Worlds(crate, 4), crate.snapshot()
+    worlds.velocity[:, 1, 1] = (0.0, -5.0, 0.0, -2.0)
+    alone = [copy.copy(crate) for _ in range(4)]
+    for stepper, velocity in zip(alone, worlds.velocity, strict=True):
+        stepper.velocity[...] = velocity
+    for number in range(3):
+        worlds.step(3)
+        for i, stepper in enumerate(alone):
+            stepper.step(3)
+            assert np.array_equal(stepper.position, worlds.position[i])
+        assert [stepper.checksum() for stepper in alone] == worlds.checksum().tolist()
+        if number == 0:
+            events = worlds.events.take()
+            assert events["world"][events["kind"] == kd.BREAK].tolist() == [1, 3]
+            where = np.array([False, True, False, False])
+            worlds.restore(start, where)
+            worlds.copy(3, 2)
+            alone[1].restore(start)
+            alone[2].restore(alone[3].snapshot())
+    assert not np.array_equal(worlds.position[0], worlds.position[2])
+
+
 def test_one_world(Worlds):
     worlds = Worlds(discs(), 3)
     world = worlds[-1]

@@ -1,4 +1,4 @@
-"""What a user's program looks like to mypy --strict; never run, only checked."""
+"""A user's program for mypy --strict; it is checked, never run."""
 
 from fractions import Fraction
 from typing import Any, assert_type
@@ -56,7 +56,7 @@ assert_type(world.energy(), tuple[float, float])
 assert_type(world.record(10, every=2), kd.Trajectory)
 assert_type(kd.build_info(), dict[str, object])
 
-# A game: a clock, frames, a picture.
+# A game: clock, frames and interpolation.
 clock = kd.FixedClock(60, policy="match", overload=("backlog", 3), max_steps=5)
 kd.FixedClock(dt=Fraction(1, 60), policy="locked(2)", substeps=4, carry=False)
 kd.FixedClock(60, policy=kd.Locked(2), overload=kd.Budget(seconds=0.01))
@@ -101,7 +101,7 @@ assert_type(game.interpolate(0.5, memoryview(bytearray(1200)), "extrapolate"), m
 game.teleport([0, 1], (0.0, 0.0, 0.0))
 game.shift((0.0, -1000.0, 0.0))
 
-# A network game: save, go back, come again.
+# A network game: save, restore and resimulate.
 saved: bytes = game.snapshot()
 game.restore(saved)
 game.restore(saved, clock=True)
@@ -141,7 +141,7 @@ except kd.OverloadError as error:
 except (kd.SnapshotError, kd.CallbackError, kd.KickdriftError) as error:
     print(error)
 
-# Mistakes that a checker must see: each comment is an error itself once its line is none.
+# Mistakes that a type checker must report: an unused `type: ignore` comment is an error too.
 kd.Stepper([[0.0]], 1.0, 1.0, 1 / 60)  # type: ignore[call-arg]
 kd.Stepper([[0.0]], integrator=4)  # type: ignore[arg-type]
 kd.Stepper([[0.0]], forces=[9.81])  # type: ignore[list-item]

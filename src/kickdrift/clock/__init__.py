@@ -1,4 +1,4 @@
-"""WHEN the bodies move: the fixed-step clock."""
+"""The fixed-step clock."""
 
 from .fixed_clock import FixedClock
 

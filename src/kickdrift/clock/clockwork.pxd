@@ -1,20 +1,20 @@
-"""The C face of the fixed-step clock, for the stepper's frame loop.
+"""C interface of the fixed-step clock, for the stepper's frame loop.
 
-    n = clock.begin_frame(seconds)       # checks and feeds; from here on the clock refuses other callers
+    n = clock.begin_frame(seconds)       # checks and feeds; from here on the clock rejects other callers
     try:
-        done = run(n, step_length(&clock.now))      # without the GIL; says how many steps it completed
+        done = run(n, step_length(&clock.now))      # without the GIL; returns the number of completed steps
     finally:
-        count_steps(&clock.now, done)    # what is not counted stays owed to the next frame
-        clock.end_frame()                # settings made inside the frame hold from here on
+        count_steps(&clock.now, done)    # steps that are not counted stay due in the next frame
+        clock.end_frame()                # applies settings made inside the frame
 
-Where it has a budget, each step is asked for and counted by itself:
+With a time budget, steps are run and counted one by one:
 
-    while clock.may_step():              # false too when the budget is spent: the rest is dropped
+    while clock.may_step():              # False also when the budget is spent: the rest is dropped
         clock.now.taken = 1
         run(1, step_length(&clock.now))
         count_steps(&clock.now, 1)
 
-`now.substeps` integrator steps make up each step. The layout and the list of methods are private to the
+A step consists of `now.substeps` integrator steps. The layout and the list of methods are private to the
 package: cimport from other packages is not supported.
 """
 
@@ -26,22 +26,22 @@ from ..kernels.clock cimport Clock
 cdef class Clockwork:
     cdef Clock now
     cdef readonly object _settings
-    cdef readonly object _origin            # of time, in seconds
-    cdef int64_t base_ns                    # of `advance_to`
+    cdef readonly object _origin            # origin of time, in seconds
+    cdef int64_t base_ns                    # base of `advance_to`
     cdef bint has_base
-    cdef bint running                       # is it inside a step?
-    cdef bint planning                      # does `plan` count, without the GIL?
-    cdef bint warned                        # of a frame that may be milliseconds
-    cdef int64_t began_ns                   # when the first step of the frame began; -1: not yet
-    cdef public object _stepper             # a weak reference to the one that this clock is of
+    cdef bint running                       # whether a step runs
+    cdef bint planning                      # whether `plan` runs, without the GIL
+    cdef bint warned                        # whether the warning about milliseconds was given
+    cdef int64_t began_ns                   # time of the first step of the frame; -1: none yet
+    cdef public object _stepper             # a weak reference to the stepper that owns this clock
 
-    # Of a frame loop. Needs the GIL.
+    # Methods of the frame loop; they need the GIL.
     cdef int64_t begin_frame(self, object seconds) except -1
     cdef int next_step(self) except -1
     cdef int may_step(self) except -1
     cdef int end_frame(self) except -1
 
-    # Of the clock itself.
+    # Private methods.
     cdef int _change_rate(self) except -1
     cdef int put(self, dict changes, object origin) except -1
     cdef int _refuse_reentry(self) except -1

@@ -1,4 +1,4 @@
-"""How frames become steps: the compiled part of the fixed-step clock."""
+"""The compiled part of the fixed-step clock: from frame times to steps."""
 
 import time
 from fractions import Fraction
@@ -27,7 +27,7 @@ require_entries(__name__, RULES, options.OVERLOADS)
 
 
 cdef int plain_integer(object value, int64_t low, int64_t high, int64_t *number) except -1:
-    """Read an int from low to high. What is not one is left to `settings`, which refuses or converts it."""
+    """Read an int from low to high; `settings` converts or rejects other values."""
     cdef int overflow = 0
     if type(value) is not int:
         return False
@@ -36,17 +36,17 @@ cdef int plain_integer(object value, int64_t low, int64_t high, int64_t *number)
 
 
 cdef class Clockwork:
-    """The part of a FixedClock that each frame needs. What is set and saved is left to `FixedClock`."""
+    """The part of a FixedClock that runs in each frame. Settings and saved states are in `FixedClock`."""
 
     def _set_up(self, settings):
-        """Begin anew with these settings."""
+        """Initialize from settings."""
         self._refuse_reentry()
         self._settings = settings
         self._begin_again(settings.rate, 0, Fraction(0))
         self.warned = False
 
     def _begin_again(self, rate, tick, origin):
-        """As it was made, but for rate, tick and time."""
+        """Reset everything but rate, tick and time."""
         settings = self._settings
         self._refuse_reentry()
         settings.check_range(rate, settings.scale)
@@ -59,7 +59,7 @@ cdef class Clockwork:
         self.began_ns = -1
         self.put(numbers, origin)
 
-    # --- feeding time, all steps at once ---------------------------------------------------------
+    # --- feed time: run all steps at once --------------------------------------------------------
 
     def advance(self, seconds):
         """Feed one frame; return how many steps to run now.
@@ -151,8 +151,8 @@ cdef class Clockwork:
     def plan(self, frame_times, counts=None, alphas=None):
         """Advance by a whole array of frames in compiled code; return (counts, alphas).
 
-        Afterwards the clock is as after the same calls of `advance`. After an `OverloadError` it is as before the
-        frame that raised it. The GIL is released.
+        Equivalent to calls of `advance`. An `OverloadError` leaves the clock as it was before the frame that raised it.
+        The GIL is released.
 
         Parameters
         ----------
@@ -194,13 +194,13 @@ cdef class Clockwork:
             raise OverloadError(-n)
         return counts, alphas
 
-    # --- feeding time, step by step --------------------------------------------------------------
+    # --- feed time: run step by step -------------------------------------------------------------
 
     def steps(self, seconds):
-        """Feed one frame; loop over its steps, each counted before the body of the loop.
+        """Feed one frame; iterate over its steps, each counted before the loop body runs.
 
         Yields the tick: 1 in the body of the first step. After `break` the steps that did not run are still due in
-        the next frame. Raises what `advance` raises.
+        the next frame. Raises the errors of `advance`.
 
         >>> import kickdrift as kd
         >>> clock = kd.FixedClock(60)
@@ -213,7 +213,7 @@ cdef class Clockwork:
     def feed(self, seconds):
         """Feed one frame for `while clock.step()`; return how many steps are due. Raises as `advance`.
 
-        Leaving the loop early keeps the time, as lockstep games need that wait for the others' input.
+        Leaving the loop early keeps the time, for lockstep games that wait for remote inputs.
 
         >>> import kickdrift as kd
         >>> clock = kd.FixedClock(60)
@@ -248,10 +248,10 @@ cdef class Clockwork:
     # --- one frame -------------------------------------------------------------------------------
 
     cdef int64_t _feed(self, object seconds) except -1:
-        """Check and take in a frame of float seconds; return how many steps are due."""
+        """Check and feed a frame of float seconds; return how many steps are due."""
         cdef double rest, frame = -1.0
         self._refuse_reentry()
-        if isinstance(seconds, float):  # as NumPy's float64 is
+        if isinstance(seconds, float):  # includes NumPy's float64
             frame = seconds
         if not 0.0 <= frame <= DBL_MAX:
             frame = rates.frame_seconds(seconds)
@@ -261,7 +261,7 @@ cdef class Clockwork:
         return self._begin(ns, rest)
 
     cdef int _look_at(self, double frame) except -1:
-        """Are these milliseconds?"""
+        """Warn if the time looks like milliseconds."""
         cdef Clock* now = &self.now
         if frame <= 1.0 or frame * NANO <= now.max_frame_ns or now.ignores_time or now.paused or self.warned:
             return 0
@@ -283,12 +283,12 @@ cdef class Clockwork:
         return n
 
     cdef int _within_budget(self) except -1:
-        """Under "budget", drop what is due once the steps of this frame have taken too long."""
+        """Return whether steps may run; under "budget", drop due steps once those of this frame took too long."""
         if self.now.rule != BUDGET:
             return True
         cdef int64_t now = time.perf_counter_ns()
         if self.began_ns < 0:
-            self.began_ns = now  # the first step runs in any case, or the game would stand still
+            self.began_ns = now  # the first step always runs, or time would stand still
         if now - self.began_ns < self.now.rule_value:
             return True
         cdef int64_t lost = self.now.due * (self.now.size if self.now.step_ns < 0 else self.now.step_ns * self.now.num)
@@ -298,7 +298,7 @@ cdef class Clockwork:
         return False
 
     cdef int _close(self) except -1:
-        """End the frame; what was set inside it holds from now on. Due steps that were left stay due."""
+        """End the frame: apply settings made inside it. Steps that were not run stay due."""
         self.now.open = False
         self.began_ns = -1
         if self.now.next_num:
@@ -338,11 +338,11 @@ cdef class Clockwork:
         self.now.taken = 0
         return self._close()
 
-    # --- reading ---------------------------------------------------------------------------------
+    # --- properties ------------------------------------------------------------------------------
 
     @property
     def alpha(self):
-        """How far the frame is between the last two states, for interpolation.
+        """Interpolation factor between the last two states.
 
         0 <= alpha < 1, also while steps are still due. Under "match" it is limited to 0 and 1, under "locked" and
         "variable" it is always 1. It draws the state at (tick - 1 + alpha) * dt.
@@ -361,12 +361,12 @@ cdef class Clockwork:
 
     @property
     def tick(self):
-        """How many steps have been counted."""
+        """Number of counted steps."""
         return self.now.tick
 
     @property
     def time(self):
-        """Simulated time in seconds, rounded once: never a running sum.
+        """Simulated time in seconds, rounded once, without accumulated errors.
 
         >>> import kickdrift as kd
         >>> clock = kd.FixedClock(60)
@@ -378,7 +378,7 @@ cdef class Clockwork:
 
     @property
     def time_exact(self):
-        """Simulated time in seconds, a Fraction; over changes of hz, to 2**-1100 s."""
+        """Simulated time in seconds, a Fraction; after changes of hz, to 2**-1100 s."""
         if self.now.measures_step:
             return self._origin + self.now.varied_s + Fraction(self.now.varied_ns, NANO)
         return self._origin + Fraction((<object>self.now.tick - self.now.origin_tick) * self.now.den, self.now.num)
@@ -390,19 +390,19 @@ cdef class Clockwork:
 
     @property
     def step_dt(self):
-        """Seconds of the step to run now: dt, or the measured frame under "variable"."""
+        """Length in seconds of the step to run now: dt, or the measured frame under "variable"."""
         return step_length(&self.now)
 
     @property
     def substep_dt(self):
-        """Seconds per integrator step: the step over `substeps`."""
+        """Length of an integrator step in seconds: that of a step divided by `substeps`."""
         if self.now.step_ns < 0:
             return <double>self.now.den / <double>(self.now.num * self.now.substeps)
         return <double>self.now.step_ns / <double>(NANO * self.now.substeps)
 
     @property
     def _substep_exact(self):
-        """Seconds per integrator step as they are, for the stepper."""
+        """Exact length of an integrator step in seconds."""
         if self.now.step_ns < 0:
             return Fraction(self.now.den, self.now.num * self.now.substeps)
         return Fraction(self.now.step_ns, NANO * self.now.substeps)
@@ -412,10 +412,10 @@ cdef class Clockwork:
         """Integrator steps per step; the clock itself counts steps."""
         return self.now.substeps
 
-    # --- changing --------------------------------------------------------------------------------
+    # --- methods that change the clock ------------------------------------------------------------
 
     def resync(self):
-        """Drop all time that is waiting, and let the next `advance_to` set a new base.
+        """Drop all waiting time; the next `advance_to` sets a new base.
 
         Call it after loading a level, after a stop in the debugger, or after the window was dragged. Inside a step it
         also drops the steps of the frame that did not run yet, but not those that a stepper's `advance` is running.
@@ -447,7 +447,7 @@ cdef class Clockwork:
         self.now.paused = False
 
     def set_tick(self, t):
-        """Set the tick, for rollback. The waiting time stays the same.
+        """Set the tick, for rollback. The waiting time is unchanged.
 
         Under "variable" `time` does not follow the tick.
         """
@@ -455,18 +455,18 @@ cdef class Clockwork:
 
     @property
     def _now(self):
-        """All numbers, by name."""
+        """Return all numbers by name."""
         return self.now
 
     cdef int put(self, dict changes, object origin) except -1:
-        """Take over other numbers, all in one go; origin: of time, or None."""
+        """Replace numbers atomically. origin: of time, or None."""
         cdef Clock changed
-        if self.planning:  # whose frames would be lost
+        if self.planning:  # the frames of plan() would be lost
             raise RuntimeError("the clock runs plan() in another thread: change it when that has returned")
         numbers: dict = self.now
         numbers.update(changes)
         changed = numbers
-        # From here on no Python code runs.
+        # No Python code runs from here on.
         self.now = changed
         if origin is not None:
             self._origin = origin
@@ -476,7 +476,7 @@ cdef class Clockwork:
         self.put(changes, origin)
 
     def _resume(self, changes, origin):
-        """Go on from saved numbers: no frame is open, and the next `advance_to` sets a new base."""
+        """Restore saved numbers: no frame is open, and the next `advance_to` sets a new base."""
         self.put({**changes, "open": False, "handed": 0}, origin)
         self.has_base = False
         self.began_ns = -1

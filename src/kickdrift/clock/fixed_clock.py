@@ -1,4 +1,4 @@
-"""The fixed-step clock, as users call it. `reference/clock.py` says the same in fractions."""
+"""The fixed-step clock, public class. `reference/clock.py` does it with fractions."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ _Named = str | tuple[str, float]
 
 
 class FixedClock(Clockwork):
-    """Turns uneven frame times into whole fixed steps and a fraction for drawing.
+    """Convert variable frame times to whole fixed steps and a fraction for drawing.
 
-    The clock is exact: after any number of frames it has counted the steps that fit into the time it was given, at
+    The clock is exact: after any number of frames it has counted the steps that fit into the time fed to it, at
     any rational rate. A step is due as soon as at most a nanosecond is missing. So a frame of 1/60 s runs one step of
     1/60 s, although neither a float nor whole nanoseconds can represent it.
 
     Parameters
     ----------
     hz, dt
-        Steps per second, or seconds per step; int, float, Fraction or text such as "60000/1001".
+        Steps per second, or seconds per step; int, float, Fraction or string such as "60000/1001".
         Give one of them; 60 Hz if neither. A float stands for the simplest fraction that rounds to it:
-        `dt=1/60` means 60 Hz. Steppers read their dt alike. A step is a fraction of at most 2**27
+        `dt=1/60` means 60 Hz. This also applies to the dt of steppers. A step is a fraction of at most 2**27
         seconds (4 years), with a denominator of at most 2**33 (0.12 ns).
     policy
-        How many steps a frame gets: an instance or its name. `ExactSteps()`, "exact": as many as fit. `Match()`,
-        "match": the whole number that is near the frame's time, as long as the clock stays within `slack` of the true
-        time; smoothest on screen. `Locked(k)`, "locked(k)": k, whatever the time. `Variable(max_dt)`,
-        "variable(max_dt)": one step, as long as the frame.
+        The rule for the number of steps in a frame: an instance or its name. `ExactSteps()`, "exact": as many as fit.
+        `Match()`, "match": the nearest whole number if the frame is close to one, as long as the clock stays within
+        `slack` of the true time; smoothest on screen. `Locked(k)`, "locked(k)": k, for any frame time.
+        `Variable(max_dt)`, "variable(max_dt)": one step, as long as the frame.
     max_steps
-        The most steps that one frame runs.
+        Maximal number of steps in a frame.
     overload
-        What to do when more are due: an instance or its name. `Drop()`, "drop": drop whole steps. `Backlog(limit)`,
-        "backlog(limit)": keep up to `limit` for later frames. `Resync()`, "resync": drop everything, run nothing.
-        `Raise()`, "raise": raise `OverloadError` and refuse the frame. `Budget(seconds)`, "budget(seconds)": as
-        "drop", and when the steps of a frame have taken this long in wall time, `steps()`, `step()` and the stepper
-        drop the steps that are left.
+        The rule for frames with more due steps: an instance or its name. `Drop()`, "drop": drop whole steps.
+        `Backlog(limit)`, "backlog(limit)": keep up to `limit` for later frames. `Resync()`, "resync": drop everything,
+        run nothing. `Raise()`, "raise": raise `OverloadError` and refuse the frame. `Budget(seconds)`,
+        "budget(seconds)": as "drop", and when the steps of a frame have taken this long in wall time, `steps()`,
+        `step()` and the stepper drop the remaining steps.
     max_frame
-        Seconds. A longer frame counts as this long. If left out, 0.25, or two steps, where these take longer. A frame
-        of more than a second that is cut off so is a RuntimeWarning, once for each clock: it may be milliseconds.
+        Seconds. Longer frames are clamped to it. If left out, 0.25 or two steps, whichever is longer. Clamping a frame
+        of more than a second gives a RuntimeWarning, once for each clock: it may be in milliseconds.
     scale
         Simulated seconds per real second, 0 to 1000, rounded to a multiple of 2**-20.
     substeps
-        How many integrator steps the stepper makes of each step.
+        Number of integrator steps in each step.
     carry
         False drops the rest of each frame after its steps.
     slack, tolerance
         For "match", in steps, 0 to 0.5 each. slack: how far the clock may be from the true time. tolerance: how far a
         frame may be from a whole number of steps.
     phase
-        The fraction of a step that waits at the beginning, at least 0 and below 1.
+        The initial waiting time in steps, at least 0 and below 1.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not as described, or all of them together could overflow 64 bits.
+        If an argument is invalid, or all of them together could overflow 64 bits.
 
     Thread-safety: one clock is used by one thread at a time. Feeding it inside a step is a RuntimeError, and so is
     feeding it, or setting its rate or scale, while `plan()` runs in another thread.
@@ -111,21 +111,21 @@ class FixedClock(Clockwork):
         )
         self._set_up(settings)
 
-    # --- reading ---------------------------------------------------------------------------------
+    # --- properties ------------------------------------------------------------------------------
 
     @property
     def policy(self) -> str:
-        """How the number of steps is chosen, as text."""
+        """The rule for the number of steps, as a string."""
         return self._settings.policy.text
 
     @property
     def overload(self) -> str:
-        """What happens when more than `max_steps` steps are due, as text."""
+        """The rule for frames with more than `max_steps` due steps, as a string."""
         return self._settings.overload.text
 
     @property
     def max_steps(self) -> int:
-        """The most steps that one frame runs."""
+        """Maximal number of steps in a frame."""
         return self._settings.max_steps
 
     @property
@@ -141,18 +141,18 @@ class FixedClock(Clockwork):
 
     @property
     def dropped(self) -> Fraction:
-        """Time thrown away, in steps, a Fraction."""
+        """Lost time, in steps, a Fraction."""
         now = self._now
         return now["dropped_steps"] + Fraction(now["dropped_rest"], now["size"])
 
     @property
     def dropped_steps(self) -> int:
-        """Whole steps thrown away."""
+        """Whole lost steps."""
         return self._now["dropped_steps"]
 
     @property
     def fed_ns(self) -> int:
-        """Real time fed, in nanoseconds, including time that was cut off or paused.
+        """Real time fed, in nanoseconds, including clamped and paused time.
 
         A frame counts as 10**15 ns (11 days) at most. All counters of time stop when this one reaches 2**62 ns (146
         years).
@@ -161,7 +161,7 @@ class FixedClock(Clockwork):
 
     @property
     def clamped_ns(self) -> int:
-        """Real time that was cut off by `max_frame`, in nanoseconds."""
+        """Real time beyond `max_frame`, in nanoseconds."""
         return self._now["clamped_ns"]
 
     @property
@@ -171,7 +171,7 @@ class FixedClock(Clockwork):
 
     @property
     def backwards(self) -> int:
-        """How often `advance_to` was given an earlier time."""
+        """Number of calls of `advance_to` with an earlier time than before."""
         return self._now["backwards"]
 
     @property
@@ -189,9 +189,9 @@ class FixedClock(Clockwork):
     # --- scale, rate ----------------------------------------------------------------------
 
     def single_step(self) -> int:
-        """While paused, count one step of dt without any time; return 1, the number of steps to run now.
+        """While paused, count one step of dt; return 1, the number of steps to run now.
 
-        Raises RuntimeError when the clock is not paused.
+        Raises RuntimeError if the clock is not paused.
         """
         self._refuse_inside()
         if not self.paused:
@@ -205,7 +205,7 @@ class FixedClock(Clockwork):
 
     @property
     def scale(self) -> float:
-        """Simulated seconds per real second; how many steps run depends on it, dt never."""
+        """Simulated seconds per real second; it changes the number of steps, never dt."""
         return self._now["scale"] / SCALE_ONE
 
     @scale.setter
@@ -234,8 +234,8 @@ class FixedClock(Clockwork):
         hz
             Steps per second, as in the constructor.
         keep
-            "time": what is waiting stays as many seconds, rounded down by less than a nanosecond.
-            "fraction": it stays as many steps; but under "variable", where there are none, the time.
+            "time": keep the waiting time in seconds, rounded down by less than a nanosecond.
+            "fraction": keep the waiting time in steps; under "variable", which has none, in seconds.
 
         >>> clock = FixedClock(60)
         >>> clock.advance(0.03)
@@ -247,7 +247,7 @@ class FixedClock(Clockwork):
         self._put(*self._planned(hz, keep))
 
     def _planned(self, hz: _Rate, keep: str) -> tuple[dict[str, Any], Fraction | None]:
-        """What becomes of the numbers, and of the origin of time."""
+        """Return the changed numbers, and the changed origin of time or None."""
         rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
         now = self._now
         self._settings.check_range(rate, now["scale"])
@@ -258,7 +258,7 @@ class FixedClock(Clockwork):
     # --- saving ----------------------------------------------------------------------------------
 
     def state(self) -> State:
-        """The state of the clock as a tuple of numbers and text, which JSON can store.
+        """Return the state of the clock as a tuple of numbers and strings, which JSON can store.
 
         It does not contain the settings of the constructor, except hz and scale. Nor does it contain the base of
         `advance_to`, which means nothing in another process.
@@ -271,7 +271,7 @@ class FixedClock(Clockwork):
         return State.of(self._now, self.policy, self._origin)
 
     def load(self, state: Sequence[Any]) -> None:
-        """Go back to a saved state, also one from JSON; the next advance_to sets a new base.
+        """Restore a saved state, also one from JSON; the next advance_to sets a new base.
 
         Raises TypeError or ValueError, and changes nothing, if it is not a state of a clock with this policy and
         within these limits. Raises RuntimeError inside a step, because the step is not counted yet.

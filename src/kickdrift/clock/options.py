@@ -1,7 +1,7 @@
 """The options of a clock: policies, overload rules, and the check of all arguments together.
 
-The compiled clock and the reference differ in their arithmetic alone. What else they share is here, in `rates.py` and
-in `saved_state.py`.
+The compiled clock and the reference differ in arithmetic only. They share this module, `rates.py` and
+`saved_state.py`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .rates import HALF_RANGE, LONGEST_FRAME_NS, MOST_SUBSTEPS, NANO, SCALE_ONE,
 
 
 class Amount(NamedTuple):
-    """The unit of what an option takes."""
+    """The unit of an option's parameter."""
 
     check: Callable[[str, Any], int]
-    """Returns steps or nanoseconds."""
+    """Check a value; return steps or nanoseconds."""
     number: Callable[[str], int | float]
-    """Reads text."""
+    """Parse a string."""
     shown: Callable[[int], int | float]
-    """Steps or seconds, of steps or nanoseconds."""
+    """Convert steps or nanoseconds to steps or seconds."""
 
 
 def _steps(name: str, value: Any) -> int:
@@ -48,8 +48,8 @@ class Option:
     nanoseconds.
     """
 
-    # Options without a parameter have no attributes of their own: that makes them as frozen as the others, though they
-    # are no dataclasses themselves, each of which takes 0.3 ms of every import.
+    # Options without a parameter have no attributes: that makes them immutable without being dataclasses, each of
+    # which takes 0.3 ms of every import.
     __slots__ = ()
     name: ClassVar[str]
 
@@ -61,7 +61,7 @@ class Option:
 
     @classmethod
     def parameter(cls) -> dataclasses.Field[Any] | None:
-        """The one that the option takes, if any."""
+        """The option's parameter, or None."""
         return next(iter(dataclasses.fields(cls)), None)
 
     @property
@@ -72,39 +72,39 @@ class Option:
 
     @property
     def text(self) -> str:
-        """The option as text that is read as its equal: "locked(2)"."""
+        """The option as a string that parses to an equal option: "locked(2)"."""
         field = self.parameter()
         return self.name if field is None else f"{self.name}({getattr(self, field.name)})"
 
 
 class Policy(Option):
-    """Base of clock policies: how many steps a frame gets, of which length.
+    """Base of clock policies: rules for number and length of the steps in a frame.
 
-    A policy leaves no more time waiting than a frame, `kept_steps` and a step that is not complete, as
-    Settings.check_range counts on. It may lose time only in frames of at most `max_steps` steps: in others the
-    overload rule says what is lost.
+    The waiting time after a frame is at most a frame, `kept_steps` and an incomplete step; Settings.check_range
+    relies on it. A policy may lose time only in frames of at most `max_steps` steps: in others the
+    overload rule decides what is lost.
     """
 
     __slots__ = ()
-    #: Does each frame run `value` steps, however long it is? Then `value` counts steps, and is at most `max_steps`.
+    #: Whether each frame runs `value` steps, for any frame time. Then `value` is at most `max_steps`.
     ignores_time: ClassVar[bool] = False
-    measures_step: ClassVar[bool] = False  #: is a step as long as the frame, up to `value` ns, in place of dt?
-    runs_early: ClassVar[bool] = False  #: may it run a step before its time has come, and so owe time?
+    measures_step: ClassVar[bool] = False  #: whether a step is as long as the frame, up to `value` ns, instead of dt
+    runs_early: ClassVar[bool] = False  #: whether a step may run before it is due, so that waiting time is negative
 
     @property
     def waits(self) -> bool:
-        """Does fed time wait until it fills a step of dt, so that `alpha` tells how much of it there is?"""
+        """Whether fed time waits until it fills a step of dt, so that `alpha` is its fraction."""
         return not (self.ignores_time or self.measures_step)
 
 
 class OverloadRule(Option):
-    """Base of what clocks do when more than `max_steps` steps are due."""
+    """Base of rules for frames with more than `max_steps` due steps."""
 
     __slots__ = ()
 
     @property
     def kept_steps(self) -> int:
-        """How many whole steps beyond `max_steps` are kept for later frames."""
+        """Number of whole steps beyond `max_steps` that are kept for later frames."""
         return 0
 
 
@@ -122,9 +122,9 @@ class ExactSteps(Policy):
 
 
 class Match(Policy):
-    """The whole number of steps that is near the frame's time, otherwise as many as fit. For displays.
+    """Run the nearest whole number of steps, if the frame is close to it; otherwise as many as fit. For displays.
 
-    The clock's `tolerance` says how near it must be, and `slack` how far the clock may be from the true time.
+    The clock's `tolerance` limits the distance to a whole number, and `slack` that of the clock from the true time.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(60, policy=kd.Match())
@@ -139,7 +139,7 @@ class Match(Policy):
 
 @dataclass(frozen=True)
 class Locked(Policy):
-    """The same number of steps in every frame, however long it is. For tests and videos.
+    """Run a fixed number of steps in every frame, for any frame time. For tests and videos.
 
     steps: how many, at least 1. A clock raises ValueError if it is more than its `max_steps`.
 
@@ -156,7 +156,7 @@ class Locked(Policy):
 
 @dataclass(frozen=True)
 class Variable(Policy):
-    """One step as long as the frame: no two runs are alike.
+    """Run one step as long as the frame: results differ from run to run.
 
     max_dt: the longest step in s, from 1e-9 to 1e6, else ValueError. The rest of a longer frame is dropped.
 
@@ -188,7 +188,7 @@ class Drop(OverloadRule):
 class Backlog(OverloadRule):
     """Run `max_steps` steps, and keep others for later frames; steps beyond the limit are dropped.
 
-    limit: how many steps are kept at most, at least 1, else ValueError.
+    limit: maximal number of kept steps, at least 1, else ValueError.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(60, overload=kd.Backlog(5))
@@ -234,9 +234,9 @@ class Raise(OverloadRule):
 
 @dataclass(frozen=True)
 class Budget(OverloadRule):
-    """As `Drop`; if the steps of a frame take too long, those that are left are dropped too.
+    """Act as `Drop`; if the steps of a frame take too long, also drop the remaining ones.
 
-    seconds: wall time in s, from 1e-9 to 1e6, else ValueError. `steps()`, `step()` and steppers watch the time.
+    seconds: wall time in s, from 1e-9 to 1e6, else ValueError. `steps()`, `step()` and steppers check the time.
     `advance()` of a clock does not, because it runs no steps itself.
 
     >>> import kickdrift as kd
@@ -257,7 +257,7 @@ _Kind = TypeVar("_Kind", bound=Option)
 
 
 def parse_option(argument: str, known: Mapping[str, type[_Kind]], given: Any) -> _Kind:
-    """Read an instance, a class, "name", "name(value)" or (name, value).
+    """Parse an instance, a class, "name", "name(value)" or (name, value).
 
     >>> {parse_option("policy", POLICIES, given) for given in ("locked", ("locked", 1), " locked( 1 )", Locked)}
     {Locked(steps=1)}
@@ -276,10 +276,10 @@ def parse_option(argument: str, known: Mapping[str, type[_Kind]], given: Any) ->
         if name is None:
             instances = ", ".join(repr(cls()) for cls in known.values())
             raise TypeError(
-                f"{argument}: expected text or a pair (name, value) or one of {instances}, got {show(given)}"
+                f"{argument}: expected a string or a pair (name, value) or one of {instances}, got {show(given)}"
             )
         field = known[name].parameter()
-        # It is checked again: what froze it does not stop everybody.
+        # Check it again: users can change frozen attributes.
         value = None if field is None or given is known[name] else getattr(given, field.name)
     field = known[name].parameter() if name in known else None
     if name not in known or (field is None and value is not None):
@@ -298,7 +298,7 @@ def parse_option(argument: str, known: Mapping[str, type[_Kind]], given: Any) ->
     return known[name](**{field.name: amount.shown(checked)})
 
 
-# --- everything together -----------------------------------------------------------------------
+# --- all arguments ----------------------------------------------------------------------------
 
 
 class Settings(NamedTuple):
@@ -309,7 +309,7 @@ class Settings(NamedTuple):
     overload: OverloadRule
     max_steps: int
     max_frame_ns: int | None
-    """None: as `longest_frame` says."""
+    """None: the default of `longest_frame`."""
     scale: int
     """In multiples of 2**-20."""
     substeps: int
@@ -361,38 +361,38 @@ class Settings(NamedTuple):
         return settings
 
     def check_range(self, rate: Fraction, scale: int) -> None:
-        """Refuse settings under which the accumulator of the compiled clock could overflow.
+        """Reject settings under which the accumulator of the compiled clock could overflow.
 
-        It never holds more than a frame, `kept_steps` and a step that is not complete yet, as policies promise.
+        It contains at most a frame, `kept_steps` and an incomplete step, as policies guarantee.
         """
         longest = self.longest_frame(rate, scale)
         longest_ns = (longest * scale >> 20) + 1 + self.max_step_ns
         if longest_ns * rate.numerator + (self.kept_steps + 2) * rate.denominator * NANO >= HALF_RANGE:
             raise ValueError(
-                "hz, scale, max_frame, max_steps, policy and overload: expected that together they leave room in 64"
-                f" bits, got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={longest / NANO:g},"
+                "hz, scale, max_frame, max_steps, policy and overload: expected values that together fit into"
+                f" 64 bits, got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={longest / NANO:g},"
                 f" max_steps={self.max_steps}, policy={self.policy.text!r}, overload={self.overload.text!r}"
             )
 
     @property
     def kept_steps(self) -> int:
-        """How many whole steps may be left over from frame to frame."""
+        """Maximal number of whole steps kept from frame to frame."""
         return self.max_steps + self.overload.kept_steps
 
     @property
     def max_step_ns(self) -> int:
-        """The longest measured step; 0 when steps are fixed."""
+        """Maximal length of a measured step in ns; 0 for fixed steps."""
         return self.policy.value if self.policy.measures_step else 0
 
     def longest_frame(self, rate: Fraction, scale: int) -> int:
-        """How much of a frame counts, in ns: if nothing is said, 0.25 s, or two steps, where these take longer."""
+        """Return the maximal length of a frame in ns; longer ones are clamped. Default: 0.25 s or two steps."""
         if self.max_frame_ns is not None:
             return self.max_frame_ns
         two_steps = math.ceil(2 * NANO * SCALE_ONE / (rate * scale)) if scale else 0
         return min(max(NANO // 4, two_steps), LONGEST_FRAME_NS)
 
     def terms(self, rate: Fraction, scale: int) -> dict[str, int]:
-        """The numbers of a clock that come from its rate: tolerance, low and high are those of the `match` policy."""
+        """Return the numbers that depend on the rate; tolerance, low and high are used by the `match` policy."""
         size = rate.denominator * NANO
         return {
             "max_frame_ns": self.longest_frame(rate, scale),
@@ -405,7 +405,7 @@ class Settings(NamedTuple):
         }
 
     def numbers(self, rate: Fraction) -> dict[str, int]:
-        """The others that are not 0 at first."""
+        """Return the initial numbers that do not depend on the rate, except zeros."""
         return {
             "policy_value": self.policy.value,
             "ignores_time": self.policy.ignores_time,
@@ -423,7 +423,7 @@ class Settings(NamedTuple):
         }
 
     def arguments(self) -> dict[str, Any]:
-        """The keyword arguments that make an equal clock."""
+        """Return the keyword arguments that make an equal clock."""
         return {
             "hz": self.rate,
             "policy": self.policy.text,
@@ -445,9 +445,9 @@ def parse_scale(value: Any) -> int:
 
 
 def parse_change(hz: Any) -> Fraction:
-    """Check a new rate, which there is no default for."""
+    """Check a new rate; it has no default."""
     if hz is None:
-        raise TypeError("hz: expected a number or text, got None")
+        raise TypeError("hz: expected a number or string, got None")
     return parse_rate(hz)
 
 
@@ -459,5 +459,5 @@ def parse_keep(keep: Any) -> bool:
 
 
 def parse_tick(t: Any) -> int:
-    """Check a tick: far enough from the ends of int64 to count on for a hundred years."""
+    """Check a tick: far enough from the limits of int64 to count for a hundred years."""
     return integer("t", t, 0, (1 << 62) - 1)

@@ -1,4 +1,4 @@
-"""Numbers that a clock is told: frame times and rates, checked."""
+"""Validation of frame times and rates."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ..validation import integer, real, show
 
 NANO = 10**9
 SCALE_ONE = 1 << 20
-"""Scale is held in multiples of 2**-20."""
+"""Unit of stored scales: 2**-20."""
 MOST_SUBSTEPS = 10**6
 """Times the largest numerator of a rate this stays below 2**53, so that dt / substeps is rounded once."""
 LONGEST_FRAME_NS = 10**15
-"""A single frame counts as 11 days at most."""
+"""Maximal length of a frame: 11 days."""
 LEDGER_FULL = 1 << 62
-"""Ledgers of time stop here, at 146 years."""
+"""Sums of time stop here, at 146 years."""
 HALF_RANGE = 1 << 62
-"""Whatever may be in the accumulator at once is below this many units."""
+"""Limit of the accumulator in units."""
 
 # --- numbers -----------------------------------------------------------------------------------
 
@@ -41,10 +41,10 @@ def frame_seconds(value: Any) -> float:
 
 
 def warn_of_milliseconds(seconds: float, longest_ns: int, level: int) -> None:
-    """Of a frame of more than a second that is cut off; level: how many callers there are up to the user."""
+    """Warn of a clamped frame of more than a second. level: number of stack frames up to the user's code."""
     warnings.warn(
         f"seconds: expected the time of a frame in seconds, got {seconds:g}, of which {longest_ns / NANO:g} count:"
-        f" divide milliseconds by 1000, or set max_frame of the clock, where frames may be as long",
+        f" divide milliseconds by 1000, or set max_frame of the clock, if frames can be this long",
         RuntimeWarning,
         stacklevel=level + 1,
     )
@@ -61,7 +61,7 @@ def frame_ms(value: Any) -> int:
 
 
 def absolute_ns(value: Any) -> int:
-    """Check an absolute time in nanoseconds: any two differ by less than 2**63."""
+    """Check an absolute time in nanoseconds: differences stay below 2**63."""
     return integer("now_ns", value, 1 - LEDGER_FULL, LEDGER_FULL - 1)
 
 
@@ -80,7 +80,7 @@ def frame_array(frame_times: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def output_array(name: str, given: Any, size: int, dtype: str) -> np.ndarray[Any, Any]:
-    """Check an output array, or make it when none is given."""
+    """Check an output array, or allocate it if none is given."""
     if given is None:
         return np.empty(size, dtype)
     array = np.asarray(given)
@@ -99,7 +99,7 @@ def output_array(name: str, given: Any, size: int, dtype: str) -> np.ndarray[Any
 
 
 def parse_rate(hz: Any = None, dt: Any = None) -> Fraction:
-    """Return the step rate in 1/s from exactly one of hz and dt; 60 when both are None.
+    """Return the step rate in 1/s from exactly one of hz and dt; 60 if both are None.
 
     >>> parse_rate("60000/1001"), parse_rate(dt=1 / 60), parse_rate(59.94)
     (Fraction(60000, 1001), Fraction(60, 1), Fraction(2997, 50))

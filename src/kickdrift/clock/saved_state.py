@@ -1,4 +1,4 @@
-"""All that changes in a clock, as numbers and text."""
+"""The state of a clock, as numbers and strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class State(NamedTuple):
-    """All that changes in a clock, as integers, text and one float: JSON can hold it.
+    """The state of a clock, as integers, strings and one float, which JSON can store.
 
     Times are in nanoseconds, `acc` and `dropped_rest` in units of 1/num nanoseconds.
     """
@@ -52,7 +52,7 @@ class State(NamedTuple):
 
     @classmethod
     def parse(cls, given: Any, settings: Settings) -> State:
-        """Check a saved state, which may have been through JSON; return it in Python's own numbers."""
+        """Check a saved state, which may come from JSON; return it as Python's own numbers."""
         if not isinstance(given, list | tuple):
             raise TypeError(f"state: expected a tuple from state(), got {type(given).__name__}")
         if len(given) != len(cls._fields):
@@ -84,7 +84,7 @@ class State(NamedTuple):
             and state.dropped_rest < step
         )
         if not sound:
-            raise ValueError("state: expected one that state() returned, got numbers that do not go together")
+            raise ValueError("state: expected one that state() returned, got inconsistent numbers")
         settings.check_range(Fraction(state.num, state.den), state.scale)
         if state.next_num:
             settings.check_range(Fraction(state.next_num, state.next_den), state.scale)
@@ -92,7 +92,7 @@ class State(NamedTuple):
 
     @classmethod
     def of(cls, now: dict[str, Any], policy: str, origin: Fraction) -> State:
-        """The state of a clock with these numbers."""
+        """Return the state of a clock with these numbers."""
         return cls(
             version=1,
             policy=policy,
@@ -105,7 +105,7 @@ class State(NamedTuple):
         )
 
     def numbers(self, settings: Settings) -> dict[str, Any]:
-        """Those of a clock in this state."""
+        """Return the numbers of a clock in this state."""
         varied_s, varied_ns = divmod(self.varied_ns, NANO)
         return {
             **settings.terms(Fraction(self.num, self.den), self.scale),
@@ -120,11 +120,11 @@ _AS_THEY_ARE = [
     *("next_num", "next_den", "fed_ns", "clamped_ns", "paused_ns", "dropped_steps", "dropped_rest", "backwards"),
     "quiet_ns",
 ]
-"""What a clock calls by the same names."""
+"""Numbers with equal names in clock and state."""
 _COUNT = (0, HALF_RANGE + (1 << 60))
-"""Of what may be set to 2**62 and goes on from there."""
+"""Range of numbers that may be set to 2**62 and increase from there."""
 _LEDGER = (0, LEDGER_FULL + (1 << 50))
-"""A ledger stops behind the frame that fills it."""
+"""Range of sums of time, which stop after the frame that reaches the limit."""
 _BOUNDS = {
     "version": (1, 1),
     "num": (1, LARGEST_PARTS),
@@ -150,17 +150,17 @@ _BOUNDS = {
     "backwards": _LEDGER,
     "quiet_ns": (0, NANO),
 }
-"""The least and the most of each integer of a state, where the settings do not say."""
+"""Ranges of the integers of a state that do not depend on the settings."""
 
 
 def changed_rate(clock: Clockwork, rate: Fraction, keep_fraction: bool) -> tuple[dict[str, int], Fraction]:
-    """The numbers of a clock that are others at another rate, and the origin of its time.
+    """Return the numbers of a clock that depend on the rate, for another rate, and the origin of its time.
 
-    Products of old and new terms exceed 64 bits, so this is done in Python's integers.
+    Products of old and new terms exceed 64 bits, therefore this uses Python integers.
     """
     now, settings = clock._now, clock._settings
     terms = settings.terms(rate, now["scale"])
-    # The debt of a "match" clock may be millions of steps of a new rate; 64 bits bound it.
+    # A "match" clock may be ahead by millions of steps of a new rate; 64 bits limit it.
     if keep_fraction and not settings.policy.measures_step:
         acc = now["acc"] * terms["size"] // now["size"]
     else:
@@ -190,5 +190,5 @@ def changed_rate(clock: Clockwork, rate: Fraction, keep_fraction: bool) -> tuple
 
 
 def rebuild(cls: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Make a clock anew, for pickle and copy."""
+    """Construct a clock, for pickle and copy."""
     return cls(**arguments)

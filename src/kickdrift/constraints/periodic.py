@@ -136,7 +136,7 @@ def _bounds(name: str, value: Any) -> np.ndarray:
     try:
         given = np.array(validation.plain(name, value), np.float64)
     except (TypeError, ValueError):
-        return validation.numbers(name, value)  # raises the error
+        return validation.numbers(name, value)  # not a number or array: raises the error
     infinite = np.isinf(given)
     if not infinite.any():
         return validation.numbers(name, value)

@@ -36,7 +36,7 @@ class Shapes(Wall):
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
         if not self.places.isdisjoint(names) or "radius" in names:
-            return None  # the tree and the margins depend on them
+            return None  # the tree and the margins depend on these coefficients: compile again
         return super().fields_of(plan, names, before)
 
     def check(self, plan: Plan) -> None:

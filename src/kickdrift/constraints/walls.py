@@ -37,10 +37,10 @@ class Wall(Filtered):
         """Return the event number of each plane."""
         raise NotImplementedError
 
-    def _through(self, plan: Plan) -> np.ndarray:
-        """Return for each body 0: collides, 1: passes and records events, 2: passes."""
+    def _through(self, plan: Plan, owner: Filtered | None = None) -> np.ndarray:
+        """Return for each body 0: collides, 1: passes and records events, 2: passes. owner: see `_noticed`."""
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
-        return np.where(self._noticed(plan), sensor.astype(np.uint8), np.uint8(2))
+        return np.where(self._noticed(plan, owner), sensor.astype(np.uint8), np.uint8(2))
 
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
@@ -220,9 +220,9 @@ def dot(u: np.ndarray, v: np.ndarray) -> float:
 def add_corners(plan: Plan, walls: list[Wall]) -> None:
     """Add a record before all walls that constrains bodies in corners.
 
-    Sides of a `Box` are at right angles: one by one they find the same, unless there is friction along an edge.
+    Sides of a `Box` are at right angles: corners change nothing there, except friction along an edge.
     """
-    walls = [wall for wall in walls if isinstance(wall, Box | Plane)]  # shapes treat corners themselves
+    walls = [wall for wall in walls if isinstance(wall, Box | Plane)]  # `Segments` and `Boxes` treat corners themselves
     planes = any(isinstance(wall, Plane) for wall in walls) and len(walls) > 1
     edges = plan.dim > 2 and any(isinstance(wall, Box) and wall._scalars(plan, "friction").any() for wall in walls)
     if plan.dim == 1 or not (planes or edges):

@@ -32,10 +32,10 @@ EXAMPLES = """\
 """
 
 HZ = 200  #: steps per unit of time
-TIMES = range(0, 41, 5)  #: of the table
+TIMES = range(0, 41, 5)  #: times of the table rows
 MIXED = 40  #: time after which the distribution no longer depends on the start
 LYAPUNOV = 0.9056  #: Sprott 2003, Chaos and Time-Series Analysis, table A.5
-APART, SETTLE, WATCH = 1e-11, 8, 12  #: of pairs: initial distance; transient and measurement, in units of time
+APART, SETTLE, WATCH = 1e-11, 8, 12  #: initial distance of pairs; transient and measurement, in units of time
 
 
 def cloud(options: argparse.Namespace) -> kd.ODEStepper:
@@ -108,7 +108,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     panel.set(title=title, xlabel="x", ylabel="z")
 
 
-BOX = (-25.0, 25.0, 0.0, 50.0)  #: of x and z
+BOX = (-25.0, 25.0, 0.0, 50.0)  #: limits of x and z in the density plot
 
 
 def _density(y: np.ndarray, bins: int) -> np.ndarray:

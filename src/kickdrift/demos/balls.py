@@ -30,10 +30,10 @@ EXAMPLES = """\
 """
 
 HZ = 60
-RADIUS = 0.125  #: m
-SPACE = 0.2  #: m^2 for each ball, of which it covers 25 %
-TIMES = (0, 1, 2, 5, 10, 20)  #: s, of the table
-MIXED = 20  #: s, after which the speeds no longer depend on the start
+RADIUS = 0.125  #: radius of a ball in m
+SPACE = 0.2  #: area per ball in m^2, of which the ball covers 25 %
+TIMES = (0, 1, 2, 5, 10, 20)  #: times of the table rows in s
+MIXED = 20  #: time in s after which the speeds no longer depend on the start
 
 
 def width(count: int) -> float:

@@ -1,9 +1,9 @@
 """All integrators side by side on one problem: error, energy, force evaluations and time.
 
 The problem is one of those below, or FILE.py: a program that makes a kickdrift Stepper or ODEStepper. The whole file is
-run, without arguments, as a module named __kickdrift__. What stands under `if __name__ == "__main__":` is not run, so
-put the loop of a game there. The stepper is the one among its global variables, or that named `world` if there are
-several. It is stepped on from where it is, with every integrator.
+run, without arguments, as a module named __kickdrift__. Code under `if __name__ == "__main__":` is not run, so
+put the loop of a game there. The stepper must be a global variable, named `world` if there are
+several. It is stepped from its present state, with every integrator.
 
   spring    a mass on a spring, ten periods
   orbit     a planet on an ellipse of eccentricity 0.5, ten years
@@ -11,10 +11,10 @@ several. It is stepped on from where it is, with every integrator.
   throw     a ball with air drag, two seconds
 
 Error: the largest distance from the exact solution at any time, of the worst body; beside it the median of all bodies,
-by which the table is sorted: a ball that touches a wall, or just does not, is as far off as can be. If no formula is
-known, Yoshida's method of order 6 with much smaller steps stands for it (for an ODEStepper rk4). Energy: its largest
-error, as a share of the energy at the start. With friction the exact solution loses energy too; then the error is the
-difference from its energy.
+by which the table is sorted: a ball that just touches a wall, or just misses it, can have any error. Problems without
+a known solution are compared with Yoshida's method of order 6 with much smaller steps (for an ODEStepper rk4). Energy:
+the largest error, relative to the initial energy. With friction the exact solution loses energy too; then the error is
+the difference from its energy.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ EXAMPLES = """\
 World = Any  # a Stepper or an ODEStepper
 LOOKS = 200  #: number of times at which a run is compared
 FINER = 4  #: ratio of the smallest step of the figure to that of the reference
-SHARES = [Fraction(2) ** power for power in range(2, -4, -1)]  #: of dt, in the figure
+SHARES = [Fraction(2) ** power for power in range(2, -4, -1)]  #: step sizes in the figure, in units of dt
 FRICTION = (kd.LinearDrag, kd.QuadraticDrag)  # dissipative forces, without a potential
 
 
@@ -76,8 +76,8 @@ class Run:
     name: str
     dt: float
     steps: int
-    error: float  #: of the worst body; infinite if the run stopped
-    median: float  #: of all bodies
+    error: float  #: largest error of the worst body; infinite if the run stopped
+    median: float  #: median error over the bodies
     evaluations: int
     times: np.ndarray
     energy: np.ndarray | None  #: relative energy error
@@ -172,7 +172,7 @@ def _problem(text: str) -> Problem:
     try:
         names = runpy.run_path(text, run_name="__kickdrift__")
     except SystemExit as error:
-        raise argparse.ArgumentTypeError(f"{text} ended itself with exit code {error.code}") from error
+        raise argparse.ArgumentTypeError(f"{text} exited with code {error.code}") from error
     except Exception as error:
         raise argparse.ArgumentTypeError(f"{text} raised {type(error).__name__}: {error}") from error
     finally:

@@ -29,15 +29,15 @@ EXAMPLES = """\
 
 RATES = (30, 60, 144)
 G, UP, FORWARD = 9.81, 9.81, 5.0
-SAME = 1e-9  #: m; smaller differences are rounding
+SAME = 1e-9  #: tolerance in m: smaller differences are rounding errors
 
 
 @dataclass(frozen=True)
 class Jump:
     apex: float  #: height after 1 s, in m
     end: float  #: height after 2 s, in m
-    time: float  #: of landing, in s
-    place: float  #: of landing, in m
+    time: float  #: time of landing in s
+    place: float  #: distance of landing in m
     path: np.ndarray  #: (k, 2) positions
 
 

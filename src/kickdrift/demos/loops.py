@@ -1,9 +1,9 @@
 """The five game loops on the same uneven frames.
 
 The lecture "Game Physics Notes 02" (CSCI 321, Western Washington University, 2017) describes
-five ways to turn the time between two frames into steps. Here each of them moves a spring of 5 Hz for
-the same 21 s: first on a 60 Hz display with half a millisecond of noise, then one frame of a whole
-second, then on a 144 Hz display.
+five ways to convert the time between two frames to steps. Here each of them moves a spring of 5 Hz over
+one sequence of frames, 21 s long: first on a 60 Hz display with half a millisecond of noise, then one frame
+of a whole second, then on a 144 Hz display.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ EXAMPLES = """\
   python -m kickdrift demo loops --plot loops.png
 """
 
-NOISE = 0.5e-3  #: s, to either side, of each time stamp
-HITCH = 1.0  #: s
+NOISE = 0.5e-3  #: noise of each time stamp in s, to either side
+HITCH = 1.0  #: length of the one slow frame in s
 SPRING = 5.0  #: Hz; at 60 steps/s each step is a twelfth of a swing
 PARTS = {"60 Hz": slice(0, 600), "hitch": slice(600, 601), "144 Hz": slice(601, 601 + 1440)}
 WIDTH = 100
@@ -83,12 +83,12 @@ class Run:
     """The record of a loop, frame by frame."""
 
     loop: Loop
-    real: np.ndarray  #: s, at the end of each frame
+    real: np.ndarray  #: real time in s at the end of each frame
     steps: np.ndarray
-    simulated: np.ndarray  #: s
+    simulated: np.ndarray  #: simulated time in s
     energy: np.ndarray  #: relative to the energy at the start
-    clamped: float  #: s, cut off by the clock
-    dropped: float  #: s, dropped by the clock
+    clamped: float  #: time clamped by the clock in s
+    dropped: float  #: time dropped by the clock in s
 
     @property
     def drift(self) -> np.ndarray:

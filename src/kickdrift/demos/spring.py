@@ -33,7 +33,7 @@ EXAMPLES = """\
 
 MASS, STIFFNESS, START = 10.0, 5.0, 20.0
 OMEGA = math.sqrt(STIFFNESS / MASS)
-ROWS = 20  #: a longer run is printed at every second, third, ... step
+ROWS = 20  #: maximal number of rows; longer runs are printed at every second, third, ... step
 
 
 def exact(time: float) -> tuple[float, float]:

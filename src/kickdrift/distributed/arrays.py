@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..ode.base import Function
 
 WHAT_TO_DO = (
-    "here each chunk of bodies is stepped on its own; step bodies that see each other with one kd.Stepper(..., "
+    "here each chunk of bodies is stepped on its own; step bodies that interact with one kd.Stepper(..., "
     "threads=...), or run many such worlds with kickdrift.distributed.sweep"
 )
 
@@ -48,7 +48,7 @@ def step(
     """Step bodies that do not interact, in Dask arrays: return (position, velocity) after `steps` steps from time 0.
 
     position: a dask array of shape (n, dim) in m, dim 1 to 3, float32 or float64, in chunks of any number of bodies.
-    velocity: the same in m/s, or None for zeros. mass: kg, a number, an array or a dask array of shape (n,).
+    velocity: m/s, shape and dtype of position, or None for zeros. mass: kg, a number or (dask) array of shape (n,).
     dt, integrator, forces: as for `Stepper`; coefficients with one row per body may be arrays or dask arrays.
     constraints: `Box` and `Plane`.
 
@@ -77,7 +77,7 @@ def step(
     steps = validation.integer("steps", steps, 0)
     scheme = resolve(integrator, INTEGRATORS)
     kinds: list[tuple[str, tuple[Any, ...]]] = [
-        ("forces", declared("forces", "terms", Term, forces, compute=False)),
+        ("forces", declared("forces", "forces", Term, forces, compute=False)),
         ("constraints", declared("constraints", "constraints", Constraint, constraints, compute=False)),
     ]
     rows: list[da.Array] = []
@@ -108,7 +108,7 @@ def step(
         for declaration in given:
             name = type(declaration).__name__
             if not declaration.alone:
-                raise ValueError(f"{argument}: {name} couples bodies, or knows them by number: {WHAT_TO_DO}")
+                raise ValueError(f"{argument}: {name} couples bodies, or refers to them by index: {WHAT_TO_DO}")
             if isinstance(declaration, PythonFunction):
                 if isinstance(scheme, ImplicitEuler):
                     raise ValueError(f"integrator: implicit_euler couples bodies under {name}: {WHAT_TO_DO}")

@@ -94,7 +94,8 @@ def _told(function: Any) -> list[Any]:
 
 def _arrays(result: Any) -> dict[str, np.ndarray] | None:
     if isinstance(result, _TRAJECTORIES):
-        return {field.name: getattr(result, field.name) for field in fields(result)}
+        columns = {field.name: getattr(result, field.name) for field in fields(result)}
+        return {name: column for name, column in columns.items() if column is not None}
     if isinstance(result, np.ndarray):
         arrays = {"array": result}
     elif isinstance(result, list) and result and all(type(entry) is np.ndarray for entry in result):

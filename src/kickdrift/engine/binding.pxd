@@ -1,4 +1,4 @@
-"""Model, as the kernels read it."""
+"""A model as C structs for the kernels."""
 
 from libc.stdint cimport int64_t
 
@@ -18,29 +18,29 @@ cdef class StepNumbers:
     cdef double constants[MAX_CONSTANTS]
     cdef double after[MAX_STAGES]
     cdef int64_t ticks[MAX_STAGES]
-    cdef list arrays            # that the fields point into
-    cdef const void* spin_decay     # what damping leaves of angular velocities, or NULL;
-    cdef bint spin_decay_each       # of each body, or of all
+    cdef list arrays            # memory that the fields point to
+    cdef const void* spin_decay     # damping factors of angular velocities, or NULL
+    cdef bint spin_decay_each       # True: one factor per body; False: one for all
 
 
 cdef class Binding:
     cdef const Kernels* kernels
     cdef Plan plan
     cdef Term* terms
-    cdef object model           # the plan of model.py
+    cdef object model           # the Plan of model.py
     cdef list state             # views of position, velocity, and history if there is one
-    cdef list arrays            # that the plan points into
-    cdef dict coefficients      # sources of the fields, by symbol
-    cdef list records           # for each term, the arrays that its fields point into
+    cdef list arrays            # memory that the plan points to
+    cdef dict coefficients      # (values, memory) of each field, by symbol
+    cdef list records           # memory that the fields of each term point to
     cdef AppliedForces applied  # forces in users' arrays, or None
     cdef Torques torques
     cdef StepNumbers numbers
-    cdef bint fallible          # may a step fail?
-    cdef bint fsal             # does a call evaluate once more than its steps?
-    cdef double cost            # of one step of all bodies, in nanoseconds
+    cdef bint fallible          # True if a step may fail
+    cdef bint fsal             # True if a call has one evaluation more than its steps
+    cdef double cost            # estimated ns of one step of all bodies
     cdef Py_ssize_t most        # initial number of steps between two checks for Ctrl-C
     cdef Py_ssize_t helpers
-    cdef list writes            # to data shared with the previous binding, on commit
+    cdef list writes            # deferred writes to data shared with the previous binding
     cdef Coupled coupled        # for coupled bodies, or None
 
     @staticmethod

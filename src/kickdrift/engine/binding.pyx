@@ -1,4 +1,4 @@
-"""Binding: a model as C structs, and the arrays that these point into.
+"""Binding: a model as C structs, and the memory that these point to.
 
 A binding is completed before a stepper adopts it. Afterwards only the numbers that depend on dt change.
 """
@@ -103,10 +103,9 @@ cdef class Binding:
         self.fsal = self.fsal and (not self.model.constraint_records or self.coupled.coupling.only_put_back)
         self.helpers = min(self.helpers, self.coupled.helpers)
         # The cost of functions is known only after calls. In a workspace a call is one part that checks for Ctrl-C.
-        # With a thread team it is not one part: an interpreter that exits waits for the helpers.
         if self.fallible:
             self.most = 1
-        elif self.coupled.workspace is not None and self.coupled.team_size == 1 and self.coupled.tiles is None:
+        elif self.coupled.workspace is not None and self.coupled.tiles is None:
             self.most = MOST
         else:
             self.most = self.steps_at_once()

@@ -15,16 +15,16 @@ from .slots cimport Slots
 
 
 cdef class Core(Runner):
-    cdef Binding binding    # the current model, as the kernels read it
+    cdef Binding binding    # the current model as C structs
     cdef Plan* plan  # part of the binding
     cdef const Applied* applied     # forces in user arrays, or NULL
     cdef Coupled coupled
-    cdef const Coupling* coupling   # run for coupled bodies; NULL: run the plan
+    cdef const Coupling* coupling   # data of coupled bodies; NULL: run the plan alone
     cdef RunCoupled run_coupled
-    cdef bint leaping       # run only tiles that reach no static constraint?
+    cdef bint leaping       # True: run only tiles that reach no static constraint
     cdef Py_ssize_t item    # bytes of a number
-    cdef bint started       # is the history filled?
-    cdef BoundRotation rotation     # or None, where nothing rotates
+    cdef bint started       # True if the history is initialised
+    cdef BoundRotation rotation     # None: nothing rotates
     cdef Slots slots        # for spawn and kill, or None
     cdef EventStore store   # contact events, or None
     cdef double origin      # time at origin_tick

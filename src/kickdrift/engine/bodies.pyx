@@ -10,7 +10,6 @@ from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
-from ..kernels.abi.crew cimport Crew
 from .coupled cimport padded
 from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .rotation cimport BoundRotation
@@ -90,6 +89,7 @@ cdef class Core(Runner):
         binding = Binding.of(model, state, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model, None if self.binding is None else self.binding.model)
+        binding.writes += model.numbered()
         if inverse_inertia is not None:
             to = model.rotating.inverse_inertia[: model.n, None]
             binding.writes.append((to, None, inverse_inertia[:, None]))
@@ -118,7 +118,7 @@ cdef class Core(Runner):
 
     cdef void adopt(self, Binding binding) noexcept:
         """Adopt another binding."""
-        cdef Binding before = self.binding  # keeps the memory that pointers still refer to
+        cdef Binding before = self.binding  # keep the old memory alive, which pointers still refer to
         cdef double last_h = 0 if before is None else self.plan.last_h
         if before is None or (before.coupled is None) != (binding.coupled is None) or before.state is not binding.state:
             self.saved = None   # the layout of the saved state may differ
@@ -133,10 +133,10 @@ cdef class Core(Runner):
             if self.coupled.tiles is not None:
                 self.coupled.coupling.own = self.plan
             self.coupled.take_over(None if before is None else before.coupled, None)
+            self.coupled.last = NULL
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
-        self.team_size = 1 if self.coupled is None else self.coupled.team_size
         if self.slots is not None:
             self.plan.living, self.rows = &self.slots.data, self.slots.count
             self.slots.stale = True
@@ -234,24 +234,32 @@ cdef class Core(Runner):
         return 0
 
     def spawn(
-        self, object position, object velocity=0.0, object mass=None, *, object angular_velocity=None,
-        object angle=None, object orientation=None,
+        self, object position, object velocity=0.0, object mass=None, *, object radius=None, object category=None,
+        object mask=None, object sensor=None, object restitution=None, object friction=None, object rows=None,
+        object angular_velocity=None, object angle=None, object orientation=None,
     ):
         """Add bodies in the lowest free rows, in ascending order; return their ids, int64 of shape (k,).
 
         position: m, of shape (k, dim); or (dim,) for one body, or for all bodies if velocity has rows. velocity: m/s,
-        a row per body, one vector for all, of shape (dim,) or (1, dim), or one number. Shape (0, dim) adds no body.
-        mass: kg, one number or (k,), at the cost of `set_mass`. By default a body has the mass of its row. Its other
-        coefficients are always those of its row. angular_velocity, angle, orientation: where bodies rotate, in the
-        units and shapes of `Stepper`, a number or a row for all or one for each; 0, 0 and (1, 0, 0, 0) if left out.
+        a row per body, one vector for all, of shape (dim,) or (1, dim), one number, or whatever can be broadcast to
+        (k, dim). Shape (0, dim) adds no body.
+        mass: kg, one number or (k,). radius, m; category, bits; sensor; restitution; friction: one value or (k,), for
+        all constraints that have them per body, disabled ones too. mask: bits, for collisions; that of walls, shapes
+        and sensors is their own. Where they differ from those of the row, they cost as much as `set`. What is left out
+        stays that of the row.
+        rows: the rows to choose from, a slice, ints or a mask; all by default. With rows kept for each kind of body,
+        coefficients need not change.
+        angular_velocity, angle, orientation: where bodies rotate, in the units and shapes of `Stepper`, a number or a
+        row for all or one for each; 0, 0 and (1, 0, 0, 0) if left out.
 
         The next step moves them. Their integrator history (`verlet`, `groot_warren`) starts anew, as after `restart`,
         but only in their rows. Until the next step `interpolate` returns their positions. Rows are free after `kill`,
         or if the `alive` argument of `Stepper` left them free. After `restore` the same spawns return the same ids.
         Your own arrays are not changed: write the rows of the new bodies.
 
-        Raises CapacityError if too few rows are free, TypeError or ValueError for numbers that are not finite,
-        RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+        Raises CapacityError if too few rows are free, TypeError or ValueError for numbers that are not finite and for
+        coefficients that no constraint has per body, IndexError for other rows, RuntimeError during a step; nothing
+        has changed then. Thread-safety: as `step`.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[0.0, 0.0]] * 4, dt=0.5, alive=1)
@@ -267,14 +275,16 @@ cdef class Core(Runner):
                 self.rotation is not None or angular_velocity is not None or angle is not None
                 or orientation is not None
             )
-            if mass is not None or turns:
+            kinds = (radius, category, mask, sensor, restitution, friction)
+            among = slots_.candidates(self.plan.n, rows)
+            if mass is not None or turns or any(kind is not None for kind in kinds):
                 position, velocity, mass = slots_.newborn(position, velocity, mass, self.plan.dim, self.dtype)
                 turning = self._turning_of(len(position), angular_velocity, angle, orientation) if turns else None
-                rows = self._slots.free(len(position))
-                if mass is not None:
-                    self._with_masses(rows, mass)  # may need another binding
-                self._write_turning(rows, turning)
-            ids = self.slots.spawn(self.plan, position, velocity)
+                chosen = self._slots.free(len(position), among)
+                names = ("radius", "category", "mask", "sensor", "restitution", "friction")
+                self._give_kinds(chosen, mass, dict(zip(names, kinds)))  # may need another binding
+                self._write_turning(chosen, turning)
+            ids = self.slots.spawn(self.plan, position, velocity, among)
             self.rows = self.slots.count
             return ids
         finally:
@@ -306,6 +316,12 @@ cdef class Core(Runner):
             self.rows = self.slots.count
         finally:
             self.unlock()
+
+    def _find(self, object ids):
+        """Return the slots of bodies, int64 of any shape; -1 for those that are not active."""
+        if self.slots is None:
+            return self._book().find(ids)
+        return self.slots.find(ids)
 
     def _park(self):
         """Zero the inactive rows, and the histories that have not started."""
@@ -404,11 +420,12 @@ cdef class Core(Runner):
             self.slots.layout(None if self.coupled is None else self.coupled.links)
             if self.coupled is not None:
                 self.coupled.clear_dead()
+                self.coupled.last = NULL
         if self.plan.last_h != self.plan.h:
             # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
             steps = 1
         if self.rotation is not None:
-            # Constraints turn bodies, so that each step has a step of rotation around it.
+            # Constraints change angular velocities: each step needs its own step of rotation.
             steps = 1
             if self.plan.n < LONG:
                 self.begin_rotation()
@@ -458,9 +475,6 @@ cdef class Core(Runner):
             self.job.last = self.slots.data.end
             self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
 
-    cdef void set_crew(self, Crew* crew) noexcept:
-        self.coupled.set_crew(crew)
-
     cdef void call(self, Job* job) noexcept nogil:
         if self.leaping:
             self.kernels.coupled.leap(self.coupling, job, NULL)
@@ -473,7 +487,7 @@ cdef class Core(Runner):
 
     @cython.final
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all bodies completed; last: is this the last part of the call, which raises errors?"""
+        """Count steps that all bodies completed; last: True in the last part of a call, which raises errors."""
         if self.rotation is None or self.plan.n < LONG:
             self.count(steps)
         else:
@@ -528,8 +542,12 @@ cdef class Core(Runner):
         cdef Coupled coupled = self.coupled
         cdef Py_ssize_t done
         coupled.looked = perf_counter()
+        # Single calls would else evaluate twice in a step: at its end, and again as the next call begins.
+        coupled.coupling.recalled = coupled.repeatable and self.applied == NULL and coupled.recalls(self.plan)
+        coupled.last = NULL
         coupled.enter(self.plan)
         self.run(steps)
+        job.evaluations += coupled.coupling.recalled  # counts as before: what a call costs is not part of the result
         while coupled.only_few() and job.bad_body >= 0 and job.failed_step > 1:
             coupled.enter(self.plan)
             self.run(job.failed_step // 2)
@@ -537,6 +555,8 @@ cdef class Core(Runner):
         job.done = 0
         if done > 0:
             coupled.leave(self.plan, done)
+            if done == steps and job.code == 0 and job.bad_body < 0:
+                coupled.last = coupled.buffer(steps)
             self.complete(done, job.code == 0)
         else:
             self.evaluated += job.evaluations
@@ -623,5 +643,5 @@ cdef class Core(Runner):
 
     @property
     def force_evaluations(self):
-        """Number of evaluations of the forces on all bodies so far (of the busiest body, where bodies iterate)."""
+        """Number of evaluations of all forces so far; the maximum over bodies for iterative integrators."""
         return self.evaluated

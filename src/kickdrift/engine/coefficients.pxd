@@ -6,7 +6,7 @@ from ..kernels.abi.plan cimport Field, Job, Plan
 from ..kernels.abi.tables cimport Kernels
 
 cdef enum:
-    MAX_COLUMNS = 8     # of a coefficient
+    MAX_COLUMNS = 8     # maximum number of components of a coefficient
 
 cdef Field of_numbers(
     const Plan* plan, const double* numbers, int count, Py_ssize_t item, bint flat, list arrays,
@@ -21,7 +21,7 @@ cdef object space(Torus* torus, object model)
 
 cdef class AppliedForces:
     cdef Applied applied
-    cdef list arrays        # that its pointers refer to
+    cdef list arrays        # memory that its pointers refer to
 
     @staticmethod
     cdef AppliedForces of(object model, const Plan* plan)

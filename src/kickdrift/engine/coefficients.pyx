@@ -168,7 +168,7 @@ cdef object space(Torus* torus, object model):
 
 
 cdef enum:
-    SPAN = ROW          # bodies whose forces are merged at once: more of them overflow the cache
+    SPAN = ROW          # bodies per merge: more would overflow the L1 cache
 
 
 cdef class AppliedForces:

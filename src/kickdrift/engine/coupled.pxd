@@ -1,9 +1,8 @@
-"""Data for steps of coupled bodies, beside their plan."""
+"""Workspace and bound interactions and constraints of coupled bodies."""
 
 from libc.stdint cimport int64_t
 
 from ..kernels.abi.constraints cimport ConstraintCall
-from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport CoupledTable, Coupling, InteractionCall
@@ -16,7 +15,7 @@ from .walls cimport Common
 
 cdef class Coupled(Watch):
     cdef const CoupledTable* table
-    cdef object model               # the plan of model.py
+    cdef object model               # the Plan of model.py
     cdef Py_ssize_t item            # bytes of a number
     cdef Coupling coupling
     cdef list bound_interactions, bound_constraints
@@ -24,23 +23,24 @@ cdef class Coupled(Watch):
     cdef InteractionCall* interaction
     cdef ConstraintCall* constraint
     cdef Common common              # shared by all constraints
-    cdef object weights, weights_of, at_rest    # its arrays, and the array they were made from
+    cdef object weights, weights_of, at_rest    # arrays of `common`; weights_of: source of `weights`
     cdef Told** told                # event records, one per constraint that records events
-    cdef int64_t* source            # constraint number of each record
-    cdef int64_t* was               # its number in the previous binding
+    cdef int64_t* source            # constraint number of each event record
+    cdef int64_t* was               # its constraint number in the previous binding
     cdef int64_t told_count
-    cdef list arrays                # arrays that these pointers refer to
-    cdef double cost                # of interactions and constraints, per step of all bodies, in nanoseconds
-    cdef Py_ssize_t helpers         # most threads that may share the work
-    cdef Py_ssize_t team_size       # threads of a team; 1: no team
-    cdef bint fallible              # may an interaction fail?
-    # For bodies that step as one tile.
+    cdef list arrays                # memory that pointers of this class refer to
+    cdef double cost                # estimate of interactions and constraints, ns per step of all bodies
+    cdef Py_ssize_t helpers         # maximum number of threads that may share the work
+    cdef bint fallible              # True if an interaction may fail
+    # All bodies as one tile:
     cdef object workspace           # the registers of all bodies, or None if tiles step separately
-    cdef bytearray tiles            # flags of tiles near static constraints (`near` of the coupling), or None
+    cdef bytearray tiles            # `near` of the coupling: 1 per tile that steps in the workspace; or None
     cdef object newton              # the registers of implicit steps, or None
     cdef Plan[2] whole              # plan of the bodies in the workspace, for each state buffer
     cdef Links links                # data that changes when bodies are removed, or None
     cdef double looked              # time of the last check for Ctrl-C
+    cdef bint repeatable            # True if only positions decide about accelerations that a later call may reuse
+    cdef const Plan* last           # state buffer whose accelerations the workspace has, or NULL
 
     @staticmethod
     cdef Coupled of(
@@ -66,8 +66,9 @@ cdef class Coupled(Watch):
     cdef void clear_dead(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil
+    cdef const Plan* buffer(self, Py_ssize_t steps) noexcept nogil
+    cdef bint recalls(self, const Plan* plan) noexcept nogil
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
-    cdef void set_crew(self, Crew* crew) noexcept
     cdef int raise_failure(self, const Job* failed) except -1
 
 

@@ -7,16 +7,15 @@ a failed step is discarded at no cost.
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from .coefficients cimport field
 from .constraints cimport bind_constraint
 from ..kernels.abi.constraints cimport is_static
-from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, TILE, Array, Job, Plan
-from ..kernels.integrators.traits cimport evaluates_first
+from ..kernels.integrators.traits cimport evaluates_first, fsal
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
 from ..kernels.abi.interactions cimport BOTH_WAYS
@@ -75,9 +74,7 @@ cdef class Coupled(Watch):
         whole = coupled.bind_interactions(model, plan, threads, previous, writes)
         coupled.bind_all_constraints(model, previous, writes)
         coupled.keep_idle(model, previous)
-        coupled.team_size = 1
         for bound in coupled.bound_constraints:
-            coupled.team_size = max(coupled.team_size, min(threads, bound.sharers))
             if bound.shares:
                 coupled.helpers = 1
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
@@ -89,6 +86,10 @@ cdef class Coupled(Watch):
             if static:
                 coupled.tiles = bytearray((plan.n + TILE - 1) // TILE + 1)
                 coupled.coupling.own, coupled.coupling.near = plan, coupled.tiles
+        coupled.repeatable = (
+            coupled.repeatable and whole and fsal(plan.scheme, plan.velocity_dependent) and coupled.coupling.few == NULL
+            and (not model.constraint_records or coupled.coupling.only_put_back)
+        )
         if energy:
             coupled.coupling.implicit = table.energy
         if implicit:
@@ -99,7 +100,7 @@ cdef class Coupled(Watch):
         """Return whether this binding fits the interactions and constraints of a model, including the disabled ones."""
         mine = self.model
         return (
-            mine.interactions is model.interactions and mine.constraint_records is model.constraint_records
+            mine.interactions == model.interactions and mine.constraint_records is model.constraint_records
             and mine.constraints == model.constraints and mine.at_rest is model.at_rest and mine.told == model.told
             and mine.idle == model.idle and mine.inverse_mass is model.inverse_mass and mine.impulses is model.impulses
         )
@@ -125,6 +126,7 @@ cdef class Coupled(Watch):
         if self.interaction == NULL:
             raise MemoryError
         self.bound_interactions = []
+        self.repeatable = True
         for number, term in enumerate(model.interactions):
             found = None if previous is None else previous.known.get(term.lineage)
             bound = None if found is None else found[1]
@@ -145,6 +147,7 @@ cdef class Coupled(Watch):
             interaction.factor = field(plan, term.factor, self.arrays)
             whole = whole or bound.whole
             self.fallible = self.fallible or not bound.unfailing
+            self.repeatable = self.repeatable and bound.repeatable
             if not (bound.shared or bound.whole):
                 self.helpers = 1
             self.cost += bound.cost * (model.integrator.force_evaluations_with_drag or PRODUCTS)
@@ -165,7 +168,7 @@ cdef class Coupled(Watch):
             found = known.get(record.lineage)
             bound = None if found is None else found[1]
             if (
-                bound is None or not bound.serves(model)
+                bound is None or not bound.serves(model, record)
                 or not can_be_written(found[0], record, bound.places, bound.order, self.known, writes)
             ):
                 bound = bind_constraint(record, model, self.table, padded(model.n))
@@ -379,9 +382,31 @@ cdef class Coupled(Watch):
         if plan.living != NULL:
             park(&self.whole[0], 0, plan.living.end)
 
+    cdef const Plan* buffer(self, Py_ssize_t steps) noexcept nogil:
+        """Return the state buffer in which so many steps end."""
+        return &self.whole[0 if self.coupling.in_place else steps % 2]
+
+    cdef bint recalls(self, const Plan* plan) noexcept nogil:
+        """Return whether the positions are bitwise those whose accelerations the workspace has."""
+        cdef const Array* now = &plan.x
+        cdef const Array* then
+        cdef Py_ssize_t n = plan.n if plan.living == NULL else plan.living.end
+        cdef Py_ssize_t i
+        cdef int j
+        if self.last == NULL:
+            return False
+        then = &self.last.x
+        for j in range(plan.dim):
+            for i in range(n):
+                if memcmp(
+                    now.data + i * now.body + j * now.component, then.data + i * then.body + j * then.component, self.item
+                ) != 0:
+                    return False
+        return True
+
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
         """Copy the state back from the buffer in which `steps` steps end; only near tiles, if tiles are classified."""
-        cdef const Plan* whole = &self.whole[0 if self.coupling.in_place else steps % 2]
+        cdef const Plan* whole = self.buffer(steps)
         cdef Py_ssize_t n = plan.n if plan.living == NULL else plan.living.end
         cdef Py_ssize_t first = 0
         cdef Plan to, source
@@ -393,11 +418,6 @@ cdef class Coupled(Watch):
                 to, source = tile_of(plan, first, n), tile_of(whole, first, n)
                 copy_state(&to, &source, self.item)
             first += TILE
-
-    cdef void set_crew(self, Crew* crew) noexcept:
-        cdef BoundConstraint bound
-        for bound in self.bound_constraints:
-            bound.set_crew(crew)
 
     cdef int raise_failure(self, const Job* failed) except -1:
         """Raise the error of the interaction or constraint that failed."""

@@ -7,7 +7,7 @@ from ..kernels.abi.events cimport Log, Told
 
 cdef class EventStore:
     cdef Log log
-    cdef int64_t numbers        # in each row
+    cdef int64_t numbers        # 64-bit numbers per event
     cdef object rows, dtype
 
     cdef void cut(self, int64_t tick) noexcept

@@ -1,4 +1,4 @@
-"""Expressions, as the kernels run them."""
+"""Bound expressions: bytecode for the kernels."""
 
 from ..kernels.abi.formulas cimport Formula, Operand, Operation
 
@@ -7,8 +7,8 @@ cdef class BoundFormula:
     cdef Formula formula
     cdef Operand* operand
     cdef Operation* operation
-    cdef list arrays        # that it points into
-    cdef list places        # (name, array): positions of named numbers, one array per row
+    cdef list arrays        # memory that it points to
+    cdef list places        # (name, array) of each named number: where updates are written
 
     @staticmethod
     cdef BoundFormula of(tuple coded, object dtype)

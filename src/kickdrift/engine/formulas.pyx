@@ -53,12 +53,12 @@ LIMITS = {
 }
 
 cdef enum:
-    RELEASE = 4096          # numbers of an array from which on the GIL is released
+    RELEASE = 4096          # smallest array size, in numbers, that releases the GIL
 
 
 cdef extern from *:
     """
-    /* What NumPy's array interface for C says of an array, and two of the flags. */
+    /* NumPy's C array interface (PyArrayInterface), and two of its flags. */
     typedef struct {
         int two, ndim;
         char kind;

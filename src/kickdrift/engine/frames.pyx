@@ -29,7 +29,7 @@ cdef class Ticks:
 
     cdef Frames world
     cdef Clockwork clock
-    cdef bint begun, pending, ended     # inside the frame? does a step follow the loop body? is it over?
+    cdef bint begun, pending, ended     # frame begun; a step follows the loop body; frame over
 
     def __iter__(self):
         return self

@@ -1,4 +1,4 @@
-"""Bound interactions, as the kernels call them."""
+"""Bound interactions: C functions and data for the kernels."""
 
 from libc.stdint cimport int64_t
 
@@ -17,12 +17,13 @@ cdef class BoundInteraction:
     cdef void* tangent_data
     cdef InteractionFunction potential  # or NULL
     cdef void* potential_data
-    cdef bint noisy         # do these functions read the tick?
-    cdef bint fills         # does the function write all numbers?
-    cdef bint whole         # does it need all bodies in one call?
-    cdef bint shared        # may several threads call it at once?
-    cdef bint unfailing     # do its functions always return 0?
-    cdef double cost        # of evaluating it for all bodies, in nanoseconds
+    cdef bint noisy         # True if these functions read the tick
+    cdef bint fills         # True if the function overwrites all of its output
+    cdef bint whole         # True if one call must get all bodies
+    cdef bint shared        # True if several threads may call it at once
+    cdef bint unfailing     # True if its functions always return 0
+    cdef bint repeatable    # True if its forces depend on the state alone, and on no array or function of the user
+    cdef double cost        # estimate of an evaluation for all bodies, in ns
     cdef object keep        # the owner of the data
     cdef dict places        # arrays (1, count) of the writable fields, by name
     cdef object error       # its last exception, or None
@@ -69,8 +70,8 @@ cdef class LangevinInteraction(BoundInteraction):
 cdef class SpringsInteraction(BoundInteraction):
     cdef Springs springs
     cdef list arrays
-    cdef object tenants     # generations of the bodies that they connect, or None
-    cdef Ends ends          # or None before the first spawn or kill
+    cdef object tenants     # generations of the slots that they connect, or None
+    cdef Ends ends          # None before the first spawn or kill
 
 
 # Data shared by the threads of an n-body evaluation.

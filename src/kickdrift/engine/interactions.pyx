@@ -221,7 +221,7 @@ cdef class PairsInteraction(BoundInteraction):
         pairs.owner = <void*> self
         pairs.kernel = table.pairs
         self.function, self.data = find_pairs, <void*> pairs
-        self.whole = True
+        self.whole = self.repeatable = True
         self.cost = 200.0 * n
         return 0
 
@@ -320,13 +320,13 @@ cdef class SpringsInteraction(BoundInteraction):
         self.keep = space(&springs.torus, plan)
         self.function, self.data = table.springs, <void*> springs
         self.tangent, self.tangent_data = table.springs_tangent, <void*> springs
-        self.whole = True
+        self.whole = self.repeatable = True
         self.cost = count * PER_SPRING
         return 0
 
 
 cdef object padded(object values, Py_ssize_t count):
-    """Return one number for each, padded with zeros to whole vectors."""
+    """Return one number per spring, padded with zeros to whole vectors."""
     array = kernels.aligned_zeros((1, (count + WIDEST - 1) // WIDEST * WIDEST), values.dtype)[0]
     array[:count] = values
     return array
@@ -351,7 +351,7 @@ cdef class NBodyInteraction(BoundInteraction):
         self.bodies.e2 = address(self.arrays[1])
         self.function, self.data = table.n_body, <void*> &self.bodies
         self.tangent, self.tangent_data = table.n_body_tangent, <void*> &self.bodies
-        self.whole = True
+        self.whole = self.repeatable = True
         self.cost = <double> plan.n * plan.n * PER_PAIR
         if threads > 1 and self.cost >= SHARE:
             self.crowd.kernel, self.crowd.data, self.threads = self.function, self.data, threads

@@ -51,8 +51,8 @@ require_entries(__name__, FLOWS, flows.Flow)
 
 cdef enum:
     LINE = 64           # bytes of a cache line
-    LEAST = 64          # trajectories of a block
-    CACHE = 40_000      # bytes of cache for a block
+    LEAST = 64          # fewest trajectories per block
+    CACHE = 40_000      # bytes per block, within the cache
 
 
 # Declared in include/kickdrift/native.h; independent of T.
@@ -66,8 +66,8 @@ cdef class Scratch:
 
     cdef object array       # a view: it cannot be resized
     cdef char* data
-    cdef Py_ssize_t size    # in bytes
-    cdef Array place        # address and strides, for the shape (n, dim)
+    cdef Py_ssize_t size    # size in bytes
+    cdef Array place        # address and strides of the shape (n, dim)
 
     def __cinit__(self, shape, dtype, bint writable):
         # Loops process whole, aligned cache lines.
@@ -102,17 +102,17 @@ cdef class ODECore(Runner):
     cdef Scratch now        # the state at the start of a step
     cdef Scratch stage      # argument of the right-hand side
     cdef Scratch rate       # result of the right-hand side
-    cdef Scratch total      # the sum of slopes, or the slopes of a table
+    cdef Scratch total      # running sum of slopes, or all slopes of a tableau
     cdef int stages
     cdef double share[MAX_SLOPES]   # times of the evaluations, in steps
     cdef Scratch moved, moved_rate, residual, jacobian, slope, status, needed
     cdef NativeFlow native  # the right-hand side as a native callback, or NULL
     cdef void* user_data
     cdef BoundFormula formula, derivatives  # the right-hand side as an expression, or None
-    cdef bint timed         # does the expression read the time?
+    cdef bint timed         # True if the expression reads the time
     cdef Scratch next       # state at the end of a step, of a block of trajectories (structure of arrays)
-    cdef Py_ssize_t together    # trajectories of a block, or 0
-    cdef object origin, pace, numerator, denominator    # of the time, as integers
+    cdef Py_ssize_t together    # trajectories per block, or 0
+    cdef object origin, pace, numerator, denominator    # the time as integers: see `time` of common.py
 
     # Binding.
 
@@ -168,7 +168,7 @@ cdef class ODECore(Runner):
         if isinstance(self._rhs, flows.Native):
             self.native = <NativeFlow> <size_t> self._rhs.pointer.address
             self.user_data = <void*> <size_t> self._rhs.data
-            self.cost = n * dim  # of one evaluation
+            self.cost = n * dim  # one evaluation, ns
         elif isinstance(self._rhs, flows.Expression):
             implicit = self.plan.scheme == IMPLICIT_EULER
             self.formula = BoundFormula.of(self._rhs.code(n, self.dtype, rows=implicit), self.dtype)
@@ -511,5 +511,5 @@ cdef class ODECore(Runner):
 
     @property
     def evaluations(self):
-        """Number of evaluations of the right-hand side in completed steps (of the busiest trajectory)."""
+        """Number of evaluations of the right-hand side in completed steps; the maximum over trajectories."""
         return self.evaluated

@@ -1,4 +1,4 @@
-"""The rotation of a stepper's bodies, as the kernels see it."""
+"""Rotation of a stepper's bodies: data for the kernels."""
 
 from libc.stdint cimport uint8_t
 
@@ -9,7 +9,7 @@ from ..kernels.abi.rotation cimport Turn, Turning
 cdef class Torques:
     """Torques in users' arrays, for a model."""
 
-    cdef list arrays        # views, and the memory of the following
+    cdef list arrays        # views of the torques, and the memory of `torque`
     cdef const Array* torque
     cdef int count
 
@@ -17,7 +17,7 @@ cdef class Torques:
 cdef class BoundRotation:
     cdef Turning turning
     cdef object rotation    # the owner of the arrays
-    cdef list arrays        # views of velocities, and of angles or orientations
+    cdef list arrays        # views of angular velocities, and of angles or orientations
 
     @staticmethod
     cdef BoundRotation of(object rotation)

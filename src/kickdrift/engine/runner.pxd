@@ -5,7 +5,6 @@ from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
 from .guard cimport guard_t, release
-from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.abi.tables cimport Kernels
 
@@ -66,9 +65,9 @@ cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, dou
 ctypedef struct Write:
     Array to, source
     Py_ssize_t count, dim, item
-    const int64_t* row          # target row of each, or NULL: from 0 on
+    const int64_t* row          # target row of each row; NULL: rows from 0 on
     # For an array of another shape or item size: its contiguous items are scattered.
-    const Py_ssize_t* shape     # or NULL: rows, as in the fields before
+    const Py_ssize_t* shape     # NULL: rows (n, dim)
     const Py_ssize_t* stride
     int ndim
 
@@ -87,17 +86,15 @@ cdef class Runner:
     cdef bint single        # float32
     cdef Job job
     cdef Py_ssize_t helpers
-    cdef Py_ssize_t team_size   # threads of a team; 1: no team
-    cdef Crew crew
     cdef object interrupt   # exception deferred until the steps are complete, or None
     cdef guard_t busy
-    cdef bint ready         # is everything bound? Required to run
-    cdef bint fallible      # may a step fail?
-    cdef bint later         # has a part of this call been run?
+    cdef bint ready         # True if everything is bound, as `run` requires
+    cdef bint fallible      # True if a step may fail
+    cdef bint later         # True after the first part of a call
     cdef Py_ssize_t rows    # bodies or trajectories
-    cdef double cost        # of one step of all rows, in nanoseconds
+    cdef double cost        # estimate of one step of all rows, in ns
     cdef Py_ssize_t most    # steps between two checks for Ctrl-C
-    cdef int64_t completed  # number of steps
+    cdef int64_t completed  # number of completed steps
     cdef public object _tape    # records each step, or None
     cdef list state         # views of the arrays of the state
     cdef list saved         # views of the saved arrays, or None
@@ -117,8 +114,6 @@ cdef class Runner:
         return self.run_large(work)
 
     cdef int run_large(self, double work) except -1
-    cdef object run_with_crew(self)
-    cdef void set_crew(self, Crew* crew) noexcept
     cdef int raise_interrupt(self) except -1
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1

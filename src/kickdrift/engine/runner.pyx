@@ -17,10 +17,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .guard cimport acquire
-from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.plan cimport ROW, Array
 from ..kernels.abi.tables cimport offered_in
-from ..kernels.crew cimport dismiss, help, muster
 from ..kernels.simd.copies cimport move_f32, move_f64
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -159,32 +157,10 @@ cdef class Runner:
         pass
 
     cdef int run_large(self, double work) except -1:
-        if self.team_size > 1 and work >= SHARE:
-            interrupt = self.run_with_crew()
-        else:
-            interrupt = run_shared(call_runner, <void*> self, &self.job, self.helpers, work)
+        interrupt = run_shared(call_runner, <void*> self, &self.job, self.helpers, work)
         if interrupt is not None:
             self.interrupt = interrupt
         return 0
-
-    cdef object run_with_crew(self):
-        """Run the job with a thread team that shares its work; return the result of `run_tasks`."""
-        cdef Task task
-        tasks = [Task() for _ in range(self.team_size)]
-        for task in tasks:
-            task.run, task.owner = run_helper, <void*> self
-        task = tasks[0]
-        task.run = run_leader
-        muster(&self.crew, self.team_size)
-        try:
-            self.set_crew(&self.crew)
-            return run_tasks(tasks)
-        finally:
-            self.set_crew(NULL)
-
-    cdef void set_crew(self, Crew* crew) noexcept:
-        """Set the thread team of the objects that share work, while a job runs; NULL: no team."""
-        pass
 
     cdef int raise_interrupt(self) except -1:
         if self.interrupt is not None:
@@ -297,7 +273,7 @@ cdef class Runner:
         raise NotImplementedError
 
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all rows completed; last: is this the last part of the call, which raises errors?"""
+        """Count steps that all rows completed; last: True in the last part of a call, which raises errors."""
         raise NotImplementedError
 
     cdef int raise_failure(self, const Job* failed) except -1:
@@ -349,16 +325,6 @@ cdef class Runner:
 
 cdef void call_runner(void* owner, Job* job) noexcept nogil:
     (<Runner> owner).call(job)
-
-
-cdef void run_leader(void* owner, Job* _job) noexcept nogil:
-    """Run the owner's job itself, because other threads read its progress there."""
-    (<Runner> owner).call(&(<Runner> owner).job)
-    dismiss(&(<Runner> owner).crew)
-
-
-cdef void run_helper(void* owner, Job* _job) noexcept nogil:
-    help(&(<Runner> owner).crew)
 
 
 cdef class Writes:

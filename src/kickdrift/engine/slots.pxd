@@ -1,4 +1,4 @@
-"""Slots for bodies that spawn and end, as the kernels read them."""
+"""Slots of spawned and removed bodies: data for the kernels."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -24,14 +24,14 @@ cdef class Ends:
     cdef Py_ssize_t count
     cdef const int64_t* first
     cdef const int64_t* second      # or NULL
-    cdef const int64_t* tenants     # generations of each, one or two; NULL: generation 1 everywhere
+    cdef const int64_t* tenants     # generations of each item's bodies, one or two; NULL: generation 1
     cdef int columns
     cdef Column column[MOST_COLUMNS]
     cdef int64_t* left              # number of items left, or NULL
-    cdef int64_t stages             # of pairs; the start of each, as declared and now
+    cdef int64_t stages             # levels of pairs; first pair of each, as declared and compacted
     cdef const int64_t* stage
     cdef int64_t* to_stage
-    cdef const uint8_t* reads       # of pairs that read at_rest: 1; or NULL
+    cdef const uint8_t* reads       # mask of the pairs that read at_rest; NULL: none
     # For the broad phase: the size class of each body, and the number of partners found for it.
     cdef uint8_t* size_class        # or NULL
     cdef const uint8_t* own_class
@@ -49,10 +49,10 @@ cdef int write_sources(dict places, Ends ends) except -1
 
 cdef class Links:
     cdef Slots slots
-    cdef list ends                  # one per interaction or constraint that has any
-    cdef char* weight               # of each body, as kernels read it, or NULL
-    cdef const char* inverse_mass   # of each body, in the dtype of the state
-    cdef char* at_rest              # as kernels read it, or NULL, and
+    cdef list ends                  # one per interaction or constraint with bodies that may end
+    cdef char* weight               # inverse mass per body for constraints, 0 if immovable; or NULL
+    cdef const char* inverse_mass   # declared inverse mass per body, in the dtype of the state
+    cdef char* at_rest              # share of delta_v read at rest, for kernels; or NULL
     cdef const char* at_rest_declared
     cdef Contacts* contacts         # contacts whose impulses end with their bodies, or NULL
     cdef int dim
@@ -79,7 +79,7 @@ cdef class Slots:
     cdef Py_ssize_t* span
     cdef double share           # fraction of the rows that step
     cdef bint any_young
-    cdef bint stale             # have bodies been added or removed since `layout`?
+    cdef bint stale             # True if bodies were added or removed since `layout`
 
     @staticmethod
     cdef Slots of(object book, object dtype)
@@ -87,10 +87,12 @@ cdef class Slots:
     cdef void follow(self) noexcept nogil
     cdef void weigh(self, Py_ssize_t i) noexcept nogil
     cdef int64_t slot_of(self, int64_t id) noexcept nogil
+    cdef object find(self, object ids)
     cdef int64_t slot_of_any(self, int64_t id) noexcept nogil
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil
     cdef int layout(self, Links links) except -1
     cdef void forget_young(self) noexcept nogil
     cdef void clear_histories(self, const Plan* plan) noexcept nogil
-    cdef object spawn(self, const Plan* plan, object position, object velocity)
+    cdef object spawn(self, const Plan* plan, object position, object velocity, object among)
+    cdef Py_ssize_t next_free(self, Py_ssize_t place, const int64_t* chosen, Py_ssize_t count) noexcept nogil
     cdef int kill(self, const Plan* plan, object ids) except -1

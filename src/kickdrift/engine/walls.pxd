@@ -1,10 +1,9 @@
-"""Bound constraints, as the kernels call them."""
+"""Bound constraints: C functions and data for the kernels."""
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.constraints cimport ConstraintCall, Each, Shapes, Spin, Wall
+from ..kernels.abi.constraints cimport ConstraintCall, Each, LoadCell, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
-from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from .slots cimport Ends, Links
 
@@ -19,13 +18,13 @@ ctypedef struct Common:
 
 cdef class BoundConstraint:
     cdef ConstraintCall constraint
-    cdef double cost        # of one step of all bodies, in nanoseconds
-    cdef Py_ssize_t sharers     # most threads that its shared work can occupy
-    cdef bint shares        # does it have a workspace that threads cannot share?
-    cdef list kept          # arrays that its data points to
+    cdef double cost        # estimate of one step of all bodies, in ns
+    cdef bint shares        # True if its workspace cannot be shared by threads
+    cdef list kept          # memory that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
     cdef object tenants     # generations of the slots that it belongs to, or None
-    cdef object last        # the array that `allocate` made last
+    cdef object last        # the last array made by `allocate`
+    cdef list owners        # load arrays of its `Distance` declarations, see stepper/loads.py
     cdef object order       # permutation of the writable fields, or None for their own order
     cdef Ends ends          # bodies or pairs that end when bodies are removed, or None
 
@@ -41,8 +40,8 @@ cdef class BoundConstraint:
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1
     cdef int find_links(self, Links links) except -1
     cdef void join(self, const Common* common) noexcept
-    cdef bint serves(self, object plan)
-    cdef void set_crew(self, Crew* crew) noexcept
+    cdef bint serves(self, object plan, object record)
+    cdef const LoadCell* lay_loads(self, dict fields, object order) except? NULL
     cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1
 
 

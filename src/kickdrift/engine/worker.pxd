@@ -1,8 +1,9 @@
 """A stepper that runs one world after another, and what many worlds share."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from .bodies cimport Core
+from .guard cimport guard_t
 from ..kernels.abi.plan cimport Array, Job
 
 # What outlives a step of a world and has no array: contacts and touching pairs, as `Worker.pack` writes them.
@@ -27,7 +28,7 @@ ctypedef struct Every:
     const uint8_t* active       # which worlds run; NULL: all
     Py_ssize_t first, last      # the worlds of the round,
     Py_ssize_t size             # of which workers claim so many at once
-    uint32_t claimed
+    guard_t claimed
     Py_ssize_t steps
     bint stop
 
@@ -82,6 +83,8 @@ cdef class Worker:
     cdef char* push[2]
     cdef char* pull[2]
     cdef Py_ssize_t width, rods
+    cdef Numbers* loads         # of joints, and which are broken: memory that is saved as it is
+    cdef Py_ssize_t joints
     # Events of this call: the number of the world, then the row.
     cdef int64_t* event
     cdef int64_t events, room

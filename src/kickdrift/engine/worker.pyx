@@ -12,13 +12,13 @@ from libc.string cimport memcmp, memcpy, memset
 
 from .bodies cimport Core
 from .formulas cimport BoundFormula
+from .guard cimport increase
 from .interactions cimport FormulaInteraction, LangevinInteraction
 from .runner cimport LONGEST, View, copy_array
 from .slots cimport address
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.formulas cimport NOISE
 from ..kernels.abi.plan cimport Array, Job
-from ..kernels.crew cimport increase
 from ..kernels.simd.rounding cimport require_rounding
 
 import numpy as np
@@ -39,8 +39,9 @@ cdef class Worker:
         PyMem_Free(self.pointer)
         PyMem_Free(self.strides)
         PyMem_Free(self.key)
-        self.pointer, self.strides, self.key = NULL, NULL, NULL
-        self.pointers = self.arrays = self.keys = 0
+        PyMem_Free(self.loads)
+        self.pointer, self.strides, self.key, self.loads = NULL, NULL, NULL, NULL
+        self.pointers = self.arrays = self.keys = self.joints = 0
 
     # Pointers.
 
@@ -129,6 +130,14 @@ cdef class Worker:
 
     cdef int bind_contacts(self) except -1:
         impulses = (<object> self.core)._impulses
+        loads = [array[1:] for array in (<object> self.core)._plan.loads.values()]
+        self.loads = <Numbers*> PyMem_Calloc(len(loads) + 1, sizeof(Numbers))
+        if self.loads == NULL:
+            raise MemoryError
+        for array in loads:
+            self.loads[self.joints].to, self.loads[self.joints].size = <char*> address(array), array.nbytes
+            self.joints += 1
+        self.kept.append(loads)
         self.contacts = NULL
         if impulses is None:
             return 0
@@ -171,6 +180,9 @@ cdef class Worker:
         cdef Py_ssize_t k
         cdef double spanned
         self.core.completed, self.core.started, self.core.drawn_tick = every.tick[i], every.started[i], -1
+        if self.core.coupled is not None:
+            self.core.coupled.last = NULL   # the workspace has accelerations of another world
+            self.core.coupled.coupling.recalled = False
         self.set_keys(i)
         for k in range(self.tables):
             memcpy(self.numbers[k].to, self.numbers[k].source + i * self.numbers[k].stride, self.numbers[k].size)
@@ -247,6 +259,8 @@ cdef class Worker:
             if saved.size > 0:
                 take(<char*> &told.count, &source, 8)
                 take(<char*> told.touching, &source, 8 * told.count)
+        for k in range(self.joints if saved.size > 0 else 0):
+            take(self.loads[k].to, &source, self.loads[k].size)
 
     cdef bint pack(self, Saved* saved) noexcept nogil:
         """Copy contacts and touching pairs; False: no memory."""
@@ -263,6 +277,8 @@ cdef class Worker:
             size = 8 + count * (8 + self.width) + self.rods
         for k in range(reporting):
             size += 8 + 8 * self.core.coupled.told[k].count
+        for k in range(self.joints):
+            size += self.loads[k].size
         if not make_room(saved, size):
             return False
         saved.size = size
@@ -276,6 +292,8 @@ cdef class Worker:
             told = self.core.coupled.told[k]
             put(&to, &told.count, 8)
             put(&to, told.touching, 8 * told.count)
+        for k in range(self.joints):
+            put(&to, self.loads[k].to, self.loads[k].size)
         return True
 
     cdef bint keep_events(self, Py_ssize_t i) noexcept nogil:

@@ -67,7 +67,8 @@ cdef class WorldsCore:
         self.every.pending, self.every.dropped = <int64_t*> address(self._pending), <int64_t*> address(self._dropped)
         if core.store is not None:
             self.every.capacity = core.store.log.capacity
-        if steppers[0]._impulses is not None or (core.coupled is not None and core.coupled.told_count > 0):
+        reports = core.coupled is not None and core.coupled.told_count > 0
+        if steppers[0]._impulses is not None or steppers[0]._plan.loads or reports:
             self.every.saved = <Saved*> PyMem_Calloc(max(1, number), sizeof(Saved))
             if self.every.saved == NULL:
                 raise MemoryError

@@ -1,7 +1,7 @@
 """Numbers that need exp, log, cos or roots, correctly rounded on every platform.
 
-libm may differ in the last bit from one system to the next, `decimal` may not. Everything here is
-computed once per dt, never in a step.
+libm may differ in the last bit between systems; `decimal` does not. All functions here are
+called once per dt, never in a step.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def oscillator_flows(c: np.ndarray, k: np.ndarray, h: float) -> np.ndarray:
         v(h) = C v + S a        x(h) = x + P v + Q a
 
     where S solves S'' = -c S' - k S, S(0) = 0, S'(0) = 1, Q is the integral of S, C = S' + c S
-    and P = S + c Q. These are entire functions of c and k: one formula covers under-, over- and
-    critically damped, undamped and free motion. The usual formulas in cos, cosh and 1/k are
+    and P = S + c Q. These are entire functions of c and k: one equation covers under-, over- and
+    critically damped, undamped and free motion. The usual solutions in cos, cosh and 1/k are
     singular at the transitions.
     """
     c, k = np.broadcast_arrays(c, k)
@@ -108,7 +108,7 @@ def _flow(drag: float, spring: float, step: float) -> list[Decimal]:
     with localcontext() as context:
         context.prec += doublings
         derivative, last, power = Decimal(1), Decimal(0), Decimal(1)
-        q, s, ds = Decimal(0), Decimal(0), Decimal(0)  # the integral of S, S and its derivative
+        q, s, ds = Decimal(0), Decimal(0), Decimal(0)  # the integral of S, S, and its derivative
         for order in range(24):  # derivative = S^(order + 1)(0), power = h^order / order!
             ds += derivative * power
             s += derivative * power * h / (order + 1)

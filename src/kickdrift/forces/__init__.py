@@ -1,4 +1,4 @@
-"""Forces: fields on single bodies, interactions between bodies, and callbacks of users."""
+"""Forces: fields on single bodies, interactions between bodies, and user callbacks."""
 
 from .base import Term
 

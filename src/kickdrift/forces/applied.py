@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @declaration()
 class Applied(Term):
-    """Base of forces and torques in an array of the caller's, which is the only field."""
+    """Base of forces and torques in a user's array, which is the only field."""
 
     affine = True
-    conservative: ClassVar[bool] = True  # within a step, as `energy_euler` requires
-    turns: ClassVar[bool] = False  #: is it a torque?
+    conservative: ClassVar[bool] = True  # conservative within a step, as `energy_euler` requires
+    turns: ClassVar[bool] = False  #: whether it is a torque
     _field: ClassVar[str]
     _axes: ClassVar[dict[int, str]]  #: shapes by number of axes, for messages
 
@@ -109,8 +109,8 @@ class AppliedTorque(Applied):
 
     torque: T in N m, an array of shape (n,) in two dimensions, counter-clockwise where y points up, or of shape (n, 3)
     in three, with the dtype of the state and any strides. The stepper references the array, reads it, saves it and
-    restores it as that of `AppliedForce`; it never clears it. It changes angular velocities only. Bodies of infinite
-    mass or inertia keep theirs. There is no potential.
+    in three, with the dtype of the state and any strides. The stepper references, reads, saves and restores the array
+    as for `AppliedForce`; it never clears it. It changes angular velocities only. Bodies of infinite
 
     Raises TypeError or ValueError for other arrays, and ValueError for a stepper without `angular_velocity`. Numbers
     that are not finite raise NonFiniteError after the step.

@@ -33,7 +33,7 @@ class Term(Declaration):
         return self.potential_energy(plan, position)
 
     def probe(self, position: np.ndarray, velocity: np.ndarray) -> None:
-        """Check the promises of callbacks when a stepper is made."""
+        """Check the declared properties of callbacks when a stepper is made."""
 
     @property
     def label(self) -> str:
@@ -52,7 +52,7 @@ class Interaction(Term):
 
 
 class Elastic(Term):
-    """Base of springs, which may be damped."""
+    """Base of springs with optional damping."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,5 +73,5 @@ class Elastic(Term):
         """Return stiffness and damping per unit of mass."""
         omega = 2 * math.pi * validation.numbers(f"{cls.__name__}(hertz)", hertz, minimum=0.0)
         ratio = validation.numbers(f"{cls.__name__}(damping_ratio)", damping_ratio, minimum=0.0)
-        with np.errstate(over="ignore"):  # refused as not finite
+        with np.errstate(over="ignore"):  # overflow is rejected as not finite
             return omega * omega, 2 * ratio * omega

@@ -1,4 +1,4 @@
-"""Forces that are callbacks of the user, in Python or native code.
+"""Forces by callbacks of the user, in Python or native code.
 
 They are evaluated for many bodies at once, after the forces of `fields.py`, into an array of zeros. The result is
 divided by the masses, except for accelerations, and added.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @declaration(init=False)
 class Callback(Interaction):
-    """Base of forces that are callbacks of users."""
+    """Base of forces by callbacks."""
 
     function: Any
     velocity_dependent: bool  # type: ignore[misc]
@@ -51,7 +51,7 @@ class Callback(Interaction):
         return ()
 
     def equals(self, other: Declaration) -> bool:
-        """Return whether the functions behave the same; their names do not count."""
+        """Return whether the functions are interchangeable; their names do not count."""
         names = ("function", "potential", "jacobian", "user_data", "threadsafe")
         pairs = [[getattr(each, name, None) for each in (self, other)] for name in names]
         return super().equals(other) and all(_do_the_same(*pair) for pair in pairs)
@@ -200,8 +200,8 @@ class Force(PythonFunction):
 class Acceleration(PythonFunction):
     """An acceleration in m/s² from a Python function: like `Force`, but not divided by mass.
 
-    Bodies of infinite mass are not accelerated. potential(position): energy per mass, in J/kg. Raises what `Force`
-    raises.
+    Bodies of infinite mass are not accelerated. potential(position): energy per mass, in J/kg. Raises the errors of
+    `Force`.
 
     >>> import kickdrift as kd
     >>> def down(t, position, velocity, out):
@@ -227,13 +227,13 @@ class NativeForce(Callback):
     anything other than 0, the step raises CallbackError, at the last completed tick. If a Python function behind
     ctypes raises an exception, ctypes prints and ignores it: catch it, and return a code.
     user_data: a contiguous array, an object or pointer of ctypes or cffi, a PyCapsule or an address; kept alive.
-    dtype: float32 or float64, of the arrays that the function is for. Required only if the type of the function does
+    dtype: float32 or float64, of the arrays of the function. Required only if the type of the function does
     not imply it.
     threadsafe: whether several threads may call the function at once. If not, the stepper uses one thread.
     velocity_dependent, potential: as for `Force`. divided_by_mass=False: the function writes accelerations in m/s².
 
     After a failure the steps before it are repeated, and the function is called for them again. Raises TypeError
-    or ValueError for anything that is not such a function, or for other arrays. Wrong native code can crash Python.
+    or ValueError for an unsuitable function or user_data. Wrong native code can crash Python.
 
     >>> import ctypes, kickdrift as kd
     >>> @kd.NativeForce.prototype("float64")  # compiled code in earnest: this calls Python

@@ -1,13 +1,13 @@
 """Forces on single bodies, one small declaration each.
 
-A declaration has checked coefficients and adds them to a `Plan`. The affine forces (gravity,
+A declaration validates coefficients and adds them to a `Plan`. The affine forces (gravity,
 linear drag, anchored springs) are merged there into one acceleration
 
     a = g - c (v - w) - k (x - p)        per component,
 
-Every other force becomes a `Record` that the reference and the kernels evaluate after it, in the
-order given. Forces that are evaluated for many bodies at once are in `callbacks.py` and `interactions.py`. Forces are
-divided by the mass of each body, gravities and accelerations are not.
+Every other force becomes a `Record` that the reference and the kernels evaluate after it, in declared
+order. Forces that are evaluated for many bodies at once are in `callbacks.py` and `interactions.py`. Forces are
+divided by the mass of each body; gravity and accelerations are not.
 
 Units are SI: metres, seconds, kilograms, newtons.
 """
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -187,7 +188,7 @@ class PointGravity(FieldTerm):
 
 @declaration()
 class Vortex(FieldTerm):
-    """A swirl about an axis: a = s t / (|t|² + e²), t = axis x (x - center), for dim 2 and 3.
+    """A vortex about an axis: a = s t / (|t|² + e²), t = axis x (x - center), for dim 2 and 3.
 
     The acceleration is s / r along the circle about the axis (the field of a line vortex), softened
     near it. strength: s in m²/s² (positive: counter-clockwise), scalar or (n,). center: m, 0, (dim,)
@@ -237,7 +238,7 @@ class Damping(Term):
     """Exact decay of velocities, v *= exp(-rate h) after a step and its constraints; no force (Lol Engine blog, 2015).
 
     rate: >= 0 in 1/s, scalar or (n,). It has the same effect at every dt, unlike `v -= v * loss` in each frame.
-    angular: >= 0 in 1/s, scalar or (n,), the same for angular velocities, where bodies rotate. Infinitely heavy bodies
+    angular: >= 0 in 1/s, scalar or (n,), for angular velocities. Bodies of infinite mass
     keep both velocities.
 
     >>> import kickdrift as kd
@@ -265,7 +266,7 @@ class Damping(Term):
         share = validation.numbers("Damping(loss)", loss, minimum=0.0)
         if share.size and share.max() >= 1:
             raise ValueError(f"Damping(loss): expected numbers below 1, got {share.max():g}")
-        with np.errstate(over="ignore"):  # overflow is refused as not finite
+        with np.errstate(over="ignore"):  # overflow is rejected as not finite
             rate = exact_math.decay_rates(share) * validation.real("Damping(fps)", fps, above=0)
         return cls(rate)
 
@@ -276,9 +277,47 @@ class Damping(Term):
             plan.add_spin_damping(angular)
 
     def told(self) -> dict[str, Any]:
-        """Leave out `angular` where it is 0: snapshots of worlds without rotation stay the same."""
+        """Leave out `angular` if it is 0: snapshots of worlds without rotation do not contain it."""
         told = super().told()
         return told if np.any(self.angular) else {"rate": told["rate"]}
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        return np.zeros(1)
+
+
+@declaration()
+class FloorFriction(Term):
+    """Coulomb friction on a floor, for worlds seen from above: v *= max(0, 1 - d h / |v|) after a step (Coulomb 1785).
+
+    deceleration: d >= 0 in m/s², scalar or (n,): the coefficient of friction times gravity. A sliding body loses d per
+    second, comes to rest after |v| / d seconds, and stays there until other forces exceed d. It acts after the forces
+    of a step and before its constraints, and corrects positions too: by d h² / 2, and in the step in which a body comes
+    to rest to where it stops. Without other forces a body slides v² / (2 d) under every integrator, at any dt.
+    Infinitely heavy bodies feel none. A world with it cannot run backwards. Angular velocities stay the same: see
+    `Damping(angular)`.
+
+    >>> import kickdrift as kd
+    >>> puck = kd.Stepper([[0.0, 0.0]], [[3.0, 4.0]], forces=[FloorFriction(2.0)])
+    >>> puck.step(180)
+    >>> puck.position.round(6).tolist(), puck.velocity.tolist()
+    ([[3.75, 5.0]], [[0.0, 0.0]])
+    """
+
+    affine = alone = True
+
+    deceleration: ArrayLike = numbers(minimum=0.0, per_body="number")
+    conservative: ClassVar[bool] = True  # it dissipates between steps only
+
+    def compile(self, plan: Plan) -> None:
+        plan.add_constraint("floor_friction", self, deceleration=self._scaled(plan, "deceleration", "mobility"))
+
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        return {"deceleration": self._scaled(plan, "deceleration", "mobility")}
+
+    def sides(self, plan: Plan) -> None:
+        """Return None: it records no events."""
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return np.zeros(1)

@@ -26,7 +26,7 @@ STATE = ("t", *AXES, *SPEEDS, "m")
 
 
 def parted(title: str, given: dict[str, Any], reserved: tuple[str, ...]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Split keyword arguments into (expressions, parameters); refuse reserved names."""
+    """Split keyword arguments into (expressions, parameters); reject reserved names."""
     texts, parameters = {}, {}
     for name, value in given.items():
         label = f"{title}({name[:40]})"
@@ -49,7 +49,7 @@ def parted(title: str, given: dict[str, Any], reserved: tuple[str, ...]) -> tupl
 
 
 def shown(parameters: dict[str, np.ndarray]) -> list[str]:
-    """Format parameters as in a call; of long arrays only the length."""
+    """Format parameters as in a call; long arrays only by their length."""
     return [
         f"{name}={value.tolist()!r}" if value.size <= 8 else f"{name}=<{value.size} numbers>"
         for name, value in parameters.items()
@@ -57,7 +57,7 @@ def shown(parameters: dict[str, np.ndarray]) -> list[str]:
 
 
 class Listing(str):
-    """A list of operations as text, printed by the Python prompt without quotes."""
+    """A string that the Python prompt prints without quotes."""
 
     __slots__ = ()
 
@@ -146,7 +146,7 @@ class Formula(Interaction):
 
     @property
     def digest(self) -> str:
-        """A digest of the list of operations: 32 hexadecimal digits, the same on every platform."""
+        """A digest of the list of operations: 32 hexadecimal digits, equal on every platform."""
         return self.operations.digest
 
     @property
@@ -159,7 +159,7 @@ class Formula(Interaction):
 
     @once
     def noisy(self) -> bool:
-        """Whether any of its programs uses noise."""
+        """Whether an expression uses noise."""
         return any(node[0] == "noise" for node in self._nodes[0].nodes)
 
     # Changes of parameters at run time; the program stays.
@@ -243,7 +243,7 @@ def coded(
         code = translate(program, places, limits, results, rows)
     except TooManyError as error:
         most = limits[str(error)]
-        raise ValueError(f"{title}: a formula too long, of more than {most} {error} at once") from None
+        raise ValueError(f"{title}: an expression too long, of more than {most} {error} at once") from None
     known = [fields[preset][0] if isinstance(preset, str) else preset for preset in code.presets]
     return code, known, [field for field in fields.values() if len(field) != 1]
 
@@ -251,10 +251,10 @@ def coded(
 class Expression(Formula):
     """A force in N as expressions, one string per component, bitwise reproducible on every platform.
 
-    x, y, z: the components; one that is not given is 0. Other keywords are parameters or definitions. Parameters are
+    x, y, z: the components; a missing one is 0. Other keywords are parameters or definitions. Parameters are
     numbers, or one number per body, shape (n,). Definitions are strings, as in Expression(x="-k*x/r", r="norm(x, y)",
     k=2.0).
-    Formulas are made of numbers, + - * / **, the variables t (s), x y z (m), vx vy vz (m/s), m (kg), parameters,
+    Expressions consist of numbers, + - * / **, the variables t (s), x y z (m), vx vy vz (m/s), m (kg), parameters,
     definitions, pi, and sin cos tan exp log sqrt tanh cbrt pow atan2 abs floor min max clamp(a, low, high),
     norm(a, b, c), dot(a, b, c, d) = a c + b d, where(x < 0 and y >= 1, a, b), and noise(k).
 
@@ -263,13 +263,13 @@ class Expression(Formula):
     `Langevin`). Threads, memory layout, spawn and despawn of other bodies and `restore` do not change them. A force
     a*noise(0) under steps of dt is white noise of intensity a² dt.
 
-    The text is parsed and translated to a list of operations (`program()`). It is never evaluated as Python. Equal
+    The string is parsed and translated to a list of operations (`program()`). It is never evaluated as Python. Equal
     subexpressions are computed once. Constant or uniform subexpressions are not computed for each body.
-    Otherwise sums and products are computed in the order in which they are written. Whole powers up to 64 are
-    products, in one fixed order; functions are those of `kd.math`. `implicit_euler` uses symbolic derivatives.
+    Otherwise sums and products are computed in the order in which they are written. Integer powers up to 64 are
+    products, in a fixed order; functions are those of `kd.math`. `implicit_euler` uses symbolic derivatives.
     Several threads may step the bodies.
 
-    Raises ValueError for a mistake in a formula, and its message shows the column; ValueError for parameters of a
+    Raises ValueError for a mistake in an expression, and its message shows the column; ValueError for parameters of a
     wrong length; TypeError for parameters that are not real numbers.
 
     >>> import kickdrift as kd
@@ -283,7 +283,7 @@ class Expression(Formula):
     def __init__(self, **formulas: Any) -> None:
         texts, parameters = parted("Expression", formulas, STATE)
         if not any(axis in texts for axis in AXES):
-            raise ValueError("Expression: expected a formula for x, y or z, got none")
+            raise ValueError("Expression: expected an expression for x, y or z, got none")
         for name in texts:
             if name in STATE and name not in AXES:
                 raise ValueError(f"Expression({name}): expected another name for a definition, this one is a variable")
@@ -302,13 +302,13 @@ class Expression(Formula):
 class Potential(Formula):
     """A potential in J as an expression. The force is minus its symbolic gradient.
 
-    energy: the formula. Other keywords are parameters and definitions, as for `Expression`, but a formula here may
-    not use velocities. The derivatives of norm, sqrt and abs at 0 are 0: no direction, no force. `energy()` includes
+    energy: the expression. Other keywords are parameters and definitions, as for `Expression`, but velocities are not
+    available. The derivatives of norm, sqrt and abs at 0 are 0: no direction, no force. `energy()` includes
     this potential, unless it depends on t.
 
     Derivatives use reverse mode: the chain rule, dV = f_u du + f_v dv for V = f(u, v), from the last operation to the
     first, with the rules of forces/formula/derivatives.py. Expressions with choices (where, min, max) use forward mode,
-    once for each component. Raises what `Expression` raises.
+    once for each component. Raises the errors of `Expression`.
 
     >>> import kickdrift as kd
     >>> well = kd.Potential("k/2*r**2", r="norm(x - cx, y)", k=4.0, cx=1.0)
@@ -369,7 +369,7 @@ class Potential(Formula):
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         if not self.conservative:
-            raise ValueError("energy: Potential depends on time or noise, so that there is no energy that stays")
+            raise ValueError("energy: Potential depends on time or noise, therefore energy is not conserved")
         values: dict[str, Any] = dict(zip(AXES, position.T, strict=False))
         values |= {"m": plan.finite_mass, **self.parameters}
         energy = np.asarray(evaluate(self.energy, values)["x"] + np.zeros(plan.n))

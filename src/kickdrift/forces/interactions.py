@@ -78,7 +78,7 @@ class Springs(Elastic, Interaction):
 
         Stiffness and damping follow from the reduced mass of each pair, m m' / (m + m'), and are exact for a pair
         without other forces. hertz: undamped frequency >= 0 in Hz. damping_ratio: 0 never stops swinging, 1 returns
-        fastest without overshoot (critical). Both are scalar or (pairs,). Raises what `Springs` raises.
+        fastest without overshoot (critical). Both are scalar or (pairs,). Raises the errors of `Springs`.
 
         >>> import kickdrift as kd
         >>> spring = Springs.from_frequency([(0, 1)], hertz=2.0, rest_length=1.0)
@@ -93,7 +93,7 @@ class Springs(Elastic, Interaction):
     def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
         if self.rest_length is not None:
             return self
-        with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is rejected below
             _, distance = self._distances(position.astype(np.float64), periodic)
         return dataclasses.replace(self, rest_length=distance)
 
@@ -213,7 +213,7 @@ class NBody(Interaction):
 
     def fields_of(self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         mu, e2 = self.G * plan.mass, np.array([self.softening * self.softening])
-        with np.errstate(all="ignore"):  # overflow is refused here and by the plan
+        with np.errstate(all="ignore"):  # overflow is rejected here and by the plan
             largest = abs(mu.item()) if mu.size == 1 else np.abs(mu).max(initial=0)
             e, most = plan.dtype.type(e2.item()), plan.dtype.type(largest)
             cube = e * np.sqrt(e)

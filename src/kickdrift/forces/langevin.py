@@ -35,8 +35,8 @@ class Langevin(Interaction):
 
     The numbers z are normal (Box and Muller 1958, with the functions of `kd.math`). They come from Philox 4x32-10
     (Salmon et al. 2011, doi 10.1145/2063384.2063405), whose key is the seed, and whose counter is the tick and the
-    id of the body. They are the same on every platform, for all memory layouts and numbers of threads, whatever other
-    bodies are spawned or removed, and after `restore`. Raises TypeError or ValueError for wrong numbers, and ValueError
+    id of the body. They do not depend on platform, memory layout, number of threads, other bodies that are spawned or
+    removed, or `restore`. Raises TypeError or ValueError for wrong numbers, and ValueError
     for a dt below 0, because noise cannot run backwards.
 
     >>> import kickdrift as kd

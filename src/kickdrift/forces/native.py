@@ -94,7 +94,7 @@ def function(name: str, kind: Kind, given: Any, dtype: Any = None) -> Pointer:
     label = f"{name}(dtype): expected"
     if dtype is None:
         if pointer.dtype is None:
-            raise TypeError(f"{label} float32 or float64, since the function does not tell")
+            raise TypeError(f"{label} float32 or float64, because the function does not imply it")
         return pointer
     try:
         wanted = np.dtype(dtype)
@@ -108,10 +108,10 @@ def function(name: str, kind: Kind, given: Any, dtype: Any = None) -> Pointer:
 
 
 def _function(name: str, kind: Kind, given: Any) -> Pointer:
-    if type(given).__name__ == "LowLevelCallable":  # of scipy
+    if type(given).__name__ == "LowLevelCallable":  # a callback of SciPy
         pointer = _function(name, kind, given.function)
         return pointer if given.user_data is None else pointer._replace(user_data=given.user_data)
-    if type(given).__name__ == "CFunc" and hasattr(given, "ctypes"):  # of numba
+    if type(given).__name__ == "CFunc" and hasattr(given, "ctypes"):  # a callback of numba
         given = given.ctypes
     if isinstance(given, _FUNCTION):
         address: Any = given

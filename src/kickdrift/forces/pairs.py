@@ -24,10 +24,10 @@ CANDIDATES = 1 << 20
 class PairPotential(Formula):
     """A short-range pair potential in J, as an expression; the force is its symbolic derivative.
 
-    energy: the expression. It depends on r, the distance in m, and on parameters, which are numbers and the same for
+    energy: the expression. It depends on r, the distance in m, and on parameters, which are numbers, uniform for
     all pairs. Definitions are strings, as for `Expression`. cutoff: m, > 0: bodies at this distance or farther do not
     interact. shift: whether to subtract the energy at the cutoff from that of each pair, which makes it continuous
-    there. Forces are the same in both cases.
+    there. Forces do not depend on it.
 
     Each pair i < j with d = x_j - x_i and 0 < |d| < cutoff counts once: the force on i is V'(r) d / r, and on j its
     negative. The forces on a body are summed from the pair of the lowest indices to the last, with any instruction set.
@@ -38,7 +38,7 @@ class PairPotential(Formula):
     on when the list is built. Space is open, or that of `Periodic`: then d is the minimum image.
     `implicit_euler` uses difference quotients of the force.
 
-    Raises what `Expression` raises, and ValueError for a cutoff that is not above 0 and for parameters that are not
+    Raises the errors of `Expression`, and ValueError for a cutoff that is not above 0 and for parameters that are not
     single numbers. This is the potential of Lennard-Jones (1924), whose well has the depth e:
 
     >>> import kickdrift as kd

@@ -2,8 +2,8 @@
 
 Their forces are v x w, perpendicular to the velocity: they rotate it and do no work. As part of the
 acceleration, integrators would treat them as drag and change the energy. Instead each step is split into
-a rotation by h/2, the step of the integrator under all other forces, and a rotation by h/2 (Strang 1968):
-the rotation keeps |v| to rounding at any dt, and methods of order 2 and above but `verlet` are of order 2. With
+a rotation by h/2, the step of the integrator under all other forces, and a rotation by h/2 (Strang 1968).
+The rotation keeps |v| to rounding at any dt. Methods of order 2 and above, except `verlet`, are of order 2. With
 `velocity_verlet` that is Boris' method (1970), with the exact angle.
 """
 
@@ -44,8 +44,8 @@ class Magnetic(Term):
     charge: q in C, scalar or (n,). field: B in T, shape (3,) or (n, 3); in two dimensions the component out of the
     plane, scalar or (n,).
 
-    It does no work: its potential is 0, and |v| stays the same to rounding at any dt. For an electric field add an
-    `Acceleration`, `Gravity(q / m * E)` or a formula. With `velocity_verlet` this is Boris' method with the exact
+    It does no work: its potential is 0, and |v| is constant to rounding at any dt. For an electric field add an
+    `Acceleration`, `Gravity(q / m * E)` or an `Expression`. With `velocity_verlet` this is Boris' method with the exact
     angle |q B / m| dt. With all other methods of order 2 and above, except `verlet`, it is of order 2. When dt is
     set, the rotations are prepared: this takes some 10 microseconds for each different q B / m.
 
@@ -60,7 +60,7 @@ class Magnetic(Term):
 
     charge: ArrayLike = numbers(per_body="number")
     field: ArrayLike = numbers()
-    conservative: ClassVar[bool] = True  # it changes no energy
+    conservative: ClassVar[bool] = True  # it does no work
 
     def compile(self, plan: Plan) -> None:
         rate = self._scalars(plan, "charge") * plan.inverse_mass

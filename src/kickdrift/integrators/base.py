@@ -42,7 +42,7 @@ class Integrator(Frozen):
     order: ClassVar[float]
     #: Whether it preserves phase-space volume under such forces, which bounds energy errors.
     symplectic: ClassVar[bool] = False
-    #: Evaluations of the forces in one step under such forces; None where a step iterates.
+    #: Evaluations of the forces in one step under such forces; None if a step iterates.
     force_evaluations: ClassVar[int | None] = 1
 
     #: Times of force evaluations; unset for schemes without callbacks and for compositions. Shares that are no binary

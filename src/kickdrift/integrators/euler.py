@@ -1,4 +1,4 @@
-"""Euler's methods: explicit, semi-implicit, implicit, and the one that keeps the energy."""
+"""Euler's methods: explicit, semi-implicit, implicit, and energy-conserving."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ExplicitEuler(Integrator):
-    """Forward Euler: x' = x + h v, v' = v + h a(x, v). For comparison; oscillators blow up."""
+    """Forward Euler: x' = x + h v, v' = v + h a(x, v). For comparison only; oscillators gain energy without bound."""
 
     name = "explicit_euler"
     source = "Euler 1768, Institutiones calculi integralis I, 650"
@@ -101,14 +101,14 @@ class ImplicitEuler(Integrator):
 
 
 class EnergyEuler(Integrator):
-    """x' = x + h v; then the speed is set so that kinetic + potential energy stays what it was.
+    """x' = x + h v; then the speed is set to conserve the sum of kinetic and potential energy.
 
     The direction is that of v + h a. Only conservative forces are accepted.
 
     If the energy is too small for x', because a turning point is less than a step away or the body starts from rest,
-    the step follows the parabola x' = x + h (v + h a/2). If the energy is too small for that too, the position
-    stays for this step, and the velocity is mirrored in the direction of a. This conserves energy, with a time error
-    of up to a few h. (A body at rest on a spring that is too stiff for the step, h² k/m > 4, never moves.)
+    the step follows the parabola x' = x + h (v + h a/2). If the energy is too small for that, too, the position does
+    not change in this step, and the velocity is reflected in the direction of a. This conserves energy, with an error
+    in time of up to a few h. (A body at rest on a spring that is too stiff for the step, h² k/m > 4, never moves.)
     """
 
     name = "energy_euler"
@@ -122,7 +122,7 @@ class EnergyEuler(Integrator):
         for term in plan.forces:
             if not term.conservative or any(other is term for other in others):
                 raise ValueError(
-                    f"integrator: {self.name} takes terms of single bodies with a potential and no friction, "
+                    f"integrator: {self.name} takes forces on single bodies with a potential and no friction, "
                     f"got {type(term).__name__}"
                 )
 
@@ -130,6 +130,6 @@ class EnergyEuler(Integrator):
 def _check_turned(integrator: Integrator, plan: Plan) -> None:
     if plan.turned and plan.interactions:
         raise ValueError(
-            f"integrator: {integrator.name} takes Magnetic and RotatingFrame only where bodies do not see each other, "
+            f"integrator: {integrator.name} takes Magnetic and RotatingFrame only without interactions, "
             f"got {type(plan.interactions[0].term).__name__} beside them"
         )

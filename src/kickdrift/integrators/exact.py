@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Exact(Integrator):
-    """The exact solution over h for gravity, linear drag and anchored springs; other forces are refused.
+    """The exact solution over h for gravity, linear drag and anchored springs; other forces are rejected.
 
     x' = x + P v + Q a, v' = C v + S a with the acceleration a at the old state; C, S, P, Q are
     correctly rounded for each pair of drag and stiffness (some 0.1 ms each, once per dt).

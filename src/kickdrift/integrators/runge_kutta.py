@@ -41,7 +41,7 @@ class RK4(Integrator):
 class Dopri8(Integrator):
     """Dormand and Prince's method of order 8 in 12 stages, for `ODEStepper` and errors near rounding.
 
-    The formula of the program DOP853 without step size control, because steps are fixed.
+    The method of the program DOP853 without step size control, because steps are fixed.
     """
 
     name = "dopri8"

@@ -1,4 +1,4 @@
-"""Verlet's methods: position and velocity Verlet, and that of Groot and Warren."""
+"""Verlet methods: position Verlet, velocity Verlet, and Groot and Warren's variant."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Verlet(Integrator):
     """Störmer's method, position Verlet: x' = 2 x - x_prev + h² a.
 
     The history is the previous position. After the first step it determines the motion. The velocity array is only
-    written: call `restart()` after you change velocities. If dt changes, the time-corrected form x' = x + (x -
+    written: call `restart()` after you change velocities. If dt changes, the time-corrected equation x' = x + (x -
     x_prev) h/h_prev + a h (h + h_prev)/2 is used.
 
     velocity: "backward" computes (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order, at
     one more evaluation per call (the next step reuses it if no force depends on velocity).
     start: "taylor" (x_prev = x - h v + h² a/2, second order) or "backward" (x_prev = x - h v, which is
     equivalent to semi-implicit Euler, first order). Velocity-dependent forces use
-    the second-order velocity (x - x_prev)/h + h a/2. Raises ValueError for other words.
+    the second-order velocity (x - x_prev)/h + h a/2. Raises ValueError for other values.
     """
 
     velocity: str = "backward"
@@ -55,7 +55,7 @@ class Verlet(Integrator):
 class VelocityVerlet(Integrator):
     """Velocity Verlet: x' = x + h (v + h a/2), v_p = v + h a, v' = v_p + h (a' - a)/2.
 
-    a' = a(x', v_p). Exact under constant acceleration at any dt. Where no force depends on velocity
+    a' = a(x', v_p). Exact under constant acceleration at any dt. If no force depends on velocity,
     a' is the next step's a: one evaluation per step, and one more for the first of each call.
     """
 

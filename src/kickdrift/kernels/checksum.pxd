@@ -1,22 +1,22 @@
 # 64-bit digest of an array: the sum over all numbers of their bits mixed with their index.
 #
-# A sum has no order, so that every layout, vector width and thread count comes to the same. Zeros count
-# as positive and all NaNs as one. kickdrift/reference/checksum.py says the same.
+# A sum does not depend on order, so that all layouts, vector widths and thread counts give the same digest. -0 counts
+# as 0, and all NaNs as one. Same as kickdrift/reference/checksum.py.
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from .simd.bits cimport i64vec  # for the C types beside it
+from .simd.bits cimport i64vec  # for the C types that its module defines
 from .simd.vec cimport real
 from .abi.plan cimport Array
 
 cdef extern from *:
     """
-    /* The golden ratio: odd, and without pattern. */
+    /* 2**64 / golden ratio, odd: an irregular sequence of keys */
     #define KD_PLACE 0x9E3779B97F4A7C15ull
     #define KD_NAN 0x7FF8000000000000ull
     #if defined(KD_LANE_BYTES)
-      #define KD_DIGESTED (KD_LANE_BYTES / 2)    /* four vectors of 64-bit numbers, whose work overlaps */
+      #define KD_DIGESTED (KD_LANE_BYTES / 2)    /* numbers per iteration: four vectors, whose latencies overlap */
       typedef uint32_t kd_u32 __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
       typedef int32_t kd_i32 __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
       #if defined(__AVX512F__)
@@ -70,7 +70,7 @@ cdef extern from *:
     #endif
     """
     const uint64_t KD_PLACE, KD_NAN
-    const Py_ssize_t KD_DIGESTED    # so many numbers are taken together; with 1 of them, none are
+    const Py_ssize_t KD_DIGESTED    # numbers per block of the vector version; 1: there is none
     uint64_t kd_digest_f64(const double*, Py_ssize_t count, uint64_t key, uint64_t step) noexcept nogil
     uint64_t kd_digest_f32(const float*, Py_ssize_t count, uint64_t key, uint64_t step) noexcept nogil
 
@@ -88,13 +88,13 @@ cdef inline uint64_t bits(real number) noexcept nogil:
 
 
 cdef inline uint64_t mixed(uint64_t u, uint64_t key) noexcept nogil:
-    """Product of both halves, keyed with the index: the one wide product that every processor has."""
+    """Product of both halves, keyed with the index: 32 x 32 bits is a fast product on every processor."""
     key = u ^ key
     return u + <uint64_t> (<uint32_t> key) * (key >> 32)
 
 
 cdef inline uint64_t digest_row(const real* numbers, Py_ssize_t count, uint64_t key, uint64_t step) noexcept nogil:
-    """The digest of numbers in a row; key: that of the first one."""
+    """Digest of a contiguous row; key: of the first number."""
     cdef uint64_t total = 0
     cdef Py_ssize_t i
     cdef Py_ssize_t together = count - count % KD_DIGESTED if KD_DIGESTED > 1 else 0
@@ -106,7 +106,7 @@ cdef inline uint64_t digest_row(const real* numbers, Py_ssize_t count, uint64_t 
         key += <uint64_t> together * step
     for i in range(together, count):
         total += mixed(bits(numbers[i]), key)
-        key += step     # added up, as products of 64-bit numbers are slow
+        key += step     # incremental, because 64-bit products are slow
     return total
 
 

@@ -1,9 +1,9 @@
-# How a fixed-step clock takes in a frame, in 64-bit integers. `reference/clock.py` says the same in fractions.
+# Fixed timestep with accumulator, in 64-bit integers. `reference/clock.py` has the same rules in fractions.
 
 from libc.math cimport floor
 from libc.stdint cimport int64_t
 
-# Those of clock/rates.py.
+# Constants of clock/rates.py.
 cdef extern from *:
     """
     #define KD_NANO ((int64_t) 1000000000)
@@ -20,49 +20,48 @@ cdef enum:
     SCALE_BITS = 20
     SCALE_MASK = 1048575
 
-# What `take_in` branches on. "locked" does what "exact" does, with `value` steps in place of the frame's time: its
-# class says so with `ignores_time`.
+# Branches of `take_in`. "locked" works like "exact", but `ignores_time`: each frame counts as `value` steps.
 cdef enum:
     EXACT, MATCH, VARIABLE
 
 cdef enum:
     DROP, BACKLOG, RESYNC, RAISE, BUDGET
 
-# All numbers of a clock. Its settings come first, then what changes.
+# All state of a clock: settings first, then variables.
 ctypedef struct Clock:
-    int policy, rule            # where their rules differ
-    bint ignores_time, measures_step, runs_early, waits     # the policy's facts
+    int policy, rule            # codes of their branches
+    bint ignores_time, measures_step, runs_early, waits     # properties of the policy
     int64_t policy_value, rule_value, max_steps, max_frame_ns, substeps
     bint carry
 
-    # Units of time are 1/(num * 10**9) seconds, integers; a step is `size` = den * 10**9 of them.
+    # One unit of time is 1/(num * 10**9) seconds; a step has `size` = den * 10**9 units.
     int64_t num, den, size
-    int64_t tolerance, low, high    # "match": tolerance, and the range of what may be left after the steps, in units
+    int64_t tolerance, low, high    # "match": tolerance, and range of the accumulator after the steps, in units
 
-    int64_t acc                 # fed and not yet simulated; below 0 only under "match"
+    int64_t acc                 # accumulator: fed and not yet simulated, in units; below 0 only under "match"
     int64_t tick
-    int64_t due, backlog        # whole steps in acc: of this frame, kept for later ones
-    int64_t step_ns             # the measured step of "variable"; -1: none, a step is dt
+    int64_t due, backlog        # whole steps in acc: due in this frame, and kept for later frames
+    int64_t step_ns             # measured length of a "variable" step; -1: a step is dt
 
     # time = origin + (tick - origin_tick) * dt, or origin + varied under "variable"
     int64_t origin_tick, varied_s, varied_ns
 
-    int64_t scale, scale_rest   # in multiples of 2**-20; nanoseconds likewise
-    double float_rest           # nanoseconds, below 1
+    int64_t scale, scale_rest   # time scale in multiples of 2**-20; remainder of scaled nanoseconds in 2**-20 ns
+    double float_rest           # remainder in nanoseconds, below 1
     bint paused
 
     int64_t fed_ns, clamped_ns, paused_ns, backwards, quiet_ns
     int64_t dropped_steps, dropped_rest
 
-    int64_t next_num, next_den  # a rate set inside a frame; 0: none
+    int64_t next_num, next_den  # rate set inside a frame, effective after it; 0: none
     bint next_keep
     bint open
-    int64_t taken               # due steps that a stepper's frame is running, and counts when they are done
-    int64_t handed              # integrator steps counted in this frame that its stepper has not run yet
+    int64_t taken               # due steps that a stepper is running; counted when they are done
+    int64_t handed              # counted integrator steps of this frame that its stepper has not run yet
 
 
 cdef inline int64_t to_ns(const Clock* clock, double seconds, double *rest) noexcept nogil:
-    """Split seconds into whole nanoseconds and what the next frame gets."""
+    """Split seconds into whole nanoseconds and a remainder for the next frame."""
     if seconds * 1e9 >= <double>LONGEST_FRAME_NS:
         rest[0] = clock.float_rest
         return LONGEST_FRAME_NS
@@ -73,9 +72,9 @@ cdef inline int64_t to_ns(const Clock* clock, double seconds, double *rest) noex
 
 
 cdef inline int64_t early(const Clock* clock, double float_rest, int64_t scale_rest) noexcept nogil:
-    """How much may be missing of a step that is due, in units.
+    """How much a step may lack and still be due, in units.
 
-    A nanosecond; and what of others is carried to the next frame, which counts as fed; half a step at most.
+    A nanosecond, plus the remainders carried to the next frame; half a step at most.
     """
     if not clock.waits:
         return 0
@@ -84,9 +83,9 @@ cdef inline int64_t early(const Clock* clock, double float_rest, int64_t scale_r
 
 
 cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcept nogil:
-    """Take in one frame; return how many steps are due, negative if overload="raise" refuses them.
+    """Add one frame; return the number of due steps, or a negative number if overload="raise" refuses them.
 
-    No sum or product here can leave 64 bits: Settings.check_range bounds them together.
+    No sum or product overflows 64 bits, because Settings.check_range bounds all settings together.
     """
     clock.handed = 0
     if clock.paused:
@@ -95,7 +94,7 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
         enter(clock, ns, 0, ns)
         return 0
 
-    # Real time is cut, then scaled, then added, unless it does not count at all.
+    # Real time is clamped, then scaled, then added; `ignores_time` replaces it.
     cdef int64_t used = ns, scale_rest = clock.scale_rest, frame, lost = 0
     if clock.ignores_time:
         frame = clock.policy_value * clock.size
@@ -106,9 +105,9 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
         scale_rest &= SCALE_MASK
     cdef int64_t acc = clock.acc + frame
 
-    # How many steps, of which length?
+    # Number and length of steps.
     cdef int64_t size = clock.size, backlog = 0, m, step_ns = -1
-    # `early` is less than `soon`; it costs a tenth of a frame, so it is asked only where it can matter.
+    # `early` is below `soon`, and takes a tenth of a frame: call it only if it can matter.
     cdef int64_t n = acc // size if acc > 0 else 0, soon = clock.num * ((clock.scale >> SCALE_BITS) + 3)
     cdef int64_t rest = acc - n * size
     if rest >= size - soon:
@@ -128,7 +127,7 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
         size = step_ns * clock.num
         n = size > 0
 
-    # Too many? A policy loses time only where n <= max_steps.
+    # Overload. Policies lose time only if n <= max_steps.
     cdef int64_t excess = n - clock.max_steps
     if excess > 0:
         if clock.rule == RAISE:
@@ -159,7 +158,7 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
 
 
 cdef inline void enter(Clock* clock, int64_t ns, int64_t clamped, int64_t paused) noexcept nogil:
-    """Keep the ledgers of real time; they stop together, so that their differences stay true."""
+    """Update the ledgers of real time; they saturate together, so that their differences stay valid."""
     if clock.fed_ns < LEDGER_FULL:
         clock.fed_ns += ns
         clock.clamped_ns += clamped
@@ -167,7 +166,7 @@ cdef inline void enter(Clock* clock, int64_t ns, int64_t clamped, int64_t paused
 
 
 cdef inline void drop(Clock* clock, int64_t units) noexcept nogil:
-    # A frame drops less than 2**33 steps, so the ledger of steps may stop at 2**62.
+    # A frame drops fewer than 2**33 steps, so that the ledger may saturate at 2**62.
     if clock.dropped_steps < LEDGER_FULL:
         clock.dropped_rest += units % clock.size
         clock.dropped_steps += units // clock.size + clock.dropped_rest // clock.size
@@ -175,7 +174,7 @@ cdef inline void drop(Clock* clock, int64_t units) noexcept nogil:
 
 
 cdef inline void count_steps(Clock* clock, int64_t n) noexcept nogil:
-    # Ticks fit: even if a step took a nanosecond to run, 2**62 of them would take 146 years.
+    # No overflow: 2**62 ticks of a nanosecond take 146 years.
     clock.tick += n
     clock.due -= n
     if clock.step_ns < 0:
@@ -202,4 +201,4 @@ cdef inline double fraction(const Clock* clock) noexcept nogil:
         return 0.0
     if rest >= clock.size:
         return 1.0
-    return min(<double>rest / <double>clock.size, BELOW_ONE)  # both are rounded, where beyond 2**53
+    return min(<double>rest / <double>clock.size, BELOW_ONE)  # beyond 2**53 both are rounded

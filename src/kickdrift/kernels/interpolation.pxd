@@ -1,4 +1,4 @@
-# Positions between two states, for drawing: kickdrift/reference/interpolation.py says the same.
+# Interpolated positions between two states, for drawing: same as kickdrift/reference/interpolation.py.
 
 from .simd.vec cimport real
 from .abi.constraints cimport Torus
@@ -9,17 +9,17 @@ ctypedef fused target:
     float
     double
 
-# How a drawn position is mixed: x + (wx (x' - x) + (wv v + wv' v')); in a periodic box by the nearest image.
+# Weights of x + (wx (x' - x) + (wv v + wv' v')); x' - x is a minimum image in a periodic box.
 ctypedef struct Weights:
     double x, v, v_new
-    bint curved         # the velocities take part
+    bint curved         # velocities have weights
 
 
 cdef inline void draw(
     const Array* x, const Array* v, const Array* x_new, const Array* v_new, const Array* out,
     Py_ssize_t n, int dim, const Weights* weights, const Torus* torus, real* like, target* to,
 ) noexcept nogil:
-    """Mix (n, dim) numbers; the last two arguments only select the types."""
+    """Interpolate (n, dim) numbers; the last two arguments only select types."""
     cdef real wx = <real> weights.x
     cdef real wv = <real> weights.v
     cdef real wv_new = <real> weights.v_new

@@ -1,4 +1,4 @@
-# Friction and noise of a bath: kickdrift/reference/noise.py, and `stir` and `stirred` of kickdrift/reference/system.py.
+# Langevin thermostat: kickdrift/reference/noise.py, and `stir` and `stirred` of kickdrift/reference/system.py.
 
 from libc.stdint cimport int64_t, uint32_t
 
@@ -21,7 +21,7 @@ cdef inline void apply(const Noise* noise, int code, double* out, const double* 
 cdef inline void normals(
     const Noise* noise, int64_t tick, int64_t first, Py_ssize_t count, uint32_t which, double* z, double* angle,
 ) noexcept nogil:
-    """Two rows of normal numbers, for so many bodies; angle: room for a row."""
+    """Two rows of normal numbers for `count` bodies (Box-Muller); angle: workspace of a row."""
     cdef double minus_two = -2
     cdef Py_ssize_t n
     cdef double radius
@@ -46,7 +46,7 @@ cdef inline void stir_some(
     cdef const Noise* noise = coupling.noise
     cdef double* c = memory
     cdef double* wide = memory + AT_ONCE
-    cdef double* z = memory + 2 * AT_ONCE   # and a row that is left over
+    cdef double* z = memory + 2 * AT_ONCE   # dim rows of normal numbers, and one to spare
     cdef real* x = <real*> workspace.next
     cdef real* v = x + V * row
     cdef real* s = x + S * row
@@ -96,7 +96,7 @@ cdef inline void stir_some(
 cdef inline void stir(
     const Coupling* coupling, const Workspace* workspace, int64_t tick, bint midway, const vec* like,
 ) noexcept nogil:
-    """Friction and noise of a step, in the next state; midway: after the opening of `velocity_verlet`."""
+    """Apply friction and noise to the next state; midway: after the opening of `velocity_verlet`."""
     cdef double room_for_rows[(3 + MAX_DIM + 1) * AT_ONCE + 8]
     cdef double* memory = <double*> (<size_t> (<char*> room_for_rows + 63) & ~<size_t> 63)
     cdef const float* narrow = NULL

@@ -1,7 +1,7 @@
-# The rotation of discs and spheres, around a step of their bodies: kickdrift/reference/rotation.py.
+# Rotation of discs and spheres, before and after a step of their bodies: kickdrift/reference/rotation.py.
 #
-# A pass over all bodies before and after each step: tried within the loops of bodies, it would slow down those that do
-# not rotate. Vectors are not worth it, since contacts take many times as long.
+# A pass of its own over all bodies; tried inside the loops of bodies: slows down those that do not rotate. Scalar code
+# is enough, since contacts take many times as long.
 
 from .abi.plan cimport Array
 from .abi.rotation cimport Turning
@@ -18,7 +18,7 @@ cdef inline bint lives(const Turning* turning, Py_ssize_t i) noexcept nogil:
 
 
 cdef inline Py_ssize_t begin_turning(const Turning* turning, const real* like) noexcept nogil:
-    """Copy velocities to where a step may change them, with what torques add to them in the step."""
+    """Copy angular velocities to the memory of the step, and add the torques of the step."""
     cdef int axes = 1 if turning.dim == 2 else 3
     cdef const real* inverse_inertia = <const real*> turning.spin.inverse_inertia
     cdef real h = <real> turning.h
@@ -40,7 +40,7 @@ cdef inline Py_ssize_t begin_turning(const Turning* turning, const real* like) n
 
 
 cdef inline Py_ssize_t complete_turning(const Turning* turning, const real* like) noexcept nogil:
-    """Turn the bodies by what their velocities are now, damp these, and store both in the caller's arrays."""
+    """Rotate bodies by their angular velocities, damp these, and store both in the caller's arrays."""
     cdef int axes = 1 if turning.dim == 2 else 3
     cdef real h = <real> turning.h
     cdef real[3] w
@@ -74,10 +74,10 @@ cdef inline Py_ssize_t complete_turning(const Turning* turning, const real* like
 
 
 cdef inline real turn(const Array* turned, Py_ssize_t i, const real* w, real h) noexcept nogil:
-    """Turn the quaternion of a body by the angular velocity w for h, both in the world's axes; NaN if it overflows."""
+    """Rotate a body's quaternion by angular velocity w for time h, both in world axes; return NaN if it overflows."""
     cdef real half = h / 2
     cdef real x2 = half * half * (w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
-    cdef real one = 1   # Cython writes 1 as a double
+    cdef real one = 1   # the literal 1 would be a double
     cdef real two = 2
     cdef real seventeen = 17
     # (tan x) / x

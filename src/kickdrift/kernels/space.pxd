@@ -1,15 +1,15 @@
-# The space that bodies are in, open or a periodic box: the formulas of kickdrift/reference/space.py.
+# Open space or a periodic box: the formulas of kickdrift/reference/space.py.
 
 from .abi.constraints cimport Torus
 from .simd.vec cimport f32vec, filled, real, spread, vec
 
 
 cdef extern from * nogil:
-    bint unlikely(bint condition) noexcept      # Cython's own: code for open space stays together
+    bint unlikely(bint condition) noexcept      # defined by Cython; keeps the code for open space contiguous
 
 
 cdef inline real whole(real turns) noexcept nogil:
-    """The nearest whole number, the even one of two: a number so large has no digits behind the point."""
+    """Round to the nearest integer, ties to even: after adding this number no fractional bits are left."""
     cdef real much
     if real is float:
         much = 12582912.0           # 1.5 * 2**23
@@ -28,12 +28,12 @@ cdef inline real nearest(real d, int axis, const Torus* torus) noexcept nogil:
 
 
 cdef inline real toward(real d, int axis, const Torus* torus) noexcept nogil:
-    """The same, in a space that may be open."""
+    """`nearest` in a periodic box, or the displacement itself in open space."""
     return nearest(d, axis, torus) if is_periodic(torus) else d
 
 
 cdef inline bint seen(real x, int axis, const Torus* torus) noexcept nogil:
-    """Is a coordinate where others may be near?"""
+    """True if a coordinate is close enough to the box for accurate minimum images."""
     cdef real turns = (x - (<const real*> torus.lower)[axis]) * (<const real*> torus.per_width)[axis]
     cdef real far
     if real is float:
@@ -44,7 +44,7 @@ cdef inline bint seen(real x, int axis, const Torus* torus) noexcept nogil:
 
 
 cdef inline real inside(real x, int axis, const Torus* torus) noexcept nogil:
-    """A coordinate in the box."""
+    """Wrap a coordinate into the box."""
     cdef real lower = (<const real*> torus.lower)[axis]
     cdef real upper = (<const real*> torus.upper)[axis]
     cdef real width = (<const real*> torus.width)[axis]

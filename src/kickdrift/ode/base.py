@@ -27,7 +27,7 @@ Function = Callable[[float, np.ndarray, np.ndarray], Any]
 
 
 class ODEBase(State):
-    """Checks the arguments once and describes the stepper.
+    """Check the arguments once and describe the stepper.
 
     A right-hand side is a `Flow` or a function, in Python or native.
     """

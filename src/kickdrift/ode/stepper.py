@@ -7,14 +7,14 @@ from .base import ODEBase
 
 
 class ODEStepper(ODEBase, ODECore):
-    """Steps n independent trajectories of y' = f(t, y), in your own array.
+    """Step n independent trajectories of y' = f(t, y), in your own array.
 
     y: (n, dim), any dim, float32 or float64, any strides. It is stepped in place; lists and integer arrays are copied
     to float64.
     rhs: the right-hand side. It is a flow such as `kd.flows.Lorenz()`, which runs in compiled code; or a native
     callback, `kd.flows.Native`; or a Python function rhs(t, y, out), which is called once per stage for all
-    trajectories. t is in s, y is read-only, of shape (n, dim), and out, of the same shape, starts at zero, to be
-    written in place. The function must not keep the arrays, because they are reused.
+    trajectories. t is in s, y is read-only, of shape (n, dim), and out, of equal shape, starts at zero. The function
+    writes to out. It must not keep the arrays, because they are reused.
     dt: seconds (or whatever the equation's unit of time is) per fixed step, a float, int or Fraction;
     or hz, steps per second.
     integrator: "explicit_euler", "implicit_euler", "midpoint", "heun", "rk4" or "dopri8", or an instance such as

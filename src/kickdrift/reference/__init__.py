@@ -1,9 +1,8 @@
-"""kickdrift in plain Python: the specification and the textbook.
+"""kickdrift in plain Python: the specification of the compiled kernels.
 
-Everything that the compiled kernels do is written here a second time, for people. Tests hold the
-two equal to the last bit, so what is read here is what runs there. Start with `integrators`, where
-each is a handful of lines, then `forces` and `stepper`; `ode` and `flows` are the same for
-y' = f(t, y).
+Every computation of the kernels is written here a second time, to be read. Tests require bitwise equal
+results. Start with `integrators`, where each scheme is a few lines, then `forces` and `stepper`. `ode` and
+`flows` do it for y' = f(t, y).
 """
 
 from .clock import FixedClock

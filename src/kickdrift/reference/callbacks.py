@@ -1,9 +1,9 @@
-"""Terms that are evaluated for all bodies at once: functions of the user, and forces between bodies.
+"""Forces that are evaluated for all bodies at once: Python functions, native callbacks, forces between bodies.
 
 Each is a function of the system, the interaction of its plan, the time, and the positions and velocities as
-lists of vectors; it returns a vector for each body. Its tangent is a function of the same, and of the
-sizes of places and velocities; it returns a function that tells how the vectors change when positions
-change by dx and velocities by dv.
+lists of vectors. It returns the acceleration of each body. A tangent function takes in addition the largest
+displacement (far) and speed (fast). It returns a function of changes dx of the positions and dv of the
+velocities, which computes the change of the accelerations.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def shown(system, evaluate, t, *vectors):
 
 
 def function_tangent(system, interaction, t, x, v, far, fast):
-    """By the user's `jacobian`, or else by differences with half of the digits (Knoll, Keyes 2004, 2.2)."""
+    """Return the tangent by the user's `jacobian`, or by finite differences (Knoll, Keyes 2004, 2.2)."""
     if interaction.term.jacobian is not None:
         return lambda dx, dv: shown(system, interaction.term.evaluate_jacobian, t, x, v, dx, dv)
     return differences(function, system, interaction, t, x, v, far, fast)
@@ -68,7 +68,7 @@ def differences(function, system, interaction, t, x, v, far, fast):
 
 
 def size(vectors):
-    """The largest component of all."""
+    """Return the largest magnitude of any component."""
     return largest([largest(vector) for vector in vectors])
 
 

@@ -1,4 +1,4 @@
-"""The digest of a state's bits, in plain Python."""
+"""Checksum of a state, bit by bit, in plain Python."""
 
 import numpy as np
 
@@ -7,11 +7,11 @@ LOW = np.uint64(0xFFFFFFFF)
 
 
 def digest(array: np.ndarray, place: int) -> int:
-    """The sum over all numbers of their bits and place, mixed; the first counts as number `place`; all modulo 2**64.
+    """Return the sum modulo 2**64 of the hashes of all numbers. place: index of the first number.
 
-    A sum has no order, so that every layout, lane width and thread count comes to the same.
+    A hash mixes bits and index. A sum has no order: it does not depend on layout, lane width and thread count.
     """
-    numbers = array.ravel() + array.dtype.type(0)  # -0 + 0 is 0
+    numbers = array.ravel() + array.dtype.type(0)  # + 0 turns -0 into 0
     bits = numbers.view(np.uint32 if array.dtype == np.float32 else np.uint64).astype(np.uint64)
     bits[np.isnan(numbers)] = NAN
     keys = bits ^ (place + np.arange(len(bits), dtype=np.uint64)) * PLACE

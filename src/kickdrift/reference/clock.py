@@ -1,17 +1,17 @@
 """The fixed-step clock, exact and made to be read.
 
-A game draws when the display lets it, a simulation must advance in steps of one length. The clock
-stands between the two. It holds `left`, the time that was fed and not yet simulated; each frame adds
-to it, each step takes dt from it:
+A game draws when the display allows it; a simulation must advance in steps of one length. The clock
+converts frame times to steps. `left` is the time that was fed and not yet simulated. Each frame adds
+to it, each step subtracts dt:
 
     left += frame;  n = left // dt;  left -= n * dt;  alpha = left / dt
 
-but for a nanosecond that may be missing: a step is due when left + 1 ns >= dt.
+A nanosecond may be missing: a step is due when left + 1 ns >= dt.
 
-Every time is a `fractions.Fraction` of a second, so nothing is ever rounded away. The compiled clock
-does the same in 64-bit integers of 1/(hz.numerator * 10**9) seconds, which is exact as well because
-dt and every nanosecond are whole multiples of that unit; `acc` in a saved state is `left` in units.
-Policies and overload rules are in `clock_rules.py`. The class is as long as what users call of a clock.
+Every time is a `fractions.Fraction` of a second, therefore nothing is rounded. The compiled clock
+computes in 64-bit integers of 1/(hz.numerator * 10**9) seconds. This is exact, too: dt and every
+nanosecond are whole multiples of that unit. `acc` in a saved state is `left` in this unit.
+Policies and overload rules are in `clock_rules.py`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .clock_rules import OVERLOADS, POLICIES
 
 
 class FixedClock:
-    """Turns uneven frame times into whole fixed steps and a fraction for drawing.
+    """Convert variable frame times to whole fixed steps and a fraction for drawing.
 
     >>> clock = FixedClock(hz=60)
     >>> clock.advance(0.04), clock.alpha
@@ -68,13 +68,13 @@ class FixedClock:
             tolerance=tolerance,
             phase=phase,
         )
-        self._running = False  # is it inside a step? In steps() it is whenever others can call
+        self._running = False  # whether a step runs; in steps() until the loop ends
         self._begin_again(self._settings.rate)
-        self._warned = False  # of a frame that may be milliseconds
-        self._stepper: Any = None  # a weak reference to the one that this clock is of
+        self._warned = False  # whether the warning about milliseconds was given
+        self._stepper: Any = None  # a weak reference to the stepper that owns this clock
 
     def _begin_again(self, rate: Fraction, tick: int = 0, time: Fraction = Fraction(0)) -> None:
-        """As it was made, but for rate, tick and time."""
+        """Reset everything but rate, tick and time."""
         self._refuse_reentry()
         self._settings.check_range(rate, self._settings.scale)
         self._set_rate(rate)
@@ -82,7 +82,7 @@ class FixedClock:
         self._due = 0  # steps of this frame that have not run yet
         self._backlog = 0  # whole steps kept for later frames
         self._tick = tick
-        self._measured: Fraction | None = None  # the step of "variable" in seconds
+        self._measured: Fraction | None = None  # length of a "variable" step in seconds
 
         # time = origin + (tick - origin_tick) * dt, or origin + varied under "variable"
         self._origin = time
@@ -90,22 +90,22 @@ class FixedClock:
         self._varied = Fraction(0)
 
         self._scale = Fraction(self._settings.scale, SCALE_ONE)
-        self._scale_rest = Fraction(0)  # nanoseconds that scaling has not given out yet, below 1
-        self._float_rest = 0.0  # nanoseconds that float frames have not given out yet, below 1
+        self._scale_rest = Fraction(0)  # remainder of scaling in nanoseconds, below 1
+        self._float_rest = 0.0  # remainder of float frames in nanoseconds, below 1
         self._paused = False
 
         self._fed_ns = self._clamped_ns = self._paused_ns = self._backwards = 0
-        self._dropped = Fraction(0)  # in steps
+        self._dropped = Fraction(0)  # time lost, in steps
         self._quiet_ns = NANO  # time fed since the last loss, up to a second
 
-        self._base_ns: int | None = None  # the last time that advance_to was given
-        self._next_rate: tuple[Fraction, bool] | None = None  # set inside a frame, holds from the next
-        self._open = False  # a frame is being stepped, in any form
-        self._taken = 0  # due steps that a stepper's frame is running, and counts when they are done
-        self._began_ns: int | None = None  # when the first step of this frame began, under "budget"
-        self._handed = 0  # integrator steps counted in this frame that its stepper has not run yet
+        self._base_ns: int | None = None  # argument of the last advance_to
+        self._next_rate: tuple[Fraction, bool] | None = None  # set inside a frame, applied after it
+        self._open = False  # whether a frame is open, in any form
+        self._taken = 0  # due steps that a stepper's frame runs now; counted when they are complete
+        self._began_ns: int | None = None  # time of the first step of this frame, under "budget"
+        self._handed = 0  # integrator steps counted in this frame that the stepper has not run yet
 
-    # --- feeding time, all steps at once ---------------------------------------------------------
+    # --- feed time: run all steps at once --------------------------------------------------------
 
     def advance(self, seconds: float) -> int:
         """Feed one frame in seconds; return how many steps to run now."""
@@ -136,7 +136,7 @@ class FixedClock:
         return n
 
     def plan(self, frame_times: Any, counts: Any = None, alphas: Any = None) -> tuple[Any, Any]:
-        """Advance by a whole array of frames; return the step counts and the alphas after each."""
+        """Advance by an array of frame times; return the step counts and the alphas after each."""
         self._refuse_reentry()
         frames = rates.frame_array(frame_times)
         counts = rates.output_array("counts", counts, len(frames), "int64")
@@ -147,7 +147,7 @@ class FixedClock:
         return counts, alphas
 
     def _from_float(self, seconds: float) -> tuple[int, float]:
-        """Split a float frame into whole nanoseconds and the rest, which the next frame gets."""
+        """Split a float frame into whole nanoseconds and a remainder, which is added to the next frame."""
         seconds = rates.frame_seconds(seconds)
         cut_off = seconds * NANO > self._longest_frame and not (self._settings.policy.ignores_time or self._paused)
         if seconds > 1 and cut_off and not self._warned:
@@ -160,14 +160,14 @@ class FixedClock:
 
     @property
     def _longest_frame(self) -> int:
-        """How much of a frame counts, in nanoseconds."""
+        """Maximal length of a frame, in nanoseconds; longer ones are clamped."""
         return self._settings.longest_frame(self._rate, int(self._scale * SCALE_ONE))
 
     def _early(self, float_rest: float, scale_rest: Fraction) -> Fraction:
-        """A step is due if no more than this time is missing for it, in seconds.
+        """Return the time in seconds by which a step may run early.
 
-        That is one nanosecond, and the fractions of nanoseconds that are carried to the next frame: they were fed
-        already. It is half a step at most. The carried part is computed in floats, as in the compiled clock.
+        It is one nanosecond plus the remainders below a nanosecond, which are fed but not yet counted; at most
+        half a step. The remainder is computed in floats, as in the compiled clock.
         """
         if not self._settings.policy.waits:
             return Fraction(0)
@@ -175,10 +175,10 @@ class FixedClock:
         units = self._rate.numerator + int(carried * self._rate.numerator)
         return min(units * self._unit, self._half_step)
 
-    # --- feeding time, step by step --------------------------------------------------------------
+    # --- feed time: run step by step -------------------------------------------------------------
 
     def steps(self, seconds: float) -> Iterator[int]:
-        """Feed one frame in seconds; loop over the ticks of its steps, each counted before its body."""
+        """Feed one frame in seconds; iterate over the ticks of its steps, each counted before the loop body runs."""
         self.feed(seconds)
         return self._each_step()
 
@@ -216,7 +216,7 @@ class FixedClock:
     # --- one frame -------------------------------------------------------------------------------
 
     def _begin(self, ns: int, float_rest: float) -> int:
-        """Take in one frame of ns nanoseconds; return how many steps are due."""
+        """Feed one frame of ns nanoseconds; return how many steps are due."""
         self._close()
         self._handed = 0
         if self._paused:
@@ -224,7 +224,7 @@ class FixedClock:
             self._enter(ns, paused=ns)
             return 0
 
-        # Real time is limited, then scaled, then added. Some policies ignore it.
+        # Fed time is clamped, then scaled, then added. Some policies ignore it.
         policy, overload, most = self._settings.policy, self._settings.overload, self._settings.max_steps
         used, scale_rest = ns, self._scale_rest
         if policy.ignores_time:
@@ -235,11 +235,11 @@ class FixedClock:
             frame, scale_rest = Fraction(math.floor(scaled), NANO), scaled - math.floor(scaled)
         left = self._left + frame
 
-        # How many steps, of which length?
+        # Number and length of the steps.
         due = left + self._early(float_rest, scale_rest)
         n, h, lost = POLICIES[policy.name](self, frame, left, due)
 
-        # Too many? Then the overload rule says what is lost. A policy loses time only if it returns n <= max_steps.
+        # On overload the rule decides what is lost. A policy loses time only if it returns n <= max_steps.
         backlog = 0
         if n > most:
             n, backlog, lost = OVERLOADS[overload.name](self, n, h, left)
@@ -247,7 +247,7 @@ class FixedClock:
 
         thrown_away = Fraction(0) if self._settings.carry else max(left - (n + backlog) * h, Fraction(0))
 
-        # Nothing has changed up to here, nothing can fail from here on.
+        # No state has changed up to here; from here on nothing can fail.
         self._left = left - thrown_away
         if lost or thrown_away:
             self._dropped += (lost + thrown_away) / self._step
@@ -260,19 +260,19 @@ class FixedClock:
         return n
 
     def _matches(self, deviation: Fraction, rest: Fraction) -> bool:
-        """Is the frame close to a whole number of steps, and the clock close to real time after these steps?"""
+        """Return whether the frame is close to a whole number of steps, and the clock to real time after them."""
         slack, tolerance = self._settings.slack, self._settings.tolerance
         return abs(deviation) <= tolerance * self._step and -slack * self._step <= rest < (1 + slack) * self._step
 
     def _enter(self, ns: int, clamped: int = 0, paused: int = 0) -> None:
-        """Add to the sums of real time. All of them stop at one limit, so that their differences stay right."""
+        """Add to the sums of real time. All stop at one limit, so that their differences stay right."""
         if self._fed_ns < LEDGER_FULL:
             self._fed_ns += ns
             self._clamped_ns += clamped
             self._paused_ns += paused
 
     def _count(self, n: int) -> None:
-        """Move on by n due steps."""
+        """Count n due steps."""
         self._tick += n
         self._due -= n
         if self._measured is not None:
@@ -288,12 +288,12 @@ class FixedClock:
         return n
 
     def _within_budget(self) -> bool:
-        """Under "budget", drop what is due once the steps of this frame have taken too long."""
+        """Return whether steps may run; under "budget", drop due steps once those of this frame took too long."""
         if self._settings.overload.name != "budget":
             return True
         now = time.perf_counter_ns()
         if self._began_ns is None:
-            self._began_ns = now  # the first step always runs, or the game would stand still
+            self._began_ns = now  # the first step always runs, or time would stand still
         if now - self._began_ns < self._settings.overload.value:
             return True
         h = self._step if self._measured is None else self._measured
@@ -303,7 +303,7 @@ class FixedClock:
         return False
 
     def _close(self) -> None:
-        """End the frame. A rate that was set inside it takes effect now. Due steps that were not run stay due."""
+        """End the frame: apply a rate that was set inside it. Steps that were not run stay due."""
         self._open, self._began_ns = False, None
         if self._next_rate is not None:
             (rate, keep_fraction), self._next_rate = self._next_rate, None
@@ -313,11 +313,11 @@ class FixedClock:
         if self._running:
             raise RuntimeError("the clock is inside a step: feed it when the frame is done")
 
-    # --- reading ---------------------------------------------------------------------------------
+    # --- properties ------------------------------------------------------------------------------
 
     @property
     def alpha(self) -> float:
-        """How far the frame is between the last two states, for interpolation."""
+        """Interpolation factor between the last two states."""
         if not self._settings.policy.waits:
             return 1.0
         rest = self._left - (self._due + self._backlog) * self._step
@@ -327,7 +327,7 @@ class FixedClock:
 
     @property
     def alpha_raw(self) -> float:
-        """`alpha` before it is clamped; "match" goes beyond 0 and 1 by up to `slack`."""
+        """`alpha` without clamping; "match" goes beyond 0 and 1 by up to `slack`."""
         if not self._settings.policy.runs_early:
             return self.alpha
         rest = self._left - (self._due + self._backlog) * self._step
@@ -336,12 +336,12 @@ class FixedClock:
         return self._in_steps(rest)
 
     def _in_steps(self, seconds: Fraction) -> float:
-        step = self._rate.denominator * NANO  # in units
+        step = self._rate.denominator * NANO  # in clock units
         return float(seconds / self._unit) / float(step)
 
     @property
     def tick(self) -> int:
-        """How many steps have been counted."""
+        """Number of counted steps."""
         return self._tick
 
     @property
@@ -363,17 +363,17 @@ class FixedClock:
 
     @property
     def step_dt(self) -> float:
-        """Seconds of the step to run now: dt, or the measured frame under "variable"."""
+        """Length in seconds of the step to run now: dt, or the measured frame under "variable"."""
         return float(self._step if self._measured is None else self._measured)
 
     @property
     def substep_dt(self) -> float:
-        """Seconds per integrator step: the step over `substeps`."""
+        """Length of an integrator step in seconds: that of a step divided by `substeps`."""
         return float(self._substep_exact)
 
     @property
     def _substep_exact(self) -> Fraction:
-        """Seconds per integrator step as they are, for the stepper."""
+        """Exact length of an integrator step in seconds."""
         return (self._step if self._measured is None else self._measured) / self.substeps
 
     @property
@@ -383,17 +383,17 @@ class FixedClock:
 
     @property
     def policy(self) -> str:
-        """How the number of steps is chosen."""
+        """The rule that chooses the number of steps."""
         return self._settings.policy.text
 
     @property
     def overload(self) -> str:
-        """What happens when more than `max_steps` steps are due."""
+        """The rule for frames with more than `max_steps` due steps."""
         return self._settings.overload.text
 
     @property
     def max_steps(self) -> int:
-        """The most steps that one frame runs."""
+        """Maximal number of steps in a frame."""
         return self._settings.max_steps
 
     @property
@@ -403,17 +403,17 @@ class FixedClock:
 
     @property
     def backlog(self) -> int:
-        """Whole steps that are owed: due in this frame or kept for later ones."""
+        """Whole steps that are due in this frame or kept for later ones."""
         return self._due + self._backlog
 
     @property
     def dropped(self) -> Fraction:
-        """Time thrown away, in steps."""
+        """Lost time, in steps."""
         return self._dropped
 
     @property
     def dropped_steps(self) -> int:
-        """Whole steps thrown away."""
+        """Whole lost steps."""
         return math.floor(self._dropped)
 
     @property
@@ -433,7 +433,7 @@ class FixedClock:
 
     @property
     def backwards(self) -> int:
-        """How often `advance_to` was given an earlier time."""
+        """Number of calls of `advance_to` with an earlier time than before."""
         return self._backwards
 
     @property
@@ -452,19 +452,19 @@ class FixedClock:
 
     @property
     def paused(self) -> bool:
-        """Whether fed time counts for nothing."""
+        """Whether the clock ignores fed time."""
         return self._paused
 
     def pause(self) -> None:
-        """Let fed time count for nothing from the next frame on."""
+        """Ignore fed time from the next frame on."""
         self._paused = True
 
     def resume(self) -> None:
-        """Let fed time count again from the next frame on."""
+        """Count fed time again from the next frame on."""
         self._paused = False
 
     def single_step(self) -> int:
-        """While paused, count one step of dt that no fed time pays for; return 1."""
+        """While paused, count one step of dt; return 1."""
         self._refuse_reentry()
         if not self._paused:
             raise RuntimeError("single_step() needs a paused clock: call pause() first")
@@ -476,7 +476,7 @@ class FixedClock:
         return 1
 
     def resync(self) -> None:
-        """Throw away all time that is waiting, and let the next advance_to set a new base."""
+        """Drop all waiting time; the next advance_to sets a new base."""
         running = self._taken * (self._step if self._measured is None else self._measured)
         self._dropped += max(self._left - running, Fraction(0)) / self._step
         self._left = min(self._left, running)
@@ -521,7 +521,7 @@ class FixedClock:
         self._set_rate(rate)
         self._dropped = math.floor(self._dropped) + self._on_grid(self._dropped % 1 * step) / step
 
-        # A "match" clock runs ahead of time. At a new rate that may be millions of steps; the limit is that of 64 bits.
+        # A "match" clock runs ahead of time. At a new rate that may be millions of steps; 64 bits limit it.
         self._left = max(self._on_grid(left), -HALF_RANGE * self._unit)
         self._due = self._backlog = 0
         if self.deterministic:
@@ -534,21 +534,21 @@ class FixedClock:
     def _set_rate(self, rate: Fraction) -> None:
         self._rate = rate
         self._step = 1 / rate  # dt in seconds, exactly
-        self._unit = Fraction(1, rate.numerator * NANO)  # of the compiled clock, in seconds
+        self._unit = Fraction(1, rate.numerator * NANO)  # unit of the compiled clock, in seconds
         self._half_step = self._on_grid(self._step / 2)
 
     def _on_grid(self, seconds: Fraction) -> Fraction:
-        """Round down to whole units of the compiled clock: less than a nanosecond is lost."""
+        """Round down to whole units of the compiled clock; loses less than a nanosecond."""
         return seconds // self._unit * self._unit
 
     # --- saving ----------------------------------------------------------------------------------
 
     def set_tick(self, t: int) -> None:
-        """Set the tick, for rollback; waiting time stays as it is."""
+        """Set the tick, for rollback; waiting time is unchanged."""
         self._tick = options.parse_tick(t)
 
     def state(self) -> State:
-        """All that changes, as a tuple that JSON can hold; without the base of advance_to."""
+        """Return the state as a tuple that JSON can store; without the base of advance_to."""
         next_rate, next_keep = self._next_rate or (None, False)
         return State(
             version=1,
@@ -581,7 +581,7 @@ class FixedClock:
         )
 
     def load(self, state: Any) -> None:
-        """Go back to a saved state; the next advance_to sets a new base."""
+        """Restore a saved state; the next advance_to sets a new base."""
         if self._taken:
             self._refuse_reentry()
         s = State.parse(state, self._settings)

@@ -1,4 +1,4 @@
-"""The rules of a clock: how many steps a policy gives a frame, and what an overload rule makes of too many."""
+"""Policies and overload rules of the clock."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..errors import OverloadError
 if TYPE_CHECKING:
     from .clock import FixedClock
 
-# --- policies: the steps of a frame, their length, and what is lost ------------------------------
+# --- policies: return (number of steps, their length, lost time) ---------------------------------
 
 _Steps = tuple[int, Fraction, Fraction]
 
 
 def _exact(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
-    """As many as fit."""
+    """Return all steps that fit into the waiting time."""
     return max(due // clock._step, 0), clock._step, Fraction(0)
 
 
 def _match(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
-    """The whole number of steps nearest to the frame, if the clock stays close to real time; else as many as fit."""
+    """Return the number of steps nearest to the frame, if the clock stays close to real time; else all that fit."""
     m = math.floor(frame / clock._step + Fraction(1, 2))
     if m >= 1 and clock._matches(frame - m * clock._step, due - m * clock._step):
         return m, clock._step, Fraction(0)
@@ -33,37 +33,37 @@ def _match(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) ->
 
 
 def _variable(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
-    """One step, as long as all the time that waits, in whole nanoseconds."""
+    """Return one step of the waiting time, in whole nanoseconds."""
     longest = Fraction(clock._settings.max_step_ns, NANO)
     lost = max(left - longest, Fraction(0))
     h = Fraction((left - lost) * NANO // 1, NANO)
     return int(h > 0), h, lost
 
 
-# "locked" ignores real time, see its class: each frame counts as `steps` times dt, so that exactly these steps fit.
+# "locked" ignores real time: each frame counts as `steps` times dt, so that exactly these steps fit.
 POLICIES = {"exact": _exact, "match": _match, "locked": _exact, "variable": _variable}
 require_entries(__name__, POLICIES, options.POLICIES)
 
 
-# --- overload: the steps of a frame in which too many are due, those kept for later, and what is lost ---
+# --- overload rules: return (number of steps, steps kept for later frames, lost time) ------------
 
 _Fewer = tuple[int, int, Fraction]
 
 
 def _drop(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
-    """Keep what the rule keeps, drop the other whole steps."""
+    """Keep as many steps for later frames as the rule allows; drop the others."""
     most = clock._settings.max_steps
     kept = min(n - most, clock._settings.overload.kept_steps)
     return most, kept, (n - most - kept) * h
 
 
 def _resync(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
-    """Run nothing, drop everything."""
+    """Run no step; drop all waiting time."""
     return 0, 0, left
 
 
 def _raise(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
-    """Refuse the frame."""
+    """Raise OverloadError."""
     raise OverloadError(n)
 
 

@@ -1,7 +1,7 @@
-"""The built-in right-hand sides, and the sine that is the same everywhere.
+"""The built-in right-hand sides, and a sine that is bitwise equal on all platforms.
 
-A flow is a class of two formulas over its parameters: the rate of change, and its derivatives by
-the state, which the implicit method needs. Matrices are lists of rows.
+A flow is a class of two functions of its parameters: the rate of change, and its Jacobian, which the
+implicit method needs. Matrices are lists of rows.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ require_entries(__name__, FLOWS, Flow)
 
 
 def sine(x):
-    """sin x from + - * alone: what is left of x after whole half-turns, and Taylor's series to x^21."""
+    """Evaluate sin x from + - * alone: subtract multiples of pi, then Taylor's series to x^21."""
     real = np.dtype(np.float32 if isinstance(x, np.float32) else np.float64)
     constants = [type(x)(value) for value in sine_constants(real)]
     per_pi, rounder, pi_1, pi_2, pi_3, _, half, one, two, *taylor = constants
@@ -136,6 +136,6 @@ def sine(x):
 
 
 def cosine(x):
-    """cos x, well enough for a derivative."""
+    """Evaluate cos x, with the accuracy that a derivative needs."""
     real = np.dtype(np.float32 if isinstance(x, np.float32) else np.float64)
     return sine(x + type(x)(sine_constants(real)[5]))

@@ -1,8 +1,8 @@
-"""The formula of each force term, for one body; accelerations also for several at once, whose numbers are columns.
+"""The equation of each force, for one body; accelerations also for a batch, whose components are columns.
 
-A term is a class of up to three formulas over the coefficients of its plan record: the
-acceleration; its derivatives by position and velocity, for the implicit method; the difference in
-potential between two places, for the energy-conserving one. Matrices are lists of rows.
+A force is a class of up to three methods over the coefficients of its plan record: the acceleration;
+its Jacobians by position and velocity, for the implicit method; the difference in potential between
+two positions, for the energy-conserving method. Matrices are lists of rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TERMS: dict[str, type] = {}
 
 
 def formulas_of(kind):
-    """Make a class a dataclass that has the formulas of a kind of force."""
+    """Make a class a dataclass and register it for a kind of force."""
 
     def entered(cls):
         TERMS[kind] = dataclass(cls)
@@ -28,7 +28,7 @@ def formulas_of(kind):
 
 @formulas_of("point_gravity")
 class PointGravity:
-    """a = -mu d / (|d|² + e²)^(3/2), d = x - center; nothing where there is no direction."""
+    """a = -mu d / (|d|² + e²)^(3/2), d = x - center; zero where |d|² + e² is zero."""
 
     mu: Number
     e2: Number
@@ -82,7 +82,7 @@ class QuadraticDrag:
 
 @formulas_of("vortex")
 class Vortex:
-    """a = s t / (|t|² + e²), t = axis x (x - center); nothing on the axis itself."""
+    """a = s t / (|t|² + e²), t = axis x (x - center); zero on the axis."""
 
     s: Number
     e2: Number
@@ -100,20 +100,20 @@ class Vortex:
         f = quotient(self.s, q)
         g = quotient(2 * f, q)
         rows = self._matrix(len(x))
-        b = self._cross(t)  # minus the transposed matrix times t
+        b = self._cross(t)  # negative transpose times t
         for i in range(len(x)):
             for j in range(len(x)):
                 by_x[i][j] = by_x[i][j] + f * rows[i][j] + g * t[i] * b[j]
 
     def _cross(self, r):
-        """axis x r; in the plane the axis is z."""
+        """Return axis x r; in the plane the axis is z."""
         if len(r) == 2:
             return Vector([-r[1], r[0]])
         u = self.axis
         return Vector([u[1] * r[2] - u[2] * r[1], u[2] * r[0] - u[0] * r[2], u[0] * r[1] - u[1] * r[0]])
 
     def _matrix(self, dim):
-        """The matrix of `_cross`."""
+        """Return the matrix of `_cross`."""
         u, zero = self.axis, 0 * self.s
         if dim == 2:
             return [[zero, -u[2]], [u[2], zero]]
@@ -122,7 +122,7 @@ class Vortex:
 
 @formulas_of("centrifugal")
 class Centrifugal:
-    """a = w x (d x w) = w² d - (w d) w, d = x - center; in the plane w is across it."""
+    """a = w x (d x w) = w² d - (w d) w, d = x - center; in the plane w is normal to it."""
 
     share: Number
     w2: Number
@@ -140,7 +140,7 @@ class Centrifugal:
             by_x[i][i] = by_x[i][i] + self.share * self.w2
 
     def potential_difference(self, dphi, x, y):
-        """Minus the work from x to y: that of the force in the middle, for it is linear."""
+        """Subtract the work from x to y. The force is linear in x, therefore its midpoint value is exact."""
         return dphi - self.share * dot(self._outward((x + y) / 2), y - x)
 
     def _outward(self, x):
@@ -155,7 +155,7 @@ require_entries(__name__, TERMS, FieldTerm)
 
 @dataclass
 class Rotation:
-    """v + s (v + v x t) x t: turns v by 2 atan |t| about t where s = 2 / (1 + t²) (Boris 1970)."""
+    """v + s (v + v x t) x t: rotates v by 2 atan |t| about t where s = 2 / (1 + t²) (Boris 1970)."""
 
     t: Vector
     s: Number
@@ -191,13 +191,13 @@ class Affine:
         return a
 
     def jacobian(self, dim):
-        """(by_x, by_v), which the other terms then add to."""
+        """Return the Jacobians (by_x, by_v), to which the other forces are added."""
         zero = 0 * self.k
         by_x = [[-self.k if i == j and self.spring else zero for j in range(dim)] for i in range(dim)]
         by_v = [[-self.c if i == j and self.drag else zero for j in range(dim)] for i in range(dim)]
         return by_x, by_v
 
     def potential_difference(self, x, y):
-        """Minus the work from x to y: a linear force does that of its middle, times the way."""
+        """Return minus the work from x to y. The force is linear, therefore its midpoint value is exact."""
         a = self.acceleration((x + y) / 2, None)
         return -dot(a, y - x)

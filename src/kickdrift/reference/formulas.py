@@ -1,7 +1,7 @@
-"""Formulas: lists of operations (forces/formula/program.py), run one after the other in plain Python.
+"""Expressions in plain Python: lists of operations (forces/formula/program.py), run in order.
 
-Comparisons give 1 or 0, and what is neither less nor equal is no number. `min(a, b)` is b where b < a, and else a;
-`max(a, b)` is b where a < b; `where(test, a, b)` is a where test > 0. `floor` leaves what is whole, and keeps signs.
+Comparisons return 1 or 0; with NaN only != returns 1. `min(a, b)` is b where b < a, else a; `max(a, b)` is b
+where a < b, else a; `where(test, a, b)` is a where test > 0, else b. `floor` keeps the sign of zero.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .vector import Vector, sqrt
 
 
 def operate(operation: str, real: Any, *a: Any) -> Any:
-    """One operation on numbers of a type: float, or one of NumPy's."""
+    """Apply one operation to numbers of a type: float, or a NumPy scalar."""
     if operation == "add":
         return a[0] + a[1]
     if operation == "sub":
@@ -51,7 +51,7 @@ def floor(real: Any, a: Any) -> Any:
 
 
 def evaluate(program: Any, real: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """The result of a program for these numbers."""
+    """Return the results of a program for these inputs."""
     seen: list[Any] = []
     for operation, *operands in program.nodes:
         if operation == "const":
@@ -66,17 +66,17 @@ def evaluate(program: Any, real: Any, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def formula(system: Any, interaction: Any, t: float, x: list[Vector], v: list[Vector]) -> list[Vector]:
-    """The force of a formula on each body."""
+    """Return the acceleration of each body by an expression."""
     return run(system, interaction, interaction.term.operations, t, {"": x, "v": v})
 
 
 def formula_energy(system: Any, interaction: Any, t: float, x: list[Vector]) -> list[Any]:
-    """The potential energy of each body."""
+    """Return the potential energy of each body."""
     return [energy[0] for energy in run(system, interaction, interaction.term.energy, t, {"": x})]
 
 
 def formula_tangent(system: Any, interaction: Any, t: float, x: Any, v: Any, far: Any, fast: Any) -> Any:
-    """By the derivatives of the formula."""
+    """Return the tangent by the derivatives of the expression."""
 
     def change(dx: list[Vector], dv: list[Vector]) -> list[Vector]:
         return run(system, interaction, interaction.term.changes, t, {"": x, "v": v, "d ": dx, "d v": dv})
@@ -85,7 +85,7 @@ def formula_tangent(system: Any, interaction: Any, t: float, x: Any, v: Any, far
 
 
 def run(system: Any, interaction: Any, program: Any, t: float, vectors: dict[str, list[Vector]]) -> list[Vector]:
-    """A program for each body; a component that it has no result for is 0."""
+    """Run a program for each body; components without a result are 0."""
     real, axes = system.real, "xyz"[: system.dim]
     out = []
     for i in range(len(vectors[""])):

@@ -1,14 +1,14 @@
-"""sin, exp and their like in Python's floats: the definition of `kickdrift.math`, to the last bit.
+"""sin, exp and other functions in Python's floats: the definition of `kickdrift.math`, bit by bit.
 
-Made of + - * / and square roots, each rounded once, and of what changes or moves bits exactly: so the results are the
-same on every platform, whatever its libm. Errors stay below 1 ulp (tests/kernels/test_functions.py compares with
-mpmath). For float32 the float64 result is rounded: that is the nearest float, but for the few arguments in NEAREST,
-whose values lie so near the middle of two floats that float64 takes them for it; `tools/prove.py functions` looks at
-all of them.
+They consist of + - * / and square roots, each rounded once, and of exact operations on bits. So the results do not
+depend on the platform's libm. Errors stay below 1 ulp (tests/kernels/test_functions.py compares with mpmath). For
+float32 the float64 result is rounded. That is the nearest float32, except for the few arguments in NEAREST: their
+results are so close to the midpoint of two float32 that the float64 result is that midpoint.
+`tools/prove.py functions` tests all of them.
 
-Polynomials are Chebyshev interpolants of 50 digits, rounded (tools/polynomials.py). Methods: exp and log as in
-fdlibm (Ng 1993), without tables; arguments of sin, cos and tan are reduced by Cody and Waite (1980), and where that is
-not enough by Payne and Hanek (1983); what must be known beyond 53 bits is carried as a sum of two floats (Dekker 1971).
+Polynomials are Chebyshev interpolants of 50 digits, rounded (tools/polynomials.py). exp and log are as in fdlibm (Ng
+1993), without tables. Arguments of sin, cos and tan are reduced as by Cody and Waite (1980), or exactly as by Payne
+and Hanek (1983). Extended precision is a sum of two floats (Dekker 1971).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Callable
 from typing import Any
 
 INF, NAN = math.inf, math.nan
-ROUND = 6755399441055744.0  # 1.5 * 2**52: what is added to it is rounded to a whole number, in its last bits
-SMALLEST = 2.0**-1022  # of the normal floats
-LN2_HI, LN2_LO, INVERSE_LN2 = 0.6931471806019545, -4.2009150726810846e-11, 1.4426950408889634  # the first of 32 bits
+ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, in the last bits of the sum
+SMALLEST = 2.0**-1022  # smallest normal float
+LN2_HI, LN2_LO, INVERSE_LN2 = 0.6931471806019545, -4.2009150726810846e-11, 1.4426950408889634  # LN2_HI has 32 bits
 EXP = (
     0.5, 0.1666666666666667, 0.04166666666666667, 0.00833333333332612, 0.0013888888888883737, 0.00019841269874873975,
     2.480158732558584e-05, 2.755725533255441e-06, 2.7557273594799413e-07, 2.510524515390137e-08, 2.0914707069612355e-09,
@@ -51,15 +51,15 @@ CBRT = (
     0.44864263080415745, 0.9437338117552575, -0.655068561722188, 0.3751475301420356, -0.13924853171031618,
     0.029496704251914946, -0.002703333870412061,
 )  # fmt: skip
-ROOTS = (1.0, 1.2599210498948732, 1.5874010519681996)  # of 1, 2 and 4, cubic
+ROOTS = (1.0, 1.2599210498948732, 1.5874010519681996)  # cube roots of 1, 2 and 4
 THIRD = 0.3333333333333333
-TWO_THIRDS, TWO_THIRDS_LO = 0.6666666567325592, 9.934107462565104e-09  # the first of 26 bits
+TWO_THIRDS, TWO_THIRDS_LO = 0.6666666567325592, 9.934107462565104e-09  # TWO_THIRDS has 26 bits
 TWO_OVER_PI = 0.6366197723675814
-HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)  # the first two of 33 bits
+HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)  # the first two parts have 33 bits
 HALF_PI_HI, HALF_PI_LO = 1.5707963267948966, 6.123233995736766e-17
-FAR = 400000.0  # from here on arguments of sin, cos and tan are reduced exactly,
-NEAR = 2.0**-14  # and also where so little is left of them
-#: The bits of 2/pi after the point, as many as exponents of float64 want.
+FAR = 400000.0  # limit of the simple reduction of arguments of sin, cos and tan
+NEAR = 2.0**-14  # limit of the reduced argument: below it, reduce exactly
+#: The fractional bits of 2/pi, as many as the exponents of float64 need.
 TWO_OVER_PI_BITS = int(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73ee8"
     "8235f52ebb4484e99c7026b45f7e413991d639835339f49c845f8bbdf9283b1ff897ffde05980fef2f118b5a0a6d1f6d367ecf27cb09b74f46"
@@ -68,57 +68,57 @@ TWO_OVER_PI_BITS = int(
 )
 BITS = 1280
 TAN_EIGHTH = 0.41421356237309503  # tan(pi / 8)
-QUARTER_PI, QUARTER_PI_LO = 0.7853981633974492, -8.575622497214414e-16  # the first of 49 bits
+QUARTER_PI, QUARTER_PI_LO = 0.7853981633974492, -8.575622497214414e-16  # QUARTER_PI has 49 bits
 
 
-# What changes bits.
+# Bit operations.
 
 
 def bits(x: float) -> int:
-    """A float as the whole number that has its bits."""
+    """Return the bits of a float as an integer."""
     return int(struct.unpack("<Q", struct.pack("<d", x))[0])
 
 
 def number(i: int) -> float:
-    """The float that has these bits; what exceeds 64 of them is lost."""
+    """Return the float with the low 64 bits of an integer."""
     return float(struct.unpack("<d", struct.pack("<Q", i & (2**64 - 1)))[0])
 
 
 def signed(x: float, like: float) -> float:
-    """x >= 0 with the sign of another."""
+    """Return x >= 0 with the sign of `like`."""
     return number(bits(x) | bits(like) & 2**63)
 
 
 def flipped(x: float, sign: int) -> float:
-    """x, or -x where sign is 1."""
+    """Return x, or -x if sign is 1."""
     return number(bits(x) ^ sign << 63)
 
 
 def leading(x: float) -> float:
-    """The first 26 bits of x: the products of two such numbers, and of one and what is left of another, are exact."""
+    """Return the first 26 bits of x. Products of two such numbers, or of one and a remainder, are exact."""
     return number(bits(x) & ~(2**27 - 1))
 
 
 def divided(a: float, b: float) -> float:
-    """a / b, which Python does not do by zero."""
+    """Return a / b, with C's results for b = 0."""
     if b != 0:
         return a / b
     return NAN if a == 0 or a != a else signed(INF, flipped(a, bits(b) >> 63))
 
 
 def power_of_two(k: float) -> float:
-    """2**k for a whole number -1022 <= k <= 1023."""
+    """Return 2**k for an integer -1022 <= k <= 1023."""
     return number((bits(k + ROUND) << 52) + bits(1.0))
 
 
 def scaled(y: float, k: float) -> float:
-    """y 2**k, in two steps: k may be beyond what a float's exponent holds."""
+    """Return y 2**k, in two steps: k may exceed the exponent range."""
     half = (k * 0.5 + ROUND) - ROUND
     return y * power_of_two(half) * power_of_two(k - half)
 
 
 def polynomial(z: float, c: tuple[float, ...]) -> float:
-    """c0 + c1 z + c2 z² ..., even and odd powers each by Horner's rule: processors do both at once."""
+    """Return c0 + c1 z + c2 z² ..., with Horner's rule for even and odd powers, which run in parallel."""
     square = z * z
     even, odd = horner(square, c[::2]), horner(square, c[1::2])
     return even + z * odd
@@ -132,7 +132,7 @@ def horner(z: float, c: tuple[float, ...]) -> float:
 
 
 def product(a: float, b: float) -> tuple[float, float]:
-    """a b as a float and what it lacks (Dekker 1971)."""
+    """Return a b as the rounded product and its error (Dekker 1971)."""
     p = a * b
     ah, bh = leading(a), leading(b)
     al, bl = a - ah, b - bh
@@ -140,7 +140,7 @@ def product(a: float, b: float) -> tuple[float, float]:
 
 
 def quotient(nh: float, nl: float, dh: float, dl: float) -> float:
-    """(nh + nl) / (dh + dl)"""
+    """Return (nh + nl) / (dh + dl)."""
     inverse = 1 / dh
     t = nh * inverse
     p, e = product(t, dh)
@@ -151,7 +151,7 @@ def quotient(nh: float, nl: float, dh: float, dl: float) -> float:
 
 
 def exp(x: float) -> float:
-    """e**x = 2**k e**r, k whole, |r| <= ln 2 / 2.
+    """Return e**x = 2**k e**r, k an integer, |r| <= ln 2 / 2.
 
     >>> exp(1.0), exp(-1000.0), exp(1000.0)
     (2.718281828459045, 0.0, inf)
@@ -163,7 +163,7 @@ def exp(x: float) -> float:
 
 
 def exp_reduced(x: float) -> tuple[float, float, float]:
-    """(k, h, l): x = k ln 2 + h - l; h is exact."""
+    """Return (k, h, l): x = k ln 2 + h - l; h is exact."""
     if x != x:
         return 0.0, x, 0.0
     k = (x * INVERSE_LN2 + ROUND) - ROUND
@@ -171,14 +171,14 @@ def exp_reduced(x: float) -> tuple[float, float, float]:
 
 
 def exp_parts(h: float, low: float) -> tuple[float, float]:
-    """e**(h - l) as a sum of two, the larger one 1 + h rounded."""
+    """Return e**(h - l) as a sum of two floats; the larger one is 1 + h, rounded."""
     r = h - low
     s = 1 + h
     return s, (h - (s - 1)) + (r * r * polynomial(r, EXP) - low)
 
 
 def tanh(x: float) -> float:
-    """(e**y - 1) / (e**y - 1 + 2) for y = 2 |x|, both as sums of two.
+    """Return (e**y - 1) / (e**y - 1 + 2) for y = 2 |x|, both as sums of two floats.
 
     >>> tanh(0.5), tanh(-30.0)
     (0.46211715726000974, -1.0)
@@ -201,18 +201,18 @@ def tanh(x: float) -> float:
 
 
 def log_reduced(x: float) -> tuple[float, float]:
-    """(k, m): x = 2**k m, m between sqrt(1/2) and sqrt(2), for a normal x > 0."""
+    """Return (k, m): x = 2**k m, m between sqrt(1/2) and sqrt(2), for a normal x > 0."""
     shifted = bits(x) + (bits(1.0) - LOG_OFFSET)
     m = number(bits(x) - (shifted & EXPONENT) + bits(1.0))
     return number(shifted >> 52 | bits(2.0**52)) - (2.0**52 + 1023), m
 
 
-LOG_OFFSET = 0x3FE6A09E00000000  # a little less than sqrt(1/2)
+LOG_OFFSET = 0x3FE6A09E00000000  # slightly less than sqrt(1/2)
 EXPONENT = 0xFFF << 52
 
 
 def log(x: float) -> float:
-    """ln x = k ln 2 + ln m; with f = m - 1 and s = f / (2 + f), ln m = f - f²/2 + s (f²/2 + R(s²)).
+    """Return ln x = k ln 2 + ln m; with f = m - 1 and s = f / (2 + f), ln m = f - f²/2 + s (f²/2 + R(s²)).
 
     >>> log(2.718281828459045), log(0.0), log(-1.0), log(1.0)
     (1.0, -inf, nan, 0.0)
@@ -239,7 +239,7 @@ def log_parts(k: float, m: float, more: float) -> float:
 
 
 def trig_reduced(x: float) -> tuple[int, float, float]:
-    """(n, r, l): x = n pi/2 + r + l, |r| <= pi/4 or very little more; of n the last two bits count."""
+    """Return (n, r, l): x = n pi/2 + r + l, |r| <= pi/4 or slightly more; only n mod 4 is used."""
     if abs(x) < FAR:
         t = x * TWO_OVER_PI + ROUND
         n = t - ROUND
@@ -256,23 +256,23 @@ def trig_reduced(x: float) -> tuple[int, float, float]:
 def exactly_reduced(x: float) -> tuple[int, float, float]:
     """Reduce any x, with 190 fractional bits of x 2/pi (Payne and Hanek 1983).
 
-    x is a whole number times 2**e. Of 2/pi those bits count whose products with it are neither multiples of 4 nor
-    too small: 192 of them.
+    x is an integer times 2**e. 192 bits of 2/pi are used: higher ones contribute multiples of 4 to the product,
+    lower ones are negligible.
     """
     if x - x != 0:
         return 0, NAN, NAN
     i = bits(x)
     e = (i >> 52 & 0x7FF) - 1075
     mantissa = i & (2**52 - 1) | 2**52
-    first = max(e - 2, 0)  # bits of 2/pi that are left out
+    first = max(e - 2, 0)  # number of skipped bits of 2/pi
     window = TWO_OVER_PI_BITS >> BITS - first - 192 & (2**192 - 1)
-    # Two bits are left of the point.
+    # Two bits are before the point.
     p = (mantissa * window >> first + 2 - e) & (2**192 - 1)
     n = (p + 2**189 >> 190) & 3
     p = p + 2**189 & (2**190 - 1)
     negative = p < 2**189
     p = 2**189 - p if negative else p - 2**189
-    # The first 53 bits, and the next.
+    # The first 53 bits, and the following bits.
     shift = 192 - p.bit_length()
     p = p << shift
     fh, fl = math.ldexp(p >> 139, 139 - 190 - shift), math.ldexp(p >> 86 & 2**53 - 1, 86 - 190 - shift)
@@ -285,14 +285,14 @@ def exactly_reduced(x: float) -> tuple[int, float, float]:
 
 
 def sin_rest(r: float, low: float, z: float) -> float:
-    """sin(r + l) - r, with z = r² (as fdlibm's __kernel_sin)."""
+    """Return sin(r + l) - r, with z = r² (as fdlibm's __kernel_sin)."""
     v = z * r
     u = polynomial(z, SIN[1:])
     return -((z * (0.5 * low - v * u) - low) - v * SIN[0])
 
 
 def cos_parts(r: float, low: float, z: float) -> tuple[float, float]:
-    """cos(r + l) as a sum of two, the larger one 1 - z/2 rounded (as fdlibm's __kernel_cos)."""
+    """Return cos(r + l) as a sum of two floats; the larger one is 1 - z/2, rounded (as fdlibm's __kernel_cos)."""
     half = 0.5 * z
     w = 1 - half
     return w, ((1 - w) - half) + (z * (z * polynomial(z, COS)) - r * low)
@@ -325,7 +325,7 @@ def quarter(n: int, r: float, low: float) -> float:
 
 
 def tan(x: float) -> float:
-    """sin / cos, or - cos / sin, both as sums of two.
+    """Return sin / cos or -cos / sin, both as sums of two floats.
 
     >>> tan(1.0), tan(1.5707963267948966), tan(-0.0)
     (1.5574077246549023, 1.633123935319537e+16, -0.0)
@@ -348,7 +348,7 @@ def tan(x: float) -> float:
 
 
 def cbrt(x: float) -> float:
-    """With x = 2**(3 k) m, 1 <= m < 8: a polynomial, and one of Halley's steps.
+    """Return the cube root of x = 2**(3 k) m, 1 <= m < 8: a polynomial, then a step of Halley's method.
 
     >>> cbrt(27.0), cbrt(-2.0), cbrt(-0.0), cbrt(float("-inf"))
     (3.0, -1.2599210498948732, -0.0, -inf)
@@ -372,7 +372,7 @@ def cbrt(x: float) -> float:
 
 
 def atan2(y: float, x: float) -> float:
-    """The angle of (x, y): atan of the smaller by the larger, less than an eighth of a turn, or of that less 1.
+    """Return the angle of (x, y) in rad, by the atan of a ratio of at most tan(pi / 8).
 
     >>> atan2(1.0, 1.0), atan2(-0.0, -1.0), atan2(0.0, 0.0), atan2(1e-300, 1e300)
     (0.7853981633974483, -3.141592653589793, 0.0, 0.0)
@@ -386,7 +386,7 @@ def atan2(y: float, x: float) -> float:
         if direct is not None and (swap or back):
             direct = None
     big = a > b * TAN_EIGHTH
-    # The numerator and the denominator, as sums of two.
+    # Numerator and denominator, as sums of two floats.
     nh = a - b if big else a
     nl = (a - (nh + b)) if big else 0.0
     dh = b + a if big else b
@@ -396,7 +396,7 @@ def atan2(y: float, x: float) -> float:
     low = -((((p - nh) + e) - nl) + th * dl) / dh
     z = th * th
     rest = th * z * polynomial(z, ATAN) + (low - low * z)
-    # How many eighths of a turn it is added to, or taken from.
+    # The multiple of pi / 4 that is added to the atan, or that it is subtracted from.
     eighths = (1.0 if big else 0.0) if not swap else (1.0 if big else 2.0)
     minus = int(swap)
     if back:
@@ -409,7 +409,7 @@ def atan2(y: float, x: float) -> float:
 
 
 def conditioned(a: float, b: float) -> tuple[float, float, float | None]:
-    """Two numbers of the same ratio that neither overflow nor underflow; and a / b, where that is its own atan."""
+    """Scale two numbers against overflow and underflow; also return a / b where that is its own atan, else None."""
     if a != a or b != b:
         return NAN, 1.0, None
     if b == 0:
@@ -423,7 +423,7 @@ def conditioned(a: float, b: float) -> tuple[float, float, float | None]:
 
 
 def pow(x: float, y: float) -> float:
-    """e**(y ln x), with ln x and its product with y as sums of two.
+    """Return e**(y ln x), with ln x and its product with y as sums of two floats.
 
     ln m = 2/3 s (3 + z + z² W(z)), s = (m - 1) / (m + 1), z = s², where products of the first 26 bits are exact, as in
     fdlibm (Ng 1993). Special values are those of C (F.10.4.4).
@@ -454,7 +454,7 @@ def pow(x: float, y: float) -> float:
 
 
 def parity(y: float) -> tuple[bool, bool]:
-    """Is it a whole number, and is that odd?"""
+    """Return whether a number is an integer, and whether it is odd."""
     a = abs(y)
     if a >= 2.0**53:
         return True, False
@@ -500,7 +500,7 @@ def sqrt(x: float) -> float:
     return NAN if x < 0 else math.sqrt(x)
 
 
-#: By name, as in `kickdrift.math`.
+#: Functions by their name in `kickdrift.math`.
 FUNCTIONS: dict[str, Callable[..., float]] = {
     "sin": sin,
     "cos": cos,
@@ -515,8 +515,8 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
 }
 
 UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50
-#: For float32: {function: {bits of the argument: what its float64 value is to be multiplied with}}. Of functions that
-#: are odd or even the bits are those of the argument > 0.
+#: For float32: {function: {bits of the argument: factor on its float64 result}}. For odd and even functions: bits of
+#: the argument > 0.
 NEAREST: dict[str, dict[int, float]] = {
     "sin": {0x46199998: DOWN},
     "cos": {0x5F18B878: DOWN, 0x6115CB11: UP},
@@ -525,7 +525,7 @@ NEAREST: dict[str, dict[int, float]] = {
 
 
 def call(name: str, real: type, *arguments: Any) -> Any:
-    """A function of numbers of a type, float or one of NumPy's, as one."""
+    """Apply a function to numbers of a type: float, or a NumPy scalar."""
     result = FUNCTIONS[name](*map(float, arguments))
     if name in NEAREST and real is not float and real(0).itemsize == 4:
         near = int(arguments[0].view("u4")) & (0xFFFFFFFF if name in ("exp", "log") else 0x7FFFFFFF)

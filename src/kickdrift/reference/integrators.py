@@ -1,8 +1,8 @@
-"""One step of each integrator, for one body, as the books have it; most serve several bodies at once (see `Body`).
+"""One step of each integrator in textbook form, for one body; most also for a batch (see `Body`).
 
 A body has position `x`, velocity `v`, the history that some schemes need, and `a(x, v)`, its
-acceleration; `a(x, v, c)` is that at the time t + c, for forces that depend on time. Each function
-takes the body over one step of h. The order of operations is part of the specification:
+acceleration. `a(x, v, c)` is the acceleration at time t + c, for time-dependent forces. Each function
+advances the body by one step of h. The order of operations is part of the specification:
 h * (v + h / 2 * a) is not h * v + h * h / 2 * a in floating point.
 """
 
@@ -45,7 +45,7 @@ def implicit_euler(body, h):
         residual = largest(f)
         if residual == 0:
             break
-        # The first guess is never good enough: for a fast body any force would seem negligible.
+        # Always correct the first guess: for fast bodies any force would seem negligible.
         if iteration > 0:
             scale = largest(u) + largest(v) + abs(h) * largest(a)
             noise = scale + slope * (largest(y) + abs(h) * largest(u))
@@ -118,7 +118,7 @@ def rk4(body, h):
 
 
 def verlet_start(body, h):
-    """The previous position that x and v point back to."""
+    """Return the previous position by extrapolation from x and v."""
     x, v = body.x, body.v
     a = body.a(x, v)
     previous = x - h * v
@@ -171,7 +171,7 @@ def groot_warren(body, h):
 
 
 def composition(body, h):
-    """leapfrog, yoshida4, pefrl, yoshida6: drift and kick in turn."""
+    """Alternate drifts and kicks: leapfrog, yoshida4, pefrl, yoshida6."""
     drifts, kicks = body.composition
     x = body.x + drifts[0] * body.v
     v, after = body.v, drifts[0]
@@ -183,7 +183,7 @@ def composition(body, h):
 
 
 def kick(body, x, v, d, after):
-    """The velocity after v' = a(x, v) at held x, and held time, for d."""
+    """Return the velocity after v' = a(x, v) for a time d, at constant position and time."""
     if not body.velocity_dependent:
         return v + d * body.a(x, v, after)
     if body.integrator.kick_rule == "rk4":
@@ -192,7 +192,7 @@ def kick(body, x, v, d, after):
         a3 = body.a(x, v + d / 2 * a2, after)
         a4 = body.a(x, v + d * a3, after)
         return v + d / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-    # Implicit midpoint, v_m = v + d/2 a(x, v_m): each iteration wins an order.
+    # Implicit midpoint, v_m = v + d/2 a(x, v_m): each fixed-point iteration gains one order.
     vm = v
     for _ in range(body.integrator.order - 1):
         vm = v + d / 2 * body.a(x, vm, after)
@@ -205,7 +205,7 @@ def energy_euler(body, h):
 
 
 def energy_together(system, h):
-    """The same for bodies that are pushed too: potentials of interactions are told of all of them, at both places."""
+    """Run energy-conserving Euler with interactions: their potentials are evaluated for all bodies at once."""
     x, v = system.x, system.v
     a = system.a(x, v)
     works = [system.work(x, x + h * v), system.work(x, x + h * (v + h / 2 * a))]
@@ -221,12 +221,12 @@ def energy_together(system, h):
 
 
 def energy_kept(x, v, a, h, difference):
-    """Where a body goes, and the speed that keeps its energy; `difference` is that of the potential from x to there."""
+    """Return the new position, and the velocity that conserves energy. difference: potential there minus that at x."""
     y, turned = x + h * v, False
-    if dot(v, v) - 2 * difference(y, turned) <= 0:  # a turning point is near
+    if dot(v, v) - 2 * difference(y, turned) <= 0:  # close to a turning point
         y, turned = x + h * (v + h / 2 * a), True
     speed2 = dot(v, v) - 2 * difference(y, turned)
-    if speed2 < 0:  # even the parabola leaves what the energy reaches
+    if speed2 < 0:  # the energy does not suffice for the parabola, either
         return x, mirrored(v, a)
     u = v + h * a
     u2 = dot(u, u)
@@ -236,7 +236,7 @@ def energy_kept(x, v, a, h, difference):
 
 
 def mirrored(v, a):
-    """v turned back in the direction of a, or altogether where a is zero."""
+    """Reflect v in the direction of a; reverse it if a is zero."""
     a2 = dot(a, a)
     return v - 2 * dot(v, a) / a2 * a if a2 > 0 else -1 * v
 
@@ -249,13 +249,13 @@ def exact(body, h):
     body.v = c * v + s * a
 
 
-#: Functions by the kinds of integrators that they are named after.
+#: Step functions by kind of integrator.
 SCHEMES = {kind: globals()[kind] for kind in KINDS & globals().keys()}
 require_entries(__name__, SCHEMES, KINDS)
 
-#: What these do next depends on the numbers of a body: each goes through them by itself.
+#: Schemes whose control flow depends on the state: they step bodies one by one.
 ONE_BY_ONE = {"implicit_euler", "energy_euler"}
 
-#: What fills the history before the first step.
+#: Functions that initialize the history before the first step.
 STARTS = {"verlet": verlet_start, "groot_warren": groot_warren_start}
 require_entries(__name__, STARTS, {cls.kind for cls in INTEGRATORS.values() if cls.history})

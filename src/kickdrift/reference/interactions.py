@@ -1,6 +1,6 @@
 """Forces between bodies: springs, pair potentials, and gravity among all bodies.
 
-Each is an interaction as in `callbacks.py`. The forces on a body are summed in a fixed order, starting from zero.
+Each is an interaction as in `callbacks.py`. Forces on a body are summed in a fixed order, starting from zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .vector import Vector, dot, later, quotient, sqrt, stacked
 
 
 def springs(system, interaction, t, x, v):
-    """F = (k (L - rest) + c L') d / L on the first of a pair, d = x_j - x_i, and -F on the second."""
+    """Return the accelerations of springs: F = (k (L - rest) + c L') d / L on body i, -F on body j; d = x_j - x_i."""
     forces = [zero(system) for _ in x]
     for (i, j), k, rest, c in coefficients(system, interaction):
         d = system.space.nearest(x[j] - x[i])
@@ -27,7 +27,7 @@ def springs(system, interaction, t, x, v):
 
 
 def n_body(system, interaction, t, x, v):
-    """a_i = sum over j of mu_j d / (|d|² + e²)^(3/2), d = x_j - x_i, from the first j to the last, and itself by 0."""
+    """Return a_i = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x_i, in order of j; the body itself contributes 0."""
     mu, e2 = numbers(system, interaction, "mu", len(x)), system.real(interaction.fields["e2"][0])
     accelerations = []
     for i in range(len(x)):
@@ -42,7 +42,7 @@ def n_body(system, interaction, t, x, v):
 
 
 def pair_potential(system, interaction, t, x, v):
-    """V'(r) d / r on the first of each pair nearer than the cutoff, d = x_j - x_i, and its negative on the other."""
+    """Return the accelerations: s d on the first of each pair within the cutoff, s = V'(r) / r, d = x_j - x_i."""
     cutoff = system.real(interaction.fields["cutoff"][0])
     known = {name: system.real(field[0]) for name, field in interaction.fields.items() if name != "cutoff"}
     forces = [zero(system) for _ in x]
@@ -61,7 +61,7 @@ def pair_potential(system, interaction, t, x, v):
 
 
 def nothing(system, interaction, t, x, v):
-    """Return no acceleration: for terms that act outside of the force sum, such as thermostats."""
+    """Return no acceleration, for thermostats: they act outside of the sum of forces."""
     return [zero(system) for _ in x]
 
 
@@ -70,7 +70,7 @@ def nothing_tangent(system, interaction, t, x, v, far, fast):
 
 
 def springs_tangent(system, interaction, t, x, v, far, fast):
-    """With n = d / L and F the tension: dF n + F dn, where dn = (dd - n (n·dd)) / L and so on."""
+    """Return the tangent of springs: dF n + F dn with n = d / L, tension F, and dn = (dd - n (n·dd)) / L."""
 
     def change(dx, dv):
         changes = [zero(system) for _ in x]
@@ -97,7 +97,7 @@ def springs_tangent(system, interaction, t, x, v, far, fast):
 
 
 def n_body_tangent(system, interaction, t, x, v, far, fast):
-    """da_i = sum over j of mu_j (dd / r³ - 3 d (d·dd) / r⁵), r² = |d|² + e²."""
+    """Return the tangent da_i = sum over j of mu_j (dd / r³ - 3 d (d·dd) / r⁵), r² = |d|² + e²."""
     mu, e2 = numbers(system, interaction, "mu", len(x)), system.real(interaction.fields["e2"][0])
 
     def change(dx, dv):

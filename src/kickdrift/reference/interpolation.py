@@ -1,11 +1,11 @@
-"""Positions between two states, in plain Python."""
+"""Interpolation of positions between two states, in plain Python."""
 
 from .space import space_of
 from .vector import Vector
 
 
 def draw(x, v, x_new, v_new, weights, real, out, torus=None):
-    """out[i] = x + (wx (x' - x) + (wv v + wv' v')) for each body; velocities take part if they weigh.
+    """Write x + (wx (x' - x) + (wv v + wv' v')) to out, for each body; skip velocities with zero weights.
 
     In a periodic box x' - x is the minimum-image displacement, and results are wrapped into the box.
     """

@@ -2,15 +2,14 @@
 
     f(u) = u - v - h a(x + h u, u) = 0
 
-is solved by Newton's method. The matrix of each of its steps, J = 1 - h (da/dv + h da/dx), is never
-written down: J p is all that is asked for (Baraff, Witkin 1998; Knoll, Keyes 2004). Scalar products
-are weighted with the masses: where forces have a potential, J is symmetric by them.
+is solved by Newton's method. The matrix of each iteration, J = 1 - h (da/dv + h da/dx), is never
+stored: only products J p are needed (Baraff, Witkin 1998; Knoll, Keyes 2004). Inner products are
+weighted by the masses: if forces have a potential, J is symmetric in them.
 
-Linear systems are solved by Orthomin, which is the conjugate residual method where J is symmetric and
-needs no symmetry otherwise: Vinsome 1976; Saad 2003, Iterative Methods, 6.9. Where springs are pressed,
-J may bend the other way; what has been found until then still goes downhill: Dembo, Steihaug 1983.
-Steps are not made shorter: what stiff springs resist to is not the step but that it is straight, and the
-next one puts that right.
+The linear solver is Orthomin (Vinsome 1976; Saad 2003, Iterative Methods, 6.9). For symmetric J it is
+the conjugate residual method. Compressed springs can make J indefinite: iteration then stops, and the result so
+far is still a descent direction (Dembo, Steihaug 1983). There is no line search: shorter steps do not help
+stiff springs. A full step is wrong because it is straight, and the next iteration corrects that.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from .callbacks import TANGENTS
 from .integrators import NotConverged
 from .vector import Vector, dot, flat, largest, split
 
-KEPT = 8  # directions that a new one is made orthogonal to
-MOST_PRODUCTS = 1000  # of one linear system
-SHARE = 0.01  # of a residual may be left by one
-SUMS = 16  # as many numbers as any lane holds
+KEPT = 8  # previous directions that a new one is orthogonalized against
+MOST_PRODUCTS = 1000  # maximal products of one linear solve
+SHARE = 0.01  # reduction of the residual by one linear solve
+SUMS = 16  # at least the number of lanes of any vector
 
 
 def implicit_euler(system, h):
-    """Solve f(u) = 0 for the new velocities u, and move on with them."""
+    """Solve f(u) = 0 for the new velocities u, and advance with them."""
     v, real = system.v, system.real
     tolerance, limit = real(system.integrator.tolerance), system.integrator.max_iterations
     y, u, a, f = evaluate(system, h, v)
@@ -38,7 +37,7 @@ def implicit_euler(system, h):
         scale = largest(u) + largest(v) + abs(h) * largest(a)
         far = largest(y) + abs(h) * largest(u)
         goal = tolerance * scale + 4 * system.epsilon * (scale + slope * far) + system.smallest
-        # The first guess is never good enough: for fast bodies any force would seem negligible.
+        # Always correct the first guess: for fast bodies any force would seem negligible.
         if iteration > 0 and residual <= goal:
             break
         if iteration == limit:
@@ -53,18 +52,18 @@ def implicit_euler(system, h):
 
 
 def evaluate(system, h, u):
-    """(y, u, a, f): where velocities u lead to, what bodies feel there, and what is left of the equation."""
+    """Return (y, u, a, f): positions and accelerations for velocities u, and the residual."""
     y = system.x + h * u
     a = system.a(y, u, h)
     return y, u, a, u - system.v - h * a
 
 
 class Tangent:
-    """J at (y, u): the terms of single bodies as small matrices, the interactions as functions."""
+    """J at (y, u): matrices for the forces on single bodies, functions for interactions."""
 
     def __init__(self, system, h, y, u, far, fast):
         self.system, self.h = system, h
-        self.slope = system.real(0)  #: how strongly f reacts to y, as far as was seen
+        self.slope = system.real(0)  #: maximal ratio of the change of f to that of u in the products so far
         self.matrices = []
         ys, us = split(y), split(u)
         for part, *state in zip(system.parts, ys, us, strict=True):
@@ -80,7 +79,7 @@ class Tangent:
         ]
 
     def product(self, p):
-        """J p: p less h times how accelerations change when velocities change by p, and places by h p."""
+        """Return J p: p minus h times the change of the accelerations by dv = p and dx = h p."""
         system, h = self.system, self.h
         dx, dv = split(h * p), split(p)
         total = system.joined(
@@ -95,7 +94,7 @@ class Tangent:
 
 
 def orthomin(tangent, b, share):
-    """w with |b - J w| <= share |b|, or as near as there is use in coming; |b| is about 1."""
+    """Return w with |b - J w| <= share |b|, or the best approximation reached; |b| is about 1."""
     system = tangent.system
     w, r = system.real(0) * b, b
     rest = inner(system, r, r)
@@ -108,7 +107,7 @@ def orthomin(tangent, b, share):
         for before, image, norm in kept:
             s = inner(system, q, image) / norm
             p, q = p - s * before, q - s * image
-        if not inner(system, p, q) > 0:  # downhill ends here; and where numbers do
+        if not inner(system, p, q) > 0:  # an indefinite J, or NaN
             return r if number == 0 else w
         norm = inner(system, q, q)
         s = inner(system, r, q) / norm
@@ -119,7 +118,7 @@ def orthomin(tangent, b, share):
 
 
 def inner(system, p, q):
-    """The sum of m p q, in SUMS running sums per component, which are added at last."""
+    """Return the sum of m p q, by SUMS partial sums per component, which are added in order."""
     total = system.real(0)
     for a, b in zip(p, q, strict=True):
         sums = [system.real(0)] * SUMS
@@ -131,7 +130,7 @@ def inner(system, p, q):
 
 
 def worst(f):
-    """The place of the largest component; of what is no number the first."""
+    """Return the index of the largest component by magnitude; of the first NaN, if there is one."""
     place = 0
     for i, number in enumerate(f):
         if number != number:

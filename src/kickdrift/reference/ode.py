@@ -1,9 +1,8 @@
 """y' = f(t, y) in plain Python: one step of each scheme, and the stepper around them.
 
-All n trajectories are stepped side by side as one long vector `y` of n * dim numbers, so that the
-explicit schemes read as in books. Each takes the system over one step of h and returns the new y;
-`f(c, y)` is the right-hand side at y, c steps after the start of the step. The order of operations is
-part of the specification.
+All n trajectories are stepped together as one vector `y` of n * dim numbers, in textbook form. A
+scheme advances the system by one step of h and returns the new y. `f(c, y)` is the right-hand side
+at y, c steps after the start of the step. The order of operations is part of the specification.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ def dopri8(system, y, h):
 def implicit_euler(system, y, h):
     """Solve r(u) = u - y - h f(1, u) = 0 for the new state u, by Newton's method.
 
-    The trajectories have nothing to do with each other but that f is evaluated for all at once: each
-    stops when it is solved, or given up.
+    The trajectories are independent, except that f is evaluated for all at once. Each stops
+    iterating when it is solved, or abandoned.
     """
     old, new = y.rows(system.dim), y.rows(system.dim)
     tolerance, limit = system.real(system.integrator.tolerance), system.integrator.max_iterations
@@ -79,8 +78,8 @@ def implicit_euler(system, y, h):
             residual = largest(r)
             scale = largest(new[i]) + largest(old[i]) + abs(h) * largest(k[i])
             noise = scale + abs(h) * slope[i] * largest(new[i])
-            # The first guess is never good enough, unless it is perfect: where f happens to be small
-            # at the old state, it need not be at the new one.
+            # Accept the first guess only if it is exact: f may be small at the old state and large
+            # at the new one.
             close = residual <= tolerance * scale + 4 * system.epsilon * noise + system.smallest
             if residual == 0 or (iteration > 0 and close):
                 open_.discard(i)
@@ -108,7 +107,7 @@ def implicit_euler(system, y, h):
 
 
 def join(rows):
-    """One long vector from those of the trajectories."""
+    """Concatenate the vectors of the trajectories."""
     return Vector([number for row in rows for number in row])
 
 
@@ -124,7 +123,7 @@ require_entries(__name__, SCHEMES, EQUATION_INTEGRATORS)
 
 
 class FlowSystem:
-    """n trajectories of a built-in flow: each by itself, whatever the time."""
+    """n independent trajectories of a built-in, autonomous flow."""
 
     def __init__(self, stepper):
         self.n, self.dim, self.integrator = stepper.n, stepper.dim, stepper.integrator
@@ -137,17 +136,17 @@ class FlowSystem:
             self.flow = FLOWS[stepper._flow.kind](*parameters)
 
     def at(self, t, dt):
-        """Go to the step of dt that starts at time t."""
+        """Set the time and length of the present step."""
         self.t, self.dt = t, dt
 
     def f(self, c, y, needed=None):
-        """The right-hand side; `needed`: the trajectories for which it matters, if not for all."""
+        """Evaluate the right-hand side; needed: trajectories whose result is used, None for all."""
         for i in range(self.n) if needed is None else needed:
             self.evaluations[i] += 1
         return join(self.flow.rate(*row) for row in y.rows(self.dim))
 
     def jacobians(self, u, old, k):
-        """The matrix of derivatives of each trajectory at the state u."""
+        """Return the Jacobian of each trajectory at the state u."""
         matrices = [self.flow.jacobian(*row) for row in u.rows(self.dim)]
         return [[[self.real(entry) for entry in row] for row in matrix] for matrix in matrices]
 
@@ -164,7 +163,7 @@ class FunctionSystem(FlowSystem):
         return self._numbers(self._call("rhs", self.rhs, c, y, (self.n, self.dim)))
 
     def _call(self, name, function, c, y, shape):
-        """function(t, y, out) with t = t0 + c dt in float64, whatever the dtype of the state."""
+        """Call function(t, y, out) with t = t0 + c dt in float64, for any dtype of the state."""
         array, out = np.array(y, self.dtype).reshape(self.n, self.dim), np.zeros(shape, self.dtype)
         array.flags.writeable = False
         result = function(self.t + c * self.dt, array, out)
@@ -179,13 +178,13 @@ class FunctionSystem(FlowSystem):
         if self.jacobian is not None:
             out = self._call("jacobian", self.jacobian, 1, u, (self.n, self.dim, self.dim))
             return [[self._numbers(row) for row in matrix] for matrix in out]
-        # Column by column, for all trajectories at once: what f changes by when component j does.
+        # One column of all matrices at a time: the change of f with component j.
         matrices = [[[None] * self.dim for _ in range(self.dim)] for _ in range(self.n)]
         for j in range(self.dim):
             moved, steps = u.rows(self.dim), []
             for i, (now, before, rate) in enumerate(zip(moved, old.rows(self.dim), k.rows(self.dim), strict=True)):
                 there = now[j] + self._increment(now, before, rate, j)
-                steps.append(there - now[j])  # what the sum made of it
+                steps.append(there - now[j])  # the increment after rounding
                 moved[i] = Vector([*now[:j], there, *now[j + 1 :]])
             rates = self.f(1, join(moved)).rows(self.dim)
             for i, rate in enumerate(k.rows(self.dim)):
@@ -194,7 +193,7 @@ class FunctionSystem(FlowSystem):
         return matrices
 
     def _increment(self, now, before, rate, j):
-        """How far to move component j: a small share of it, but not of what is next to nothing."""
+        """Return the increment of component j: a small share of it, or of other scales if it is close to zero."""
         share, floor = map(self.real, QUOTIENT[self.dtype.name])
         size = abs(now[j])
         if abs(before[j]) > size:
@@ -202,14 +201,14 @@ class FunctionSystem(FlowSystem):
         if floor * largest(now) > size:
             size = floor * largest(now)
         if size < self.smallest:
-            size = largest(rate)  # from rest, there is only the way that lies ahead
+            size = largest(rate)  # at rest: use the rate
         if size < self.smallest:
             size = self.real(1)
         return share * size
 
 
 class FormulaSystem(FunctionSystem):
-    """n trajectories whose right-hand side is a formula."""
+    """n trajectories whose right-hand side is an expression."""
 
     def __init__(self, stepper):
         super().__init__(stepper)
@@ -220,7 +219,7 @@ class FormulaSystem(FunctionSystem):
         return Vector([number for results in self._run(self.rhs.operations, c, y) for number in results.values()])
 
     def _run(self, program, c, y):
-        """The results of a program, for each trajectory."""
+        """Return the results of a program for each trajectory."""
         for i, row in enumerate(y.rows(self.dim)):
             values = {"t": self.real(self.t + c * self.dt), **dict(zip(self.rhs.texts, row, strict=True))}
             values |= {name: self.real(field[i if len(field) > 1 else 0]) for name, field in self.fields.items()}
@@ -235,7 +234,7 @@ class FormulaSystem(FunctionSystem):
 
 
 class ODEStepper(Exclusive, ODEBase):
-    """`kickdrift.ODEStepper` in plain Python: the same arguments, the same bits, made to be read.
+    """`kickdrift.ODEStepper` in plain Python: same arguments, bitwise equal results, made to be read.
 
     Computes with floats for float64 arrays and with numpy.float32 scalars for float32 ones.
 
@@ -273,7 +272,7 @@ class ODEStepper(Exclusive, ODEBase):
 
     @property
     def evaluations(self) -> int:
-        """How often the right-hand side was evaluated in completed steps (by the busiest trajectory)."""
+        """Evaluations of the right-hand side in completed steps (maximum over trajectories)."""
         return self._evaluations
 
     def _digest(self, values: np.ndarray, place: int) -> int:
@@ -286,19 +285,19 @@ class ODEStepper(Exclusive, ODEBase):
     @taped
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
-        with np.errstate(all="ignore"):  # what overflows is found below
+        with np.errstate(all="ignore"):  # overflow is detected below
             if self.n == 0 or n == 0:
                 self._tick += n
             elif self._flow is not None:
                 self._run(FlowSystem(self), n)
             else:
                 system = FormulaSystem if isinstance(self.rhs, Expression) else FunctionSystem
-                # Functions take long enough to look at what they did after each step.
+                # A function call dominates the cost, so check the state after each step.
                 for _ in range(n):
                     self._run(system(self), 1)
 
     def _run(self, system: FlowSystem, n: int) -> None:
-        """n steps, or up to one that cannot be solved, or is not finite; the array holds completed steps only."""
+        """Run n steps, or until one fails to converge or is not finite; the array contains completed steps only."""
         scheme, h = SCHEMES[self.integrator.name], system.real(self._h)
         finite, failure = np.ones(len(self._y), np.bool_), None
         evaluations = list(system.evaluations)

@@ -1,7 +1,7 @@
-"""The rotation of discs and spheres: their inertia is the same about every axis, so that nothing couples the axes.
+"""The rotation of discs and spheres. Their inertia is equal about all axes, therefore axes are not coupled.
 
-A step of rotation goes around that of the bodies: torques come before it, constraints turn bodies meanwhile, and angles
-and damping follow. Angular velocities are copies until the step is complete.
+A step applies torques, then the step of the positions with its constraints, which may change angular velocities, then
+updates the angles and applies damping. Angular velocities are copies until the step is complete.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Turning:
                 self.angular_velocity[i] = self.angular_velocity[i] + self.h * acceleration
 
     def complete(self) -> None:
-        """Turn the bodies by what their velocities are now, damp these, and store both."""
+        """Update the angles by the present angular velocities, apply damping, and store both."""
         for i in self.living:
             w = self.angular_velocity[i]
             row = self.rotation.turned[i]
@@ -52,15 +52,15 @@ class Turning:
 
 
 def numbers_of(row: np.ndarray) -> Any:
-    """A number, where there is one, or a vector."""
+    """Return the row's number in the plane, or its vector in space."""
     return row[0] if len(row) == 1 else Vector(row)
 
 
 def turned(q: Vector, w: Vector, h: Any, real: type) -> Vector:
-    """q turned by the angular velocity w for h, both in the world's axes.
+    """Rotate the quaternion q by the angular velocity w, in world axes, for a time h.
 
-    The exact quaternion is (cos x, sin x w/|w|), x = h |w| / 2: along (1, tan x w/|w|), whose tangent is a series here.
-    It is off by 5e-11 at h |w| = 1/6.
+    The exact factor is (cos x, sin x w/|w|), x = h |w| / 2. It is parallel to (1, tan x w/|w|); tan is a series here.
+    The error is 5e-11 at h |w| = 1/6.
     """
     half = h / 2
     x2 = half * half * dot(w, w)
@@ -74,5 +74,5 @@ def turned(q: Vector, w: Vector, h: Any, real: type) -> Vector:
             d + (u[2] * a + (u[0] * c - u[1] * b)),
         )
     )
-    # Its length is that of q times sqrt(1 + u u), which rounding lets drift: it becomes 1 here.
+    # Normalize: the length is that of q times sqrt(1 + u u), and rounding errors accumulate.
     return q / sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])

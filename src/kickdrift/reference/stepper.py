@@ -18,6 +18,7 @@ from .clock import FixedClock
 from .events import Log
 from .interpolation import draw
 from .lock import Exclusive, taped
+from .queries import Level
 from .rotation import Turning
 from .slots import Living
 from .system import System, bodies
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Stepper(Living, Exclusive, StepperBase):
-    """`kickdrift.Stepper` in plain Python: the same arguments, the same bits, made to be read.
+    """`kickdrift.Stepper` in plain Python: same arguments, bitwise equal results, made to be read.
 
     Computes with NumPy scalars of the state's dtype, or with arrays where several bodies have the same control flow.
 
@@ -38,24 +39,24 @@ class Stepper(Living, Exclusive, StepperBase):
     [[0.0, 5.0]]
     """
 
-    _measured: int | None = None  # monotonic ns of the last frame without a time of its own
+    _measured: int | None = None  # monotonic time in ns of the last frame without an explicit time
 
     _clock_type = FixedClock
     _world = 0  # number among `Worlds`, which is added to the keys of noise
-    # The part that depends on dt, see `_numbers`.
+    # Constants that depend on dt, see `_numbers`.
     _h: float
     _decay: np.ndarray | None
     _turn: tuple | None
     _flow: np.ndarray | None
     _composition: tuple | None
     _spin_decay: np.ndarray | None
-    _turning: Turning | None = None  # of the step that runs
-    _held: np.ndarray  # g with the forces in users' arrays, in this call
+    _turning: Turning | None = None  # rotation during the running step
+    _held: np.ndarray  # gravity plus the forces in users' arrays, for one call
 
     def _bind(self) -> None:
         self._tick = 0
         self._evaluations = 0
-        self._keeps = False  # does the last step's acceleration serve the next one of the call?
+        self._keeps = False  # whether the next step of a call can reuse the last acceleration
         self._history = np.zeros_like(self._position) if self.integrator.history else None
         self._started = False
         self._last_h = self._dt
@@ -69,20 +70,23 @@ class Stepper(Living, Exclusive, StepperBase):
     def _events_dropped(self) -> int:
         return int(self._log.dropped)
 
+    def _level(self) -> Level:
+        return Level(self)
+
     def _touching(self):
         if self._log is None:
             return []
         return [(source, np.array(keys, np.int64)) for source, keys in sorted(self._log.touching.items())]
 
     def _binding(self, plan, state=None):
-        self._inverse_inertia_of(plan)  # raises
-        return plan  # bodies read it anew in each call
+        self._inverse_inertia_of(plan)  # raises errors for missing inertia
+        return plan  # no compiled binding: each call reads the plan
 
     def _rebound(self, history) -> dict:
         return {"_history": history}
 
     def _numbers(self, plan, h: float) -> dict:
-        """The part of a plan that depends on dt."""
+        """Return the constants of a plan that depend on dt."""
         plan = self._plan if plan is None else plan
         plan.check_direction(h)
         return {
@@ -115,7 +119,7 @@ class Stepper(Living, Exclusive, StepperBase):
             self._clock.set_hz(clock_rate)  # may raise, therefore first
         if clock_tick is not None:
             self._clock.set_tick(clock_tick)
-        for array, rows, values in writes:
+        for array, rows, values in [*writes, *([] if binding is None else binding.numbered())]:
             array[... if rows is None else rows] = values
         self.__dict__.update(numbers or {})
         if resume is not None:
@@ -136,7 +140,7 @@ class Stepper(Living, Exclusive, StepperBase):
         self._park()
 
     def restart(self) -> None:
-        """Forget the integrator's history: the next step starts from the arrays alone."""
+        """Discard the integrator's history: the next step starts from the arrays alone."""
         self._exclusively(self._restart)
 
     def _restart(self) -> None:
@@ -152,10 +156,10 @@ class Stepper(Living, Exclusive, StepperBase):
         self._exclusively(self._step_in_frame if handed else self._step, n)
 
     def _step_in_frame(self, n: int) -> None:
-        """Steps that the clock has counted: the state before its last one is kept for drawing."""
+        """Run steps that the clock has counted; save the state before the last clock step, for interpolation."""
         clock, substeps, first, handed = self._clock, self._clock.substeps, self.tick, self._clock._handed
         count = min(n, handed)
-        # The last step of the clock begins when so many steps of the integrator are still to be run.
+        # The last clock step begins when this many integrator steps remain.
         before = ((handed - count) // substeps + 1) * substeps
         try:
             if clock.substep_dt != self._dt:
@@ -180,19 +184,19 @@ class Stepper(Living, Exclusive, StepperBase):
             return
         self._park()
         if n > 1 and self._last_h != self._h:
-            # The history is from steps of another dt. So the first step has other constants, and runs by itself.
+            # The history is from steps of another dt: the first step has other constants, so run it alone.
             self._step(1)
             n -= 1
-            self._evaluations -= self._keeps  # this evaluation serves the next step, which belongs to the same call
+            self._evaluations -= self._keeps  # an evaluation that the next step of the call reuses counts once
         if n > 1 and self._rotation is not None:
-            # Each step is a call of its own, but for what it counts: an evaluation may serve the next step.
+            # Run one step per call; only the count of evaluations treats them as one call.
             for left in reversed(range(n)):
                 self._step(1)
                 self._evaluations -= self._keeps and left > 0
             return
         first = self.tick
         self._held = self._plan.held()
-        with np.errstate(all="ignore"):  # overflow is found below
+        with np.errstate(all="ignore"):  # overflow is detected below
             self._turning = None if self._rotation is None else Turning(self)
             if self._plan.interactions or self._plan.constraint_records:
                 failure = self._advance_system(n)
@@ -217,7 +221,7 @@ class Stepper(Living, Exclusive, StepperBase):
             raise ConvergenceError(body, self.tick, residual)
 
     def _advance(self, n: int):
-        """Step each active body n times. If one fails, change nothing; return the completed steps and the reason."""
+        """Advance each active body by n steps, or change nothing if one fails; return completed steps and failure."""
         alone = bodies(self)
         for body in alone:
             body.run(n)
@@ -240,7 +244,7 @@ class Stepper(Living, Exclusive, StepperBase):
                 array[body.index] = np.transpose(vector)
 
     def _advance_system(self, n: int):
-        """Step all bodies together, up to the last step that can be completed and is finite; say what failed."""
+        """Advance all bodies together, up to the last step that completes and is finite; return the failure."""
         system, first = System(self), self.tick
         try:
             system.run(n)
@@ -269,24 +273,24 @@ class Stepper(Living, Exclusive, StepperBase):
 
     @property
     def force_evaluations(self) -> int:
-        """How often the forces on all bodies were evaluated so far (by the busiest, where they iterate)."""
+        """Evaluations of the forces on all bodies so far (maximum over bodies, if schemes iterate)."""
         return self._evaluations
 
     # Frames.
 
     def advance(self, seconds: float | None = None) -> int:
-        """Feed the time of a frame to the clock, run the steps that are due, return how many."""
+        """Feed the time of a frame to the clock, run the steps that are due, return their number."""
         return self._exclusively(self._frame, self._seconds_of(seconds))
 
     def _seconds_of(self, seconds: float | None) -> float:
-        """The time of a frame: that of the caller, or what has passed since the last one that was measured here."""
+        """Return the time of a frame: the given one, or that since the last frame that was measured here."""
         if seconds is not None:
             return seconds
         last, self._measured = self._measured, monotonic_ns()
         return 0.0 if last is None else (self._measured - last) / 1_000_000_000
 
     def _frame(self, seconds: float) -> int:
-        """All steps but the last in one call. Under a budget each runs by itself, as the time is checked before it."""
+        """Run all steps but the last in one call. Under a budget run single steps: the time is checked before each."""
         clock, first, done = self.clock, self.tick, 0
         due, substeps = clock.feed(seconds), clock.substeps
         budget = clock._settings.overload.name == "budget"
@@ -305,14 +309,14 @@ class Stepper(Living, Exclusive, StepperBase):
                 self._step((due - 1) * substeps)
                 self._keep_and_step(substeps)
         finally:
-            # A completed step counts, even if it raised because its state is not finite.
+            # Completed steps count, even if a non-finite state raises.
             clock._count((self.tick - first) // substeps - done)
             clock._running, clock._taken = False, 0
             clock._close()
         return (self.tick - first) // substeps
 
     def ticks(self, seconds: float | None = None):
-        """Feed the time of a frame to the clock; loop over its steps: each runs after the body of the loop."""
+        """Feed the time of a frame to the clock; iterate over its steps: each runs after the loop body."""
         self.clock.feed(self._seconds_of(seconds))
         return self._each_tick(self.clock)
 
@@ -321,7 +325,7 @@ class Stepper(Living, Exclusive, StepperBase):
         clock._running = True
         try:
             while clock._may_step():
-                clock._taken = 1  # if the body drops waiting time, this step still runs
+                clock._taken = 1  # this step runs even if the loop body drops waiting time
                 yield self.tick
                 self._exclusively(self._owed_step, clock)
         finally:
@@ -335,7 +339,7 @@ class Stepper(Living, Exclusive, StepperBase):
                 self._follow_clock()
             self._keep_and_step(clock.substeps)
         finally:
-            # A completed step counts, even if it raised because its state is not finite.
+            # Completed steps count, even if a non-finite state raises.
             clock._count((self.tick - first) // clock.substeps)
             clock._taken = 0
 
@@ -343,13 +347,13 @@ class Stepper(Living, Exclusive, StepperBase):
         self._move_rows(body, position)
 
     def _watch(self, clock: FixedClock) -> None:
-        pass  # `step` looks at the clock anyway
+        pass  # nothing to notify: `step` reads the clock
 
     def _last_step(self, substeps: int) -> None:
         self._exclusively(self._keep_and_step, substeps)
 
     def _keep_and_step(self, substeps: int) -> None:
-        """Run a step, and keep the state before it for drawing."""
+        """Run a step, and save the state before it for interpolation."""
         before = self._copied()
         self._step(substeps)
         self._drawn = (self.tick, before)
@@ -357,7 +361,7 @@ class Stepper(Living, Exclusive, StepperBase):
             self._clock._handed = max(0, self._clock._handed - substeps)
 
     def _copied(self) -> tuple[np.ndarray, ...]:
-        """Copies of what drawing needs of the state before a step."""
+        """Return copies of the arrays that interpolation needs of the state before a step."""
         turned = () if self._rotation is None else (self._rotation.turned.copy(),)
         return self._position.copy(), self._velocity.copy(), *turned
 
@@ -366,7 +370,7 @@ class Stepper(Living, Exclusive, StepperBase):
         return self._drawn[1] if self._drawn is not None and self._drawn[0] == self.tick else None
 
     def interpolate(self, alpha: float | None = None, out=None, mode: str = "linear", living: bool = False):
-        """Positions for drawing, between the last two states of a frame."""
+        """Interpolate positions for drawing between the last two states of a frame."""
         return self._exclusively(self._picture, alpha, out, mode, living)
 
     def _picture(self, alpha: float | None, out, mode: str, living: bool):
@@ -382,9 +386,9 @@ class Stepper(Living, Exclusive, StepperBase):
         target = result if out is None else canvas(out, self, count)
         real = float if self.dtype == np.float64 else np.float32
         drawn = np.full((self.n, self.dim), np.nan, target.dtype)
-        with np.errstate(all="ignore"):  # as compiled code, which draws whatever there is
+        with np.errstate(all="ignore"):  # non-finite states may be drawn, as in compiled code
             for i in rows:
-                # A body that was born after the last step is drawn where it is now.
+                # A body that was spawned after the last step is drawn at its present position.
                 newborn = self._slots is not None and self._slots.young[i] and mode != "extrapolate"
                 x, v, x_new, v_new = (array[i : i + 1] for array in (*(now if newborn else before), *now))
                 shares = Weights(0.0, 0.0, 0.0) if newborn else mix

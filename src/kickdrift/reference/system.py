@@ -15,6 +15,7 @@ from .constraints import CONSTRAINTS
 from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import ONE_BY_ONE, SCHEMES, STARTS, NotConverged, energy_together
+from .loads import Loads, cells
 from .noise import bath, normals
 from .slots import present_at_rest, present_fields
 from .space import space_of
@@ -72,7 +73,7 @@ class Body:
         self.completed = self.x, self.v, self.history
 
     def run(self, n: int) -> None:
-        """n steps, or up to one that cannot be solved, or whose state is not finite."""
+        """Run n steps, or until one fails to converge or is not finite."""
         self.begin()
         while self.done < n and self.finite:
             try:
@@ -136,7 +137,7 @@ class Body:
         return x, history
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
-        """Compute the acceleration at `after` s after the last tick: the affine part, then the other terms in order."""
+        """Compute the acceleration at `after` s after the last tick: the affine part, then other forces in order."""
         self.evaluations += 1
         return self.alone(x, v)
 
@@ -157,14 +158,14 @@ class Body:
         return self.a(x, v) if self._kept is None else self._kept
 
     def jacobian(self, x: Vector, v: Vector):
-        """The derivatives of the acceleration by position and by velocity."""
+        """Return the Jacobians of the acceleration by position and by velocity."""
         by_x, by_v = self.affine.jacobian(len(x))
         for term in self.terms:
             term.jacobian(by_x, by_v, x, v)
         return by_x, by_v
 
     def potential_difference(self, x: Vector, y: Vector):
-        """The potential per unit of mass at y less that at x."""
+        """Return the potential per unit mass at y minus that at x."""
         dphi = self.affine.potential_difference(x, y)
         for term in self.terms:
             dphi = term.potential_difference(dphi, x, y)
@@ -177,10 +178,10 @@ class Body:
             self.history = self.x - decay * (self.x - self.history)
 
     def _state(self, rows: np.ndarray) -> Vector:
-        """Select the body's rows of an array with one row per body."""
+        """Return the body's rows of an array with one row per body."""
         return Vector(rows[self.index].T)
 
-    # Rows of a plan's arrays, which have one row for all bodies or one for each.
+    # Arrays of a plan have one row for all bodies, or one row per body.
 
     def scalar(self, rows: np.ndarray) -> Any:
         return rows[self.index if len(rows) > 1 else 0].astype(self.real)
@@ -252,15 +253,15 @@ class System(Body):
 
     @once
     def parts(self) -> list[Body]:
-        """Single bodies, active or not, for computations that are not done in columns."""
+        """All bodies, active or not, for computations that are not done in columns."""
         return [Body(self.stepper, index) for index in range(self.n)]
 
     def joined(self, vectors: Any) -> Vector:
-        """The columns of all bodies, from a vector for each."""
+        """Assemble columns from one vector per body."""
         return stacked(vectors, self.real)
 
     def run(self, n: int) -> None:
-        """n steps, or up to one that cannot be solved, or whose state is not finite."""
+        """Run n steps, or until one fails to converge or is not finite."""
         if self.plan.interactions:
             super().run(n)
         else:
@@ -387,10 +388,12 @@ class System(Body):
         before = split(self.completed[0])
         self.gain = split(self.v - self.completed[1])
         self.reports = Reports()
+        self.loads = Loads()
         for record in self.plan.constraint_records:
             self.apply(record, CONSTRAINTS[record.kind], before)
         if self.reporting:
             self.stepper._log.tell(self, self.reports.contacts)
+        self.loads.settle(self)
         if self.decay is not None:
             self.damp(self.decay)
         self.count()
@@ -398,7 +401,10 @@ class System(Body):
     def apply(self, record, function, before, **chosen) -> None:
         """Apply a constraint; contacts recorded meanwhile get its number."""
         outer, self.source = self.source, self.plan.source(record)
-        function(self, before, **present_fields(self, record), **chosen)
+        fields = present_fields(self, record)
+        if "pair" in fields:
+            fields["cells"] = cells(self.plan, record, fields)
+        function(self, before, **fields, **chosen)
         self.source = outer
 
     @property
@@ -434,7 +440,7 @@ class System(Body):
             self.history = self.joined(s)
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
-        """The accelerations of all bodies: the compiled terms, then the interactions in their order."""
+        """Compute the accelerations of all bodies: forces on single bodies, then interactions in order."""
         self.evaluations += 1
         t = self.time(after)
         a, xs, vs = self.alone(x, v), split(x), split(v)
@@ -457,7 +463,7 @@ class System(Body):
 
     def time(self, after: Any) -> float:
         """Return the time at `after` s after the last tick."""
-        self.stepper._tick = self.tick  # for functions that look at it
+        self.stepper._tick = self.tick  # for user functions that read the tick
         self.noise_tick = self.tick + math.floor(float(after) / float(self.h))
         return self.stepper._time_of(self.tick) + float(after)
 

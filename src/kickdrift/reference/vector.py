@@ -1,4 +1,4 @@
-"""Vectors, so that formulas read as they do in books."""
+"""Vectors, for equations in textbook form."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-#: numpy.float64 or numpy.float32, as the state is. Python's own floats will not divide by zero; kernels, and these, do.
+#: numpy.float64 or numpy.float32, the dtype of the state. Unlike Python's floats they divide by zero, as kernels do.
 Number = Any
 
 
 class Vector(tuple[Any, ...]):
     """A tuple with componentwise + and -, and * and / by a number.
 
-    Where several bodies are taken together, each component is a column: an array with a number for each of them.
+    In a batch of bodies each component is a column: an array with one number per body.
 
-    One to three components, as places have, are written out: that takes half as long.
+    Operations on one to three components are written out, which takes half as long.
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # a float32 times a vector is one, and no array
+    __array_ufunc__ = None  # float32 * Vector must give a Vector, not an array
 
     def __add__(self, other: Vector) -> Vector:  # type: ignore[override]
         n = len(self)
@@ -62,7 +62,7 @@ class Vector(tuple[Any, ...]):
 
 
 def dot(u: Vector, v: Vector) -> Number:
-    """The scalar product, summed from the first component on."""
+    """Return the scalar product, summed from the first component on."""
     n = len(u)
     if n == 2:
         return u[0] * v[0] + u[1] * v[1]
@@ -75,7 +75,7 @@ def dot(u: Vector, v: Vector) -> Number:
 
 
 def split(columns: Vector) -> list[Vector]:
-    """The vectors of single bodies, from the columns of all of them."""
+    """Split the columns of all bodies into one vector per body."""
     return list(map(Vector, zip(*columns, strict=True)))
 
 
@@ -90,24 +90,24 @@ def either(condition: Any, yes: Vector, no: Vector) -> Vector:
 
 
 def flat(columns: Vector) -> list[Number]:
-    """All numbers of columns, body after body."""
+    """Return all numbers of columns, body after body."""
     return [number for row in split(columns) for number in row]
 
 
 def quotient(a: Number, b: Number) -> Number:
-    """a / b where b > 0, or else 0, also where b is nan; of numbers or columns."""
+    """Return a / b where b > 0, else 0, also where b is NaN; of numbers or columns."""
     if isinstance(b, np.ndarray):
         return np.where(b > 0, a / b, b.dtype.type(0))
     return a / b if b > 0 else type(b)(0)
 
 
 def later(i: int, chosen: Any) -> list[int]:
-    """The bodies after i that are chosen, in order."""
+    """Return the indices after i in a mask, in order."""
     return [i + 1 + j for j in np.flatnonzero(chosen[i + 1 :]).tolist()]
 
 
 def largest(u: Sequence[Number]) -> Number:
-    """The largest component by magnitude; of columns the largest number."""
+    """Return the largest component by magnitude; of columns the largest number."""
     if isinstance(u[0], np.ndarray):
         u = flat(u)  # type: ignore[arg-type]
     result = abs(u[0])
@@ -117,7 +117,7 @@ def largest(u: Sequence[Number]) -> Number:
 
 
 def sqrt(q: Number) -> Number:
-    """The square root in the number's own type (rounding it from float64 to float32 is exact), or of a column."""
+    """Return the square root in the number's own type, or of a column; rounding float64 to float32 is exact."""
     if isinstance(q, np.ndarray):
         return np.sqrt(q)
     return type(q)(math.nan if q < 0 else math.sqrt(q))

@@ -1,1 +1,1 @@
-"""Going back in time: snapshots, and the ring of them."""
+"""Snapshots, and the ring buffer of them for rollback."""

@@ -16,7 +16,7 @@ def _arrays(stepper: Any) -> list[np.ndarray]:
 
 
 class AppliedForces(Part):
-    """The contents of the arrays written by users: forces, then torques, each in the order of the terms."""
+    """The contents of the arrays written by users: forces, then torques, each in declared order."""
 
     name = "applied"
 
@@ -27,12 +27,12 @@ class AppliedForces(Part):
         return not _arrays(stepper)
 
     def most(self, stepper: Any) -> int:
-        """Count all registered terms: the snapshot may be from a time when others were active."""
+        """Count all registered forces: the snapshot may be from a time when others were active."""
         added = [old.first for origins in stepper.__dict__.get("_added", {}).values() for old in origins]
         return sum(term.array.nbytes for term in (*stepper._handles, *added) if isinstance(term, Applied))
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
-        return {"applied": data}  # the terms are in another section
+        return {"applied": data}  # the plan is in another section
 
     def check(self, stepper: Any, saved: Any) -> None:
         data, plan = saved.changes.pop("applied"), saved.changes["plan"]

@@ -28,8 +28,8 @@ class Impulses:
 
     Double-buffered: a step reads one buffer and writes the other, then swaps them in `state`, which also has the
     number of active pairs in each. Pairs are in ascending order; walls, then shapes, are numbered after the bodies.
-    `push` has the normal impulse, the load that causes no compression, the friction impulse as a vector, and where
-    bodies rotate, that of rolling resistance; `pull` has the impulses of rods.
+    `push` has the normal impulse, the load that causes no compression, the friction impulse as a vector, and with
+    rotation the impulse of rolling resistance. `pull` has the impulses of rods.
     """
 
     #: Per wall and shape of the previous impulses its number here, or -1; None if unchanged.
@@ -66,7 +66,7 @@ class Impulses:
         if self.level.same(level):
             return self
         now = np.arange(len(self.level)) if shifted and len(level) == len(self.level) else self.level.numbers_in(level)
-        if np.array_equal(now, np.arange(len(level))):  # reuse the arrays
+        if np.array_equal(now, np.arange(len(level))):  # numbers unchanged: reuse the arrays
             other = copy.copy(self)
             other.level, other.moved = level, None
             return other
@@ -110,7 +110,7 @@ class Impulses:
         numbered = []
         for source, keys in touching:
             if source in sources:
-                side = 2**31 - 1 - (keys & (2**32 - 1))  # below 0 for bodies
+                side = 2**31 - 1 - (keys & (2**32 - 1))  # number of the wall or shape; negative for bodies
                 now = np.where(side < 0, side, self.moved[np.maximum(side, 0)] if len(self.moved) else -1)
                 keys = np.sort((keys + side - now)[(side < 0) | (now >= 0)])
             numbered.append((source, keys))
@@ -194,7 +194,7 @@ class Level:
             if np.array_equal(ends[0], ends[1]):
                 continue
             far, near = (outside(position, *each, self.kind[number]) for each in ends)
-            if self.kind[number]:  # it has no inside, but went over those that are on its other side
+            if self.kind[number]:  # a segment has no interior: test bodies on its other side
                 sides = [(position - one) @ [one[1] - two[1], two[0] - one[0]] for one, two in ends]
                 near = np.where(sides[0] * sides[1] < 0, -near, near)
             held = (fields["weight"] > 0) & (fields["shape_through"][part[number]] == 0)
@@ -247,7 +247,7 @@ class ContactsPart(Part):
         if not len(pair) and not pull.any():
             return b""
         form = stepper.dtype.newbyteorder("<")
-        parts = [pair.astype("<i4"), (push + 0).astype(form), (pull + 0).astype(form)]  # -0 + 0 is 0
+        parts = [pair.astype("<i4"), (push + 0).astype(form), (pull + 0).astype(form)]  # + 0 turns -0 into 0
         return b"".join([_HEAD.pack(len(pair)), *(part.tobytes() for part in parts)])
 
     def absent(self, stepper: StepperBase) -> bool:  # type: ignore[override]
@@ -259,7 +259,7 @@ class ContactsPart(Part):
         return _HEAD.size + pairs * (8 + (5 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
 
     def parse(self, stepper: StepperBase, data: bytes) -> dict[str, Any]:  # type: ignore[override]
-        return {"contacts": data}  # the bodies are in another section
+        return {"contacts": data}  # parsed later: the bodies are in another section
 
     def check(self, stepper: StepperBase, saved: Any) -> None:  # type: ignore[override]
         data, slots = saved.changes.pop("contacts"), stepper._slots
@@ -271,7 +271,7 @@ class ContactsPart(Part):
 
 
 def _writes(impulses: Impulses | None, data: bytes, slots: Slots | None) -> list[tuple[np.ndarray, None, np.ndarray]]:
-    """The arrays that must be written for a plan, and for the bodies in such slots, when a snapshot is restored."""
+    """Return the array writes that restore impulses, for a plan and the slots of its bodies."""
     if impulses is None:
         if data:
             raise SnapshotError("snapshot: expected no contacts, as there are none")
@@ -296,10 +296,10 @@ def _writes(impulses: Impulses | None, data: bytes, slots: Slots | None) -> list
     plausible = np.isfinite(numbers).all() and not (np.signbit(numbers) & (numbers == 0)).any()
     pushes = (push[:, 0] > 0).all() and (push[:, 1] >= 0).all()
     if not (bodies.all() and (np.diff(key) > 0).all() and plausible and pushes):
-        raise SnapshotError("snapshot: expected contacts in order, with impulses that push")
+        raise SnapshotError("snapshot: expected contacts in order, with normal impulses above 0")
     last = impulses.lasting(slots, pair, push, pull)
     if len(last[0]) < count or not np.array_equal(last[2], pull):
-        raise SnapshotError("snapshot: expected contacts and joints of bodies that live")
+        raise SnapshotError("snapshot: expected contacts and joints of active bodies")
     if not count and not pull.any():
         raise SnapshotError("snapshot: expected contacts or no section of them")
     return impulses.writes(pair, push, pull)

@@ -1,10 +1,10 @@
-"""The contents of a snapshot in addition to the state: parts, each with a section of its own.
+"""Parts of a snapshot besides the state, each with a section of its own.
 
 A stepper lists its parts in `_parts`, in the order in which their sections are written. To add one:
 
-1. Derive from `Part`: `name`, `save`, `most`, `parse`. A part holds nothing itself: all is in the stepper.
+1. Derive from `Part`: `name`, `save`, `most`, `parse`. A part has no state of its own: all is in the stepper.
 2. Append it to `_parts` where the stepper is made, before anything is saved.
-3. Forge its section in `tests/rollback/test_sections.py`: whatever is no work of `save` must be refused.
+3. Forge its section in `tests/rollback/test_sections.py`: bytes that `save` cannot have written must be rejected.
 
 `save` is canonical: equal worlds give equal bytes on every platform. Declared values are not written: an unused part
 has no section, and `parse` of no bytes restores the declared values. Snapshots, checksums, Rollback, pickle, copies
@@ -22,59 +22,60 @@ from ..errors import SnapshotError
 if TYPE_CHECKING:
     from ..stepper.common import State
 
-#: Before each section: its name, filled up with zeros, and how many bytes follow. These are filled up to 8.
+#: Header of a section: its name, padded with zeros, and the length of its contents, which are padded to 8 bytes.
 _HEAD = struct.Struct("<16sQ")
 
 
 class Part:
-    """Something that belongs to a world, and to its snapshots."""
+    """A part of a world, with a section in its snapshots."""
 
-    #: At most 16 characters of ASCII, and that of no other part of the stepper.
+    #: Unique among the parts of a stepper; at most 16 ASCII characters.
     name: ClassVar[str]
 
     def save(self, stepper: State) -> bytes:
-        """The bytes of this part, little-endian; empty if nothing was changed."""
+        """Return the section, little-endian; empty if nothing was changed."""
         raise NotImplementedError
 
     def most(self, stepper: State) -> int:
-        """No fewer bytes than `save` can ever return for this stepper: longer sections are refused unread."""
+        """Return an upper bound for the length of the section; longer ones are rejected unread."""
         raise NotImplementedError
 
     def parse(self, stepper: State, data: bytes) -> dict[str, Any]:
-        """The changes that bring a stepper to what `save` said; raises SnapshotError and touches nothing.
+        """Return the changes that restore what `save` wrote. Raises SnapshotError; the stepper is not modified.
 
-        data: any bytes, also forged ones; empty where the snapshot has no such section. What is not written as `save`
-        writes it is refused. Changes that `_commit` makes, all of them or none:
+        data: any bytes, possibly forged; empty if the snapshot has no such section. Bytes that `save` cannot have
+        written are rejected. `_commit` applies all of these changes or none:
 
         writes: a list of (array, rows or None, values), as `_commit` takes it.
         attributes: a dict of attributes of the stepper.
-        plan: a dict of keyword arguments for `_shifted`, which makes plan and binding anew; left out where these stay.
-        later: a list of functions of the attributes that will be, which return more writes or raise SnapshotError:
-        for what is written to arrays that belong to a plan.
+        plan: a dict of keyword arguments for `_shifted`, which rebuilds plan and binding; left out if these do not
+        change.
+        later: a list of functions of the new attributes, which return more writes or raise SnapshotError,
+        for arrays that belong to a plan.
         Anything else is a keyword argument of `_commit`.
         """
         raise NotImplementedError
 
     def unlike(self, stepper: State, data: bytes) -> str:
-        """What is wrong with a section that is too long, or has nothing in it."""
+        """Describe the error in a section that is too long or empty."""
         return f"expected a section {self.name!r} of 1 to {self.most(stepper)} bytes, got {len(data)}"
 
     def absent(self, stepper: State) -> bool:
-        """Does the stepper have none of it now, so that `save` returns nothing and `parse` of nothing changes nothing?
+        """Return whether the part is unused, so that `save` returns nothing and `parse` of nothing changes nothing.
 
-        If the snapshot has no sections either, and all parts are absent, none of them is asked more.
+        If the snapshot has no sections either, and all parts are absent, none of them is called.
         """
         return False
 
     def check(self, stepper: State, saved: Any) -> None:
-        """Refuse what does not go with the rest of the snapshot, which is a `Saved`: raises SnapshotError.
+        """Check consistency with the rest of the snapshot, which is a `Saved`; raises SnapshotError.
 
-        What `parse` could not make of its section alone may be made here: a part sees the changes of all others.
+        It may also add changes that depend on other parts, because all sections are parsed by then.
         """
 
 
 def written(stepper: State) -> bytes:
-    """The sections of a stepper, one after the other."""
+    """Return the concatenated sections of a stepper."""
     sections: list[bytes] = []
     for part in stepper._parts:
         if part.absent(stepper):
@@ -86,12 +87,12 @@ def written(stepper: State) -> bytes:
 
 
 def longest(stepper: State) -> int:
-    """How many bytes sections may be at most."""
+    """Return an upper bound for the total length of all sections."""
     return sum(_HEAD.size + part.most(stepper) + 8 for part in stepper._parts)
 
 
 def none(stepper: State) -> bool:
-    """Are all parts absent?"""
+    """Return whether all parts are absent."""
     for part in stepper._parts:  # noqa: SIM110 - half the time of a generator
         if not part.absent(stepper):
             return False
@@ -99,7 +100,7 @@ def none(stepper: State) -> bool:
 
 
 def parsed(stepper: State, data: bytes, place: int) -> list[dict[str, Any]]:
-    """The changes of all parts, from the sections that begin at a place; raises SnapshotError and touches nothing."""
+    """Return the changes of all parts, from the sections at an offset. Raises SnapshotError; changes nothing."""
     sections = list(_split(data, place))
     changes = []
     for part in stepper._parts:
@@ -119,7 +120,7 @@ def parsed(stepper: State, data: bytes, place: int) -> list[dict[str, Any]]:
 
 
 def _split(data: bytes, place: int) -> Iterator[tuple[bytes, bytes]]:
-    """(name, contents) of each section."""
+    """Iterate over (name, contents) of all sections."""
     while place < len(data):
         if len(data) - place < _HEAD.size:
             raise SnapshotError(f"snapshot: {len(data) - place} bytes too many")
@@ -134,7 +135,7 @@ def _split(data: bytes, place: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def together(changes: list[dict[str, Any]]) -> dict[str, Any]:
-    """All changes as one: what several parts say of writes, attributes and plan is joined."""
+    """Merge the changes of all parts; writes, attributes and plan are joined."""
     whole: dict[str, Any] = {"writes": [], "attributes": {}, "plan": {}, "later": []}
     for change in changes:
         rest = dict(change)

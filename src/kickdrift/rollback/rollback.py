@@ -1,4 +1,4 @@
-"""Going back in time: a ring of snapshots, and a test that going back is harmless."""
+"""Rollback: a ring buffer of snapshots, and a test that replays are deterministic."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from . import history, snapshots
 if TYPE_CHECKING:
     from ..stepper.base import StepperBase
 
-#: Called before each step with the stepper and its tick; it sets what the players do at that tick.
+#: Called before each step with the stepper and its tick, to apply the players' inputs of that tick.
 Inputs = Callable[[Any, int], None]
 
 
 class Rollback:
-    """Keeps the last `ticks` states of a stepper, to go back to one of them when late input arrives.
+    """Keep the last `ticks` states of a stepper, to return to one of them when late input arrives.
 
     stepper: a Stepper or an ODEStepper. ticks: how many states are kept, at least 1. Raises TypeError or ValueError
     for anything else. Thread-safety: that of the stepper.
 
-    The events of the stepper belong to its latest Rollback as long as that lives. Read them with `events`, or with
+    The stepper's latest Rollback owns its events as long as it exists. Read them with `events`, or with
     `stepper.events.of`, because `stepper.events.take()` raises RuntimeError meanwhile.
 
     >>> import kickdrift as kd
@@ -46,16 +46,16 @@ class Rollback:
         self._ticks = validation.integer("ticks", ticks, 1)
         self._snapshots: dict[int, snapshots.Kept] = {}
         listens = getattr(stepper, "_events", None) is not None
-        #: Where the stepper reports to from now on, if it reports who met whom.
+        #: The event history of the stepper from now on; None if events are disabled.
         self._history = history.EventHistory(stepper) if listens else None
 
     @property
     def ticks(self) -> list[int]:
-        """The ticks of the states that are kept, oldest first."""
+        """Ticks of the saved states, oldest first."""
         return list(self._snapshots)
 
     def save(self) -> None:
-        """Keep the state at the stepper's tick, and forget those of later ticks. Without room, the oldest one goes."""
+        """Save the state at the stepper's tick, and drop those of later ticks; if there is no room, the oldest."""
         kept = self.stepper._exclusively(snapshots.keep, self.stepper)
         states = self._snapshots
         if not states or kept.tick > next(reversed(states)):
@@ -63,15 +63,15 @@ class Rollback:
             while len(states) > self._ticks:
                 del states[next(iter(states))]
         else:
-            # States of later ticks are of a future that was gone back from. One assignment: nothing can come between.
+            # States of later ticks are invalid after a rollback. A single assignment cannot be interrupted.
             earlier = [(saved, state) for saved, state in states.items() if saved < kept.tick]
             self._snapshots = dict([*earlier, (kept.tick, kept)][-self._ticks :])
         if self._history is not None and self._history.owns:
             self._history.saved(kept.tick, next(iter(self._snapshots)))
 
     def checksum(self, tick: int) -> int:
-        """The `checksum()` of the state saved at `tick`, for peers to compare; ValueError if no state of that tick is
-        kept."""
+        """Return the `checksum()` of the state saved at `tick`, for comparison with peers. Raises ValueError if no such
+        state is saved."""
         return int(self.stepper._exclusively(snapshots.checksum, self.stepper, self._saved(tick)))
 
     def _saved(self, tick: int) -> snapshots.Kept:
@@ -80,7 +80,7 @@ class Rollback:
         return self._snapshots[tick]
 
     def rollback(self, tick: int) -> None:
-        """Bring the stepper to the state saved at `tick`, and forget the later ones.
+        """Restore the state saved at `tick`, and drop the later ones.
 
         Raises ValueError, and changes nothing, if no state of that tick is kept.
         """
@@ -88,20 +88,20 @@ class Rollback:
         reported = None if self._history is None else owner(self.stepper) or self._history
         if reported is not None:
             reported.withdraw(tick)
-        # Real time does not go back, and resimulation catches up with it: the clock keeps its tick.
+        # The clock keeps its tick: real time does not go back, and resimulation catches up with it.
         self.stepper._exclusively(self.stepper._restore, snapshot, False)
         self._snapshots = {saved: state for saved, state in self._snapshots.items() if saved <= tick}
 
     def events(self, confirmed: int) -> Any:
-        """The events up to a tick that can no longer change, each returned once; see `Events`.
+        """Return the events up to a tick that can no longer change, each once; see `Events`.
 
-        confirmed: a tick. Events of later ticks are kept. If `rollback` goes back over them, they are dropped,
-        because the steps make them anew. While the Rollback lives, the events of the stepper belong to it: its
+        confirmed: a tick. Events of later ticks are kept. `rollback` drops the events of ticks that it undoes,
+        because replayed steps record them again. While the Rollback exists, it owns the events of the stepper:
         `events.take()` raises RuntimeError. Game logic that depends on events reads `stepper.events.of(tick)` in
-        `inputs` instead. Take them now and then: of those that `rollback` cannot go back to any more,
-        `Events(capacity)` are kept, and the rest is counted in `dropped`.
+        `inputs` instead. Call it regularly: of ticks before the oldest saved state, at most
+        `Events(capacity)` events are kept, and the rest is counted in `dropped`.
 
-        Raises RuntimeError for a stepper without `events=` and where a later Rollback of the stepper has them, and
+        Raises RuntimeError for a stepper without `events=` and if a later Rollback of the stepper owns them, and
         TypeError if `confirmed` is not an int.
 
         >>> import kickdrift as kd
@@ -118,14 +118,14 @@ class Rollback:
         if self._history is None:
             raise RuntimeError("events: expected a stepper that was made with events=kickdrift.Events()")
         if not self._history.owns:
-            raise RuntimeError("events: a Rollback that was made later, and lives, has the events of this stepper")
+            raise RuntimeError("events: a later Rollback owns the events of this stepper")
         return self._history.confirm(confirmed)
 
     def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:
         """Step up to `tick`, saving each state on the way; `interpolate` then works as after a frame.
 
-        inputs: called before each step as inputs(stepper, tick), to apply the inputs that are known now. Game logic
-        belongs there too: `stepper.events.of(tick)` has the events of the step before, the same in each replay.
+        inputs: called before each step as inputs(stepper, tick), to apply the present inputs. Game logic
+        belongs there too: `stepper.events.of(tick)` returns the events of the previous step, equal in each replay.
         """
         stepper = self.stepper
         now = stepper.tick
@@ -135,7 +135,7 @@ class Rollback:
             if inputs is not None:
                 inputs(stepper, now)
                 now = stepper.tick
-            # Whole steps of the clock, where it has several substeps to each.
+            # Whole steps of the clock, which may have several substeps each.
             clock = stepper._clock
             step = min(1 if clock is None else clock.substeps, tick - now)
             if now + step == tick:
@@ -148,7 +148,7 @@ class Rollback:
 def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:
     """Check that results depend only on what snapshots contain: go back `distance` ticks at each tick, and compare.
 
-    Each tick is simulated distance + 1 times, and must have the same checksum each time. frames: how many ticks to
+    Each tick is simulated distance + 1 times, and must have an equal checksum each time. frames: how many ticks to
     run. inputs: called before each step as inputs(stepper, tick). It must depend only on these two, and on
     `stepper.events.of(tick)`. The stepper ends at the last tick. Events that were not taken before are dropped, unless
     another Rollback keeps them.

@@ -1,14 +1,14 @@
 """The bytes of a snapshot.
 
     8 bytes     magic and version
-    8 bytes     length of the header in bytes, CRC-32 of what follows of the header
+    8 bytes     length of the header in bytes, CRC-32 of the rest of the header
     48 bytes    tick, the clock's tick (-1: no clock), started, length of the text (int64 each), the
-                step that the history spans (float64), checksum of arrays and sections (uint64)
-    text        JSON: what the stepper is, dt, exact time, offset; filled up with spaces to 8 bytes
+                step size of the history (float64), checksum of arrays and sections (uint64)
+    text        JSON: identity of the stepper, dt, exact time, offset; padded with spaces to 8 bytes
     arrays      the state (positions and velocities, or y) and the history, row by row
-    sections    of the parts that have something to say, each with its name and length: see `parts.py`
+    sections    of the parts that are not absent, each with its name and length: see `parts.py`
 
-All numbers are little-endian, nothing is left unset, and equal states have equal bytes.
+All numbers are little-endian, no byte is undefined, and equal states have equal bytes.
 
 Snapshots are untrusted input, and checksums can be forged. `parse` therefore accepts only bytes that `save` could have
 written, checks sizes before it processes them, and does not modify the stepper.
@@ -37,20 +37,20 @@ _VERSION = 2
 MAGIC = _MAGIC + bytes([_VERSION])
 _PROLOGUE = struct.Struct("<8sII")
 _NUMBERS = struct.Struct("<qqqqdQ")
-TICKS = 2**62  # ticks are below it, as those of clocks are
-_DIGITS = 4300  # as many as Python converts to a number by default
-_LONGEST_TEXT = 2**15  # room for four numbers of so many digits, and for what a stepper says of itself
+TICKS = 2**62  # limit of ticks, as in clocks
+_DIGITS = 4300  # Python's default limit for the conversion to int
+_LONGEST_TEXT = 2**15  # room for four numbers of that length, and for the identity of a stepper
 _WHOLE = re.compile(f"[0-9]{{1,{_DIGITS}}}")
 _LIMITS = {
     np.dtype(dtype): (float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)) for dtype in (np.float32, np.float64)
 }
-#: How numbers are saved.
+#: Little-endian dtypes of saved arrays.
 _LITTLE = {dtype: dtype if sys.byteorder == "little" else dtype.newbyteorder("<") for dtype in _LIMITS}
 _HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
 
 
 class Saved(NamedTuple):
-    """The checked contents of a snapshot: a stepper of the right kind can be restored to it."""
+    """The checked contents of a snapshot that fits the stepper."""
 
     tick: int
     clock_tick: int | None
@@ -60,9 +60,9 @@ class Saved(NamedTuple):
     origin: Fraction
     origin_tick: int
     offset: np.ndarray
-    #: The state and, where there is one, the history: read-only arrays of shape (n, dim).
+    #: The state and the history, if any: read-only arrays of shape (n, dim).
     arrays: list[np.ndarray]
-    #: What the parts make of their sections; None where nothing is said, and nothing to be changed.
+    #: The changes of the parts; None if there are no sections and nothing to change.
     changes: dict[str, Any] | None
 
 
@@ -79,19 +79,19 @@ class _Header(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The contents of a snapshot, not yet as bytes: a fifth of the work, for one snapshot at each tick."""
+    """The contents of a snapshot before it is packed: takes a fifth of the time, for one snapshot at each tick."""
 
     tick: int
     clock_tick: int
     started: bool
     last_h: float
-    time: tuple[Fraction, Fraction, int, bytes]  #: dt, origin, its tick, offset
+    time: tuple[Fraction, Fraction, int, bytes]  #: dt, origin, tick of the origin, offset
     data: bytes  #: the arrays
     sections: bytes
 
 
 def keep(stepper: State, data: bytes | None = None) -> Kept:
-    """What `packed` makes a snapshot of; data: the arrays, where they are told already."""
+    """Return the contents for `packed`. data: the arrays, if already copied."""
     clock, started = stepper._clock, stepper._started
     time = stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset.tobytes()
     return Kept(
@@ -106,7 +106,7 @@ def keep(stepper: State, data: bytes | None = None) -> Kept:
 
 
 def packed(stepper: State, kept: Kept) -> bytes:
-    """The snapshot of what was kept of a stepper."""
+    """Return the snapshot of kept contents."""
     return _joined(stepper, kept, checksum(stepper, kept), [kept.data])
 
 
@@ -120,7 +120,7 @@ def _joined(stepper: State, kept: Kept, check_of_state: int, data: list[Any]) ->
 
 
 def checksum(stepper: State, kept: Kept) -> int:
-    """The result of `checksum()` when it was kept."""
+    """Return the `checksum()` of kept contents."""
     form = stepper.dtype.newbyteorder("<")
     whole = np.frombuffer(kept.data, form).astype(stepper.dtype, copy=False)
     count = stepper._array_count(kept.started)
@@ -128,11 +128,11 @@ def checksum(stepper: State, kept: Kept) -> int:
 
 
 def save(stepper: State) -> bytes:
-    """The snapshot of a stepper."""
+    """Return the snapshot of a stepper."""
     arrays = stepper._arrays()
     kept = keep(stepper, b"")
     form = _LITTLE[stepper.dtype]
-    # The arrays themselves, because nothing can change them meanwhile. A copy of large ones takes longer than all else.
+    # No copy: nothing can change the arrays meanwhile, and copying large ones takes longer than all else.
     data = [
         array if array.dtype is form and array.flags.c_contiguous else np.ascontiguousarray(array, form)
         for array in arrays
@@ -141,7 +141,7 @@ def save(stepper: State) -> bytes:
 
 
 def copies(stepper: State) -> bytes:
-    """The arrays of the state, as they are saved."""
+    """Return the state arrays in saved form."""
     form = stepper.dtype.newbyteorder("<")
     return b"".join(array.astype(form).tobytes() for array in stepper._arrays())
 
@@ -150,7 +150,7 @@ def parse(stepper: State, snapshot: Any) -> Saved:
     """Parse a snapshot for a stepper. Raises SnapshotError, and changes nothing, if it does not fit."""
     n, dim, dtype = stepper.n, stepper.dim, stepper.dtype
     size = n * dim * dtype.itemsize
-    most = _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size  # without sections
+    most = _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size  # size limit without sections
     if type(snapshot) is bytes and len(snapshot) <= most:
         data = snapshot
     else:
@@ -169,7 +169,7 @@ def parse(stepper: State, snapshot: Any) -> Saved:
         raise SnapshotError(f"snapshot: damaged or cut off: expected {wanted}, got {len(data)}")
     whole = _array(dtype, data, header.length, count * n, dim)
     if digest(stepper, [whole], data[end:]) != header.checksum:
-        raise SnapshotError("snapshot: damaged or cut off: the checksum of its arrays is another")
+        raise SnapshotError("snapshot: damaged or cut off: the checksum of its arrays differs")
     clock_tick = header.clock_tick if header.clock_tick >= 0 else None
     simple = len(data) == end and parts.none(stepper)
     changes = None if simple else parts.together(parts.parsed(stepper, data, end))
@@ -182,7 +182,7 @@ def parse(stepper: State, snapshot: Any) -> Saved:
 
 
 def digest(stepper: State, arrays: list[np.ndarray], sections: bytes) -> int:
-    """The checksum of arrays and sections: of these as whole numbers that the dtype of the stepper holds exactly."""
+    """Return the checksum of arrays and sections; sections count as integers, exact in the stepper's dtype."""
     if not sections and len(arrays) == 1:
         return int(stepper._digest(arrays[0], 0))
     total = place = 0
@@ -196,7 +196,7 @@ def digest(stepper: State, arrays: list[np.ndarray], sections: bytes) -> int:
 
 
 def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any, given: Any = None) -> Any:
-    """A stepper from what pickle kept of it; given: by which objects it is changed."""
+    """Construct a stepper from its pickled contents. given: handles of its declarations."""
     data = _bytes(snapshot)
     if clock is None:
         step = _dt(_fields(_header(data).text), np.dtype(np.float64))
@@ -205,13 +205,13 @@ def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any, giv
         stepper = cls(**arguments, clock=clock)
     if given is not None:
         stepper._take_given(given)
-    # The clock has been copied as it was; its rate may have been changed for the next frame.
+    # The copied clock is complete, possibly with a pending change of its rate.
     stepper._exclusively(stepper._restore, data, False, False)
     return stepper
 
 
 def _bytes(snapshot: Any, most: int | None = None) -> bytes:
-    """The bytes of a bytes-like object, as a copy that cannot change. Longer objects are refused unread."""
+    """Return a copy of a bytes-like object. Longer objects are rejected unread."""
     if isinstance(snapshot, str):
         raise SnapshotError("snapshot: expected bytes from snapshot(), got str")
     try:
@@ -272,7 +272,7 @@ def _check_numbers(stepper: State, header: _Header, exact_dt: Fraction, origin_t
 
 
 def _array(dtype: np.dtype, data: bytes, place: int, rows: int, dim: int) -> np.ndarray:
-    """The arrays of the state, one below the other."""
+    """Return the state arrays, concatenated."""
     form = _LITTLE[dtype]
     array = np.frombuffer(data, form, rows * dim, place).reshape(rows, dim)
     if array.flags.aligned:
@@ -287,7 +287,7 @@ def _array(dtype: np.dtype, data: bytes, place: int, rows: int, dim: int) -> np.
 
 
 def _text(stepper: State, key: tuple[Fraction, Fraction, int, bytes]) -> bytes:
-    """The part that stays the same from step to step, kept until it changes."""
+    """Return the part of the text that is constant from step to step, cached until it changes."""
     if stepper._snapshot_text is None or stepper._snapshot_text[0] != key:
         exact_dt, origin, origin_tick, offset = key
         stepper._snapshot_text = key, _written(stepper, exact_dt, origin, origin_tick, np.frombuffer(offset))
@@ -295,7 +295,7 @@ def _text(stepper: State, key: tuple[Fraction, Fraction, int, bytes]) -> bytes:
 
 
 def _written(stepper: State, exact_dt: Fraction, origin: Fraction, origin_tick: int, offset: np.ndarray) -> bytes:
-    import json  # only when it is needed: it makes the import slower
+    import json  # slow to import
 
     text = json.dumps(
         {
@@ -322,7 +322,7 @@ def _fields(text: bytes) -> dict[str, Any]:
 
 
 def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, np.ndarray]:
-    """dt, origin, origin_tick and offset, where the rest of the text is what the stepper would write."""
+    """Return dt, origin, origin_tick and offset; the rest must be equal to the text that the stepper would write."""
     fields = _fields(text)
     for name, own in {"inertia": None, **stepper._identity}.items():
         if fields.get(name) != own:
@@ -343,7 +343,7 @@ def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, n
 def _difference(stepper: State, name: str, got: Any, own: Any) -> str:
     if name != "forces":
         return f"{name}: {validation.short(got)}, here {own!r}"
-    # There is one digest of them all.
+    # One digest covers them all: the difference cannot be located.
     declared = (*stepper._plan.forces, *stepper._plan.constraints)
     here = ", ".join(type(each).__name__ for each in declared) or "none"
     return (
@@ -362,14 +362,14 @@ def _dt(fields: dict[str, Any], dtype: np.dtype) -> Fraction:
 
 
 def _number(name: str, text: Any) -> Fraction:
-    """A fraction from digits alone, below 0 behind a minus: exponents would make short texts into large numbers."""
+    """Parse a fraction of digits only, with an optional minus sign: exponents would make short strings expensive."""
     minus = isinstance(text, str) and text.startswith("-")
     parts = text[minus:].split("/") if isinstance(text, str) and len(text) <= 2 * _DIGITS + 2 else []
     if not 1 <= len(parts) <= 2 or not all(map(_WHOLE.fullmatch, parts)):
         raise SnapshotError(f'snapshot: expected {name} as a fraction like "1/60", got {validation.show(text)}')
     try:
         return -Fraction(*map(int, parts)) if minus else Fraction(*map(int, parts))
-    except (ValueError, ZeroDivisionError) as error:  # int has a limit of its own, which may have been lowered
+    except (ValueError, ZeroDivisionError) as error:  # the user may have lowered Python's limit of digits
         raise SnapshotError(f"snapshot: {name}: {error}") from None
 
 

@@ -15,20 +15,20 @@ from ..errors import DesyncError, NonFiniteError, SnapshotError
 from ..stepper.common import State
 from . import snapshots
 
-# A file: magic and version, length of the first snapshot, number of records; the snapshot; the records, each with tick,
-# checksum, kind and length of what follows; CRC-32 of all that. Numbers are little-endian.
+# File format: magic and version, length of the first snapshot, number of records; the snapshot; the records, each with
+# tick, checksum, kind and length of its contents; CRC-32 of all that. Numbers are little-endian.
 _MAGIC, _VERSION = b"kdtape\x00", 1
 _HEAD = struct.Struct("<8sQQ")
 _RECORD = struct.Struct("<qQQQ")
-#: What was changed before a tick: nothing; rows of the state, and sections of the parts; or so much that all is kept.
+#: Kinds of changes before a tick: none; rows of the state, and sections of the parts; or a whole snapshot.
 _NOTHING, _ROWS, _ALL = range(3)
-#: Of rows: how many, and how many bytes of sections; these are the same as before where there is none such.
+#: Header of a change of rows: number of rows, and length of the sections, or `_SAME` if they are unchanged.
 _CHANGE = struct.Struct("<QQ")
 _SAME = 2**64 - 1
 
 
 class _Record(NamedTuple):
-    """One tick: the tick it led to, its checksum, and what was changed before it."""
+    """A tick: its number after the step, its checksum, and the changes before it."""
 
     tick: int
     checksum: int
@@ -37,11 +37,11 @@ class _Record(NamedTuple):
 
 
 class Tape:
-    """Records a stepper from now on: a snapshot, the changes between ticks, and a checksum of each tick.
+    """Record a stepper from now on: a snapshot, the changes between ticks, and a checksum of each tick.
 
-    stepper: a Stepper or an ODEStepper. Only one tape at a time records it. When a tick begins, the tape looks for
+    stepper: a Stepper or an ODEStepper. Only one tape at a time records it. When a tick begins, the tape detects
     changes since the last one: by methods of the stepper, and in its arrays, in those of `state=` and of
-    `AppliedForce`. Of the state it keeps the rows that differ. While a tape records, each tick is a call of its own,
+    `AppliedForce`. It stores the rows of the state that differ. While a tape records, each tick is a separate call,
     which takes longer.
 
     Raises TypeError if it is not a stepper, RuntimeError if another tape records it. Thread-safety: that of the
@@ -75,16 +75,16 @@ class Tape:
         stepper._tape = self
 
     def stop(self) -> None:
-        """Stop recording. What was recorded stays."""
+        """Stop recording. The recorded ticks are kept."""
         stepper, self._stepper = self._stepper, None
         if stepper is not None:
             stepper._exclusively(setattr, stepper, "_tape", None)
 
     def __len__(self) -> int:
-        """How many ticks were recorded."""
+        """Return the number of recorded ticks."""
         return len(self._records)
 
-    # Steppers call these before and after each tick.
+    # Called by steppers before and after each tick.
 
     def _before(self, stepper: State) -> None:
         now = snapshots.keep(stepper)
@@ -93,7 +93,7 @@ class Tape:
     def _after(self, stepper: State) -> None:
         """Record a completed tick, exactly once even if this is interrupted and called again."""
         now, (tick, recorded) = snapshots.keep(stepper), self._begun
-        # A step that failed to converge is not recorded: the changes before it are found again at the next one.
+        # A step that failed to converge is not recorded: the next one detects the changes before it again.
         if now.tick != tick:
             if len(self._records) == recorded:
                 self._records.append(_Record(now.tick, snapshots.checksum(stepper, now), *self._change))
@@ -104,8 +104,8 @@ class Tape:
     def replay(self, stepper: Any) -> None:
         """Run the recording on a stepper that was made like the recorded one.
 
-        The stepper goes to the first snapshot, and runs tick by tick from there. Raises DesyncError, which names the
-        first tick whose checksum differs; SnapshotError if the tape is damaged or belongs to another stepper;
+        The stepper is restored to the first snapshot, and runs tick by tick from there. Raises DesyncError, which names
+        the first tick whose checksum differs; SnapshotError if the tape is damaged or belongs to another stepper;
         TypeError or RuntimeError as the constructor does.
         """
         if not isinstance(stepper, State):
@@ -123,7 +123,7 @@ class Tape:
                 stepper._restore(snapshots.packed(stepper, _changed(stepper, snapshots.keep(stepper), record.change)))
             if stepper.tick >= validation.LARGEST_TICK:
                 raise SnapshotError(f"tape: expected a tick that another follows, got {stepper.tick}")
-            with suppress(NonFiniteError):  # as when it was recorded, or else the checksum tells
+            with suppress(NonFiniteError):  # recorded as well; otherwise the checksum differs
                 stepper._step(1)
             checksum = stepper._checksum()
             if (stepper.tick, checksum) != (record.tick, record.checksum):
@@ -156,7 +156,7 @@ class Tape:
         tape._stepper, tape._records = None, []
         _, size, count = _HEAD.unpack_from(data)
         tape._first, place = _piece(data, _HEAD.size, size, end)
-        # Each record takes some bytes: no more are read than there are.
+        # Each record takes some bytes, so a forged count cannot exceed the data.
         for _ in range(count):
             head, place = _piece(data, place, _RECORD.size, end)
             tick, checksum, kind, size = _RECORD.unpack(head)
@@ -176,7 +176,7 @@ def _piece(data: bytes, place: int, size: int, end: int) -> tuple[bytes, int]:
 
 
 def _difference(stepper: State, before: snapshots.Kept, now: snapshots.Kept) -> tuple[int, bytes]:
-    """(kind, change) of what was changed between ticks."""
+    """Return (kind, change) of the changes between two ticks."""
     if before._replace(clock_tick=0, data=b"", sections=b"") != now._replace(clock_tick=0, data=b"", sections=b""):
         return _ALL, snapshots.packed(stepper, now)
     if len(before.data) != len(now.data):
@@ -192,7 +192,7 @@ def _difference(stepper: State, before: snapshots.Kept, now: snapshots.Kept) -> 
 
 
 def _changed(stepper: State, now: snapshots.Kept, change: bytes) -> snapshots.Kept:
-    """The state with what was changed; a forged change is refused."""
+    """Return the state after a change; reject forged changes."""
     size = stepper.dim * stepper.dtype.itemsize
     count, length = _CHANGE.unpack_from(change) if len(change) >= _CHANGE.size else (_SAME, 0)
     rest = 0 if length == _SAME else length

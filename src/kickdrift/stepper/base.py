@@ -20,7 +20,7 @@ from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
-from . import changes, entries, moves, rotation
+from . import changes, contacts, entries, kinds, loads, moves, queries, rotation
 from .common import State
 from .model import Plan
 from .rotation import Rotation, RotationPart, rotation_of
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 _SIXTIETH = Fraction(1, 60)
-_PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart())
+_PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart(), loads.LoadsPart())
 
 
 class StepperBase(State):
@@ -85,7 +85,7 @@ class StepperBase(State):
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
         scheme = resolve(integrator, INTEGRATORS)
-        terms = declared("forces", "terms", Term, forces)
+        terms = declared("forces", "forces", Term, forces)
         self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
         box = periodic_among(self._handles)
         self._firsts = tuple([declaration.placed(self._position, box) for declaration in self._handles])
@@ -104,6 +104,8 @@ class StepperBase(State):
             self._plan.rotating = self._rotation.spin
             self._parts = (*self._parts, RotationPart())
         self._impulses = self._plan.impulses = self._impulses_for(self._plan)
+        if any(constraint.distances for constraint in constraints):
+            self._plan.loads = loads.by_declaration(self._entries)
         for interaction in self._plan.interactions:
             interaction.term.probe(self._position, self._velocity)
         self._bind()
@@ -124,7 +126,7 @@ class StepperBase(State):
     #: Arrays of the rotation; None where nothing rotates.
     _rotation: Rotation | None = None
 
-    #: The constructor's declarations, terms before constraints: as passed, and with rest lengths measured.
+    #: The constructor's declarations, forces before constraints: as passed, and with rest lengths measured.
     _handles: tuple[Declaration, ...]
     _firsts: tuple[Declaration, ...]
     #: Cache of the snapshot section of changes, with the entries and masses that it was written for.
@@ -155,10 +157,12 @@ class StepperBase(State):
         def _watch(self, clock: Any) -> None: ...  # `step` reads this clock's counters
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
+        def _find(self, ids: np.ndarray) -> np.ndarray: ...  # slots of ids or slots, -1 if inactive
         def _park(self) -> None: ...  # zero the rows of inactive bodies
         def _last_step(self, substeps: int) -> None: ...
         def _take_events(self) -> np.ndarray: ...
         def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # (constraint number, keys of touching pairs)
+        def _level(self) -> Any: ...  # a Level: the shapes, for queries
 
         @property
         def _events_dropped(self) -> int: ...
@@ -211,7 +215,7 @@ class StepperBase(State):
 
     @property
     def forces(self) -> tuple[Term, ...]:
-        """The force terms, in the order in which they are summed."""
+        """The forces, in the order in which they are summed."""
         return self._plan.forces
 
     @property
@@ -226,21 +230,10 @@ class StepperBase(State):
 
         return EventLog(self)
 
-    def touching(self) -> np.ndarray:
-        """The pairs that touch now: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
-
-        It is empty if no enabled constraint reports contacts: `Pin`, `Distance` and `Sensor` do not. Raises
-        RuntimeError during a step, for a stepper made without `events=`, and if both BEGIN and END are disabled.
-
-        >>> import kickdrift as kd
-        >>> ball = kd.Stepper([[1.0]], [[-1.0]], dt=1, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())
-        >>> ball.step()
-        >>> ball.touching()["slot_b"].tolist()
-        [-1]
-        """
-        from .events import touching
-
-        return touching(self)
+    touching = contacts.touching
+    grounded = contacts.grounded
+    cast = queries.cast
+    overlap = queries.overlap
 
     def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:  # round to a step that the clock can represent
@@ -329,13 +322,13 @@ class StepperBase(State):
 
     @property
     def alpha(self) -> float:
-        """How far the frame is between the last two states: 0 <= alpha < 1, for `interpolate`."""
+        """Interpolation factor between the last two states: 0 <= alpha < 1, for `interpolate`."""
         return 0.0 if self._clock is None else float(self._clock.alpha)
 
     def energy(self) -> tuple[float, float]:
         """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
 
-        Bodies of infinite mass and inactive bodies are left out. Raises ValueError if a term has no potential,
+        Bodies of infinite mass and inactive bodies are left out. Raises ValueError if a force has no potential,
         RuntimeError during a step.
 
         >>> import kickdrift as kd
@@ -354,11 +347,6 @@ class StepperBase(State):
     def _time_of(self, tick: int) -> float:
         """Compute the time that is passed to forces, in float64 arithmetic."""
         return validation.as_float(self._origin) + (tick - self._origin_tick) * self._dt
-
-    def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
-        """Change masses, if they are different."""
-        if ((self._plan.mass + np.zeros(self.n))[rows] != mass).any():
-            changes.change_mass(self, mass, rows)
 
     # Spawn and despawn: the subclasses implement the operations.
 
@@ -407,6 +395,7 @@ class StepperBase(State):
         return index
 
     slots = find_slots
+    _give_kinds = kinds.give
 
     # Changes between two ticks. The first four are computed at first use, because a stepper that is never changed
     # does not need them.
@@ -415,6 +404,9 @@ class StepperBase(State):
     _added = once(entries.added)
     _by_handle = once(entries.by_handle)
     _entries: Any = once(entries.entries)
+    _numberings: Any = once(entries.numberings)
+    _numbered = entries.numbered
+    _sources_of = entries.sources_of
     _take_given = entries.take_given
     set = changes.set
     current = changes.current
@@ -422,6 +414,8 @@ class StepperBase(State):
     add = changes.add
     remove = changes.remove
     set_mass = changes.set_mass
+    load = loads.load
+    whole = loads.whole
     rebind = changes.rebind
     _shifted = changes.shifted
     teleport = moves.teleport

@@ -1,4 +1,4 @@
-"""Changes between two ticks: coefficients, terms, constraints, masses and the arrays themselves.
+"""Changes between two ticks: coefficients, forces, constraints, masses and the arrays themselves.
 
 A stepper has one entry per declaration, in the order of evaluation. Entries are immutable. A change builds new entries,
 their plan and its binding separately, and `_commit` replaces all of them at once. A changed stepper is therefore equal
@@ -20,7 +20,8 @@ from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
 from . import joints
-from .entries import Entry, Origin, acting, at_offset, differences, give_name, remember, same
+from .entries import Entry, Origin, acting, at_offset, differences, give_name, places_of, remember, same
+from .loads import by_declaration
 from .model import Plan
 from .rows import with_rows
 
@@ -36,7 +37,7 @@ D = TypeVar("D", bound=Declaration)
 def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: Any = None, **coefficients: Any) -> None:
     """Change coefficients of a force or constraint, from the next step on.
 
-    declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
+    declaration: the object passed to the stepper, or its current version in `forces` or `constraints`.
     It stays the same object after a change. If the stepper has it twice, both change. Joints of `Contacts` are
     such objects too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in
     the same units and shapes. Positions are in the current coordinates, if the stepper was shifted. Lengths that were
@@ -82,7 +83,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
 
         _change(self, joints.changed(self, parts, other))
         return
-    entries, places = [*self._entries], _places(self, declaration)
+    entries, places = [*self._entries], places_of(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # a parameter of an expression, not body indices
         coefficients, index = {**coefficients, "index": index}, None
     given, changed = coefficients, {}
@@ -145,7 +146,7 @@ def _current(self: StepperBase, declaration: Declaration) -> Declaration | None:
         state = joints.states(self._entries[place])[number]
         assert state is not None
         return state[0]
-    return self._entries[_places(self, declaration)[0]].today
+    return self._entries[places_of(self, declaration)[0]].today
 
 
 def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) -> None:
@@ -170,7 +171,7 @@ def _enable(self: StepperBase, declaration: Declaration, enabled: bool) -> None:
         _change(self, joints.changed(self, parts, lambda state, _first: (state[0], enabled)))
         return
     entries = list(self._entries)
-    for place in _places(self, declaration):
+    for place in places_of(self, declaration):
         entries[place] = entries[place]._replace(enabled=enabled)
     _change(self, tuple(entries))
 
@@ -190,7 +191,7 @@ def add(self: StepperBase, declaration: D) -> D:
     [[0.25], [1.25]]
     """
     if not isinstance(declaration, (Term, Constraint)):
-        raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
+        raise TypeError(f"declaration: expected a force or constraint, got {validation.show(declaration)}")
     self._exclusively(_add, self, declaration)
     self._warn_of(_standing(self, declaration))
     return declaration
@@ -208,15 +209,18 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
     if self._slots is not None:
         first = first.held(self._slots)
     origin = Origin(None, declaration, first, self._offset)
+    known = self._added.get(origin.token, ())
+    equal = [old for old in known if old.first.equals(first)]
+    origin.label = equal[0].label if equal else max((old.label + 1 for old in known), default=0)
     # Reuse the origin of an equal, removed declaration: repeating a change then gives an identical snapshot.
-    absent = [old for old in (*self._declared, *self._added.get(origin.token, ())) if id(old) not in present]
-    alike = (old for old in absent if old.first.equals(first) and old.token == origin.token)
-    origin = next(alike, origin)
+    declared = (old for old in self._declared if old.first.equals(first) and old.token == origin.token)
+    origin = next((old for old in (*declared, *equal) if id(old) not in present), origin)
     entry = Entry(
         origin, origin.first, origin.at, True, self._offset, at_offset(origin.first, self._offset - origin.at)
     )
     if isinstance(first, Term):
         first.probe(self._position, self._velocity)
+    vars(origin).pop("loads", None)  # whole again
     constraints = [entry for entry in self._entries if isinstance(entry.now, Constraint)]
     terms = self._entries[: len(self._entries) - len(constraints)]
     entries = (*self._entries, entry) if isinstance(first, Constraint) else (*terms, entry, *constraints)
@@ -246,12 +250,9 @@ def _remove(self: StepperBase, declaration: Declaration) -> None:
     if parts := joints.found(self, declaration):
         _change(self, joints.changed(self, parts, lambda _state, _first: None))
         return
-    gone = _places(self, declaration)
+    gone = places_of(self, declaration)
     left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
-    changes = _remade(self, self._offset, left)
-    for place in gone:
-        self._entries[place].origin.removed = True
-    _take(self, changes)
+    _take(self, _remade(self, self._offset, left))
 
 
 def set_mass(self: StepperBase, value: ArrayLike, index: Any = None) -> None:
@@ -365,7 +366,7 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
         attributes["_first_plan"] = _grown(self, self._first_plan, n, declared=True)
         plan = _grown(self, self._plan, n)
         plan.impulses = self._impulses_for(plan)
-        plan.rotating = None if rotation is None else rotation.spin
+        plan.rotating, plan.loads = None if rotation is None else rotation.spin, self._plan.loads
         attributes |= {"_plan": plan, "_impulses": plan.impulses}
         attributes["_identity"] = self._described(attributes["_first_plan"])
         attributes["_snapshot_text"] = None
@@ -391,9 +392,9 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
 def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Plan:
     """Extend a plan without per-body coefficients to n bodies. declared: whether it is the constructor's plan."""
     way = (
-        "a stepper that was made with one number for all bodies can grow, and be told numbers of each afterwards"
+        "a stepper that was made with one number for all bodies can grow, and be set per body afterwards"
         if declared
-        else "`set` or `set_mass` one number for all bodies, rebind, and tell those of each afterwards, with index="
+        else "`set` or `set_mass` one number for all bodies, rebind, and set those of each afterwards, with index="
     )
     if not plan.uniform_mass:
         raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}; {way}")
@@ -406,31 +407,9 @@ def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Pla
 # Shared implementation.
 
 
-def _places(self: StepperBase, declaration: Any) -> list[int]:
-    """Return the indices of a declaration's entries."""
-    if not isinstance(declaration, Declaration):
-        raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
-    origins = self._by_handle.get(declaration, ())
-    places = [
-        place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration
-    ]
-    if not places:
-        name = type(declaration).__name__
-        if origins:
-            raise ValueError(f"declaration: expected one that this stepper has, got {name}, which was removed")
-        attribute = "forces" if isinstance(declaration, Term) else "constraints"
-        alike = [place for place, each in enumerate(getattr(self, attribute)) if type(each) is type(declaration)]
-        hint = f"; here {attribute}[{alike[0]}] is a {name}, by which it can be changed too" if alike else ""
-        raise ValueError(
-            f"declaration: expected one that this stepper was given, the object itself, got another {name} (a copy "
-            f"of a stepper has copies of them){hint}"
-        )
-    return places
-
-
 def _standing(self: StepperBase, declaration: Any) -> list[Any]:
     """Return the declaration's current values, once per enabled entry."""
-    entries = [self._entries[place] for place in _places(self, declaration)]
+    entries = [self._entries[place] for place in places_of(self, declaration)]
     return [entry.today for entry in entries if entry.enabled]
 
 
@@ -454,8 +433,9 @@ def _remade(
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
-    model.rotating = old.rotating
+    model.rotating, model.loads = old.rotating, by_declaration(entries)
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
+    attributes |= self._numbered(self.tick, entries)
     return {"binding": self._binding(model), "attributes": attributes}
 
 
@@ -464,16 +444,14 @@ def _change(
     entries: tuple[Entry, ...],
     checked: Iterable[int] = (),
     changed: Mapping[int, Any] = MappingProxyType({}),
+    mass: np.ndarray | None = None,
 ) -> None:
-    """Replace the entries; those at the given indices are validated even if disabled.
-
-    changed: see Plan.
-    """
+    """Replace the entries; those at the given indices are validated even if disabled. changed: see Plan."""
     if any(not entries[place].enabled for place in checked):
         trial = [entry._replace(enabled=entry.enabled or place in checked) for place, entry in enumerate(entries)]
         plan = self._plan
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting(trial), previous=plan)
-    changes = _remade(self, self._offset, entries, changed=changed)
+    changes = _remade(self, self._offset, entries, mass, changed=changed)
     impulses = changes["attributes"]["_impulses"]
     if self._impulses is not None and impulses is not None and impulses.level is not self._impulses.level:
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)

@@ -29,7 +29,7 @@ class State:
     _clock: Any = None
     #: Accumulated offset of `shift`, per component; empty if the stepper cannot be shifted.
     _offset: np.ndarray = np.zeros(0)
-    #: Whether the integrator may have a history; `_started` then tells if it is filled.
+    #: Whether the integrator may have a history; `_started` then says whether it is filled.
     _starts = True
     #: Further parts of the world that snapshots contain.
     _parts: tuple[parts.Part, ...] = ()
@@ -46,9 +46,9 @@ class State:
         def dtype(self) -> np.dtype: ...
 
         _tape: Any  # the active recorder, or None
-        _plan: Any  # of bodies, see model.py
-        _started: bool  # is the history filled?
-        _last_h: float  # the step that it spans
+        _plan: Any  # plan of the bodies, see model.py
+        _started: bool  # whether the history is filled
+        _last_h: float  # the step size of the history, in s
 
         def step(self, n: int = 1) -> None: ...
         def _step(self, n: int) -> None: ...  # only for callers that hold the stepper's lock
@@ -103,14 +103,14 @@ class State:
 
     @property
     def threads(self) -> int:
-        """How many threads share the work of large steps; it changes no bit of the result."""
+        """Number of threads that share the work of large steps; results do not depend on it."""
         return self._threads
 
     @property
     def dt(self) -> float:
-        """Seconds per step. It may be set between steps, also to a Fraction or text; time goes on from where it is.
+        """Seconds per step. May be set between steps, also to a Fraction or string; the time stays continuous.
 
-        Below 0 time runs backwards. This works without constraints, noise and a clock.
+        Negative steps go back in time. This works without constraints, noise and a clock.
         """
         return self._dt
 
@@ -141,6 +141,10 @@ class State:
         step = {"_dt": float(exact), "_exact_dt": exact}
         self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
 
+    def _numbered(self, tick: int, entries: Any = None) -> dict[str, Any]:
+        """Return the change of what constraints are numbered in events, from this tick on."""
+        return {}
+
     def _time_exact(self) -> Fraction:
         return Fraction(*self._time_ratio())
 
@@ -152,7 +156,7 @@ class State:
 
     @property
     def time(self) -> float:
-        """Simulated seconds: tick * dt, rounded once, and never a running sum. Infinite beyond the largest float.
+        """Simulated seconds: tick * dt, rounded once, without accumulated errors. Infinite beyond the largest float.
 
         It stays exact if dt changes. Only if the fraction gets very long, it is rounded to 2**-1100 s.
         """
@@ -195,9 +199,9 @@ class State:
             sample[number] = array
 
     def checksum(self) -> int:
-        """A 64-bit digest of all that a snapshot contains: the state, the integrator's history, your own arrays.
+        """Return a 64-bit digest of all that a snapshot contains: the state, the integrator's history, your own arrays.
 
-        It is the same on every platform, for every instruction set, memory layout and number of threads. 0.0 and -0.0
+        It does not depend on platform, instruction set, memory layout and number of threads. 0.0 and -0.0
         count as equal. A float32 state and a float64 state always differ. Raises RuntimeError during a step.
         """
         return int(self._exclusively(self._checksum))
@@ -206,11 +210,11 @@ class State:
         return snapshots.digest(self, self._arrays(), parts.written(self))
 
     def snapshot(self) -> bytes:
-        """Everything that later steps depend on, as bytes that any machine can `restore`.
+        """All that later steps depend on, as bytes that any machine can `restore`.
 
-        That is the state, the integrator's history, tick, dt and the clock's tick. What else the clock has is not
-        included: unconsumed time, its scale, and whether it is paused. Coefficients that were
-        changed since the stepper was made are included, of all others only a digest. Raises RuntimeError during a step.
+        That is the state, the integrator's history, tick, dt and the clock's tick. Not included are the clock's
+        unconsumed time, its scale, and whether it is paused. Coefficients that were
+        changed after construction are included, all others only as a digest. Raises RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1)
@@ -223,7 +227,7 @@ class State:
         return bytes(self._exclusively(snapshots.save, self))
 
     def restore(self, snapshot: bytes, *, clock: bool = False) -> None:
-        """Go to the state of a snapshot of this or an equal stepper, in the same arrays.
+        """Restore the state of a snapshot of this or an equal stepper, in the same arrays.
 
         dt comes from the snapshot too, and with it the rate of the clock, unless that follows the frames. Events of
         later ticks that were not taken are dropped: the steps will record them again.
@@ -265,7 +269,9 @@ class State:
         same_origin = saved.origin is self._origin and saved.origin_tick == self._origin_tick
         same_time = same_origin and saved.exact_dt is self._exact_dt and not other_rate
         if saved.changes is None and same_time and saved.offset is self._offset and not clock_anew:
-            self._commit(writes=writes, resume=resume, **({} if counted is None else {"clock_tick": counted}))
+            numbered = self._numbered(saved.tick)
+            more = {} if counted is None else {"clock_tick": counted}
+            self._commit(writes=writes, resume=resume, **more, **({"attributes": numbered} if numbered else {}))
             return
         changes = saved.changes or parts.together([])
         plan, attributes = changes.pop("plan"), changes["attributes"]
@@ -279,6 +285,7 @@ class State:
             changes |= shifted
         for function in changes.pop("later"):
             changes["writes"] += function(attributes)
+        attributes |= self._numbered(saved.tick, attributes.get("_entries"))
         if not same_origin:
             attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
         other_dt = saved.exact_dt is not self._exact_dt and saved.exact_dt != self._exact_dt

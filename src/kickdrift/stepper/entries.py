@@ -1,13 +1,15 @@
-"""The terms and constraints of a stepper: as declared, and with their current values."""
+"""The forces and constraints of a stepper: as declared, and with their current values."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from .. import validation
 from ..declaration import Declaration, once
 from ..forces.base import Term
 
@@ -27,7 +29,14 @@ class Origin:
         self.handle = handle  #: the user's object; the latest of equal ones added in turn
         self.first = first  #: the declaration with lengths measured
         self.at = at  #: the stepper's offset then, whose coordinates positions are in
-        self.removed = False  #: whether it was ever removed
+        self.label = (
+            0  #: index among added declarations of equal token that are different objects, in the order of `add`
+        )
+
+    @once
+    def loads(self) -> tuple[np.ndarray, ...]:
+        """The arrays of its `Distance` declarations, see loads.py: nothing is loaded or broken yet."""
+        return tuple(np.zeros((1 + len(each.pairs), 2)) for each in getattr(self.first, "distances", ()))
 
     @once
     def token(self) -> str:
@@ -46,6 +55,11 @@ class Origin:
             digest.update(value if isinstance(value, bytes) else repr(value).encode())
         return digest.hexdigest()
 
+    @property
+    def key(self) -> str:
+        """The token and the label, which distinguishes arrays of users: their contents are state."""
+        return f"{self.token}+{self.label}" if self.label else self.token
+
 
 class Entry(NamedTuple):
     """A declaration of a stepper with its current values."""
@@ -56,7 +70,7 @@ class Entry(NamedTuple):
     enabled: bool
     offset: np.ndarray | None  #: the current offset
     today: Declaration | None  #: `now` in the current coordinates
-    joints: tuple[tuple[Declaration, bool] | None, ...] | None = None  #: of `Contacts`, unless as declared: joints.py
+    joints: tuple[tuple[Declaration, bool] | None, ...] | None = None  #: joints of `Contacts`; None: as declared
 
     @property
     def added(self) -> bool:
@@ -81,7 +95,7 @@ def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
 
 
 def acting(entries: Iterable[Entry]) -> dict[str, Any]:
-    """Return enabled terms and constraints, and disabled ones, as arguments of `Plan`."""
+    """Return enabled forces and constraints, and disabled ones, as arguments of `Plan`."""
     today = [entry.today for entry in entries if entry.enabled]
     idle = [entry.today for entry in entries if not entry.enabled]
     terms = next((number for number, each in enumerate(today) if not isinstance(each, Term)), len(today))
@@ -105,6 +119,28 @@ def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
     """Return the coefficients in which a declaration differs from another, and its generations if these differ."""
     names = [*now.coefficients, "tenants"] if "indices" in now.coefficients else now.coefficients
     return {name: getattr(now, name) for name in names if not same(getattr(now, name), getattr(then, name))}
+
+
+def places_of(self: StepperBase, declaration: Any) -> list[int]:
+    """Return the indices of a declaration's entries."""
+    if not isinstance(declaration, Declaration):
+        raise TypeError(f"declaration: expected a force or constraint, got {validation.show(declaration)}")
+    origins = self._by_handle.get(declaration, ())
+    places = [
+        place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration
+    ]
+    if not places:
+        name = type(declaration).__name__
+        if origins:
+            raise ValueError(f"declaration: expected one that this stepper has, got {name}, which was removed")
+        attribute = "forces" if isinstance(declaration, Term) else "constraints"
+        alike = [place for place, each in enumerate(getattr(self, attribute)) if type(each) is type(declaration)]
+        hint = f"; here {attribute}[{alike[0]}] is a {name}, by which it can be changed too" if alike else ""
+        raise ValueError(
+            f"declaration: expected one that this stepper was given, the object itself, got another {name} (a copy "
+            f"of a stepper has copies of them){hint}"
+        )
+    return places
 
 
 # Attributes of steppers, computed at first use: a stepper that is never changed does not need them.
@@ -135,6 +171,55 @@ def entries(self: StepperBase) -> tuple[Entry, ...]:
     return tuple(entry.shifted(self._offset) for entry in entered(self._declared))
 
 
+#: Limit on the changes of `numberings` that are remembered.
+MOST_NUMBERINGS = 4096
+
+
+def numberings(self: StepperBase) -> tuple[tuple[float, tuple[Origin, ...]], ...]:
+    """Return the constraints by number, for events after each tick from which on they had these numbers."""
+    return ((-math.inf, _enabled(self._entries)),)
+
+
+def numbered(self: StepperBase, tick: int, entries: tuple[Entry, ...] | None = None) -> dict[str, Any]:
+    """Return the change of `numberings` where these entries act from this tick on; what was later is dropped."""
+    if entries is None and "_numberings" not in vars(self):
+        return {}  # nothing was ever added, removed or disabled
+    known, now = self._numberings, _enabled(self._entries if entries is None else entries)
+    kept = [each for each in known if each[0] < tick]
+    if kept[-1][1] != now:
+        kept.append((tick, now))
+    return {} if len(kept) == len(known) and kept[-1] == known[-1] else {"_numberings": tuple(kept[-MOST_NUMBERINGS:])}
+
+
+def sources_of(self: StepperBase, declaration: Any) -> dict[Origin, tuple[float, float]]:
+    """Return the origins of a constraint, present or removed, and its first and last number of walls and shapes.
+
+    Of a wall or shapes within `Contacts`, these are the origins of that.
+    """
+    if not isinstance(declaration, Declaration) or isinstance(declaration, Term):
+        raise TypeError(f"declaration: expected a constraint, got {validation.show(declaration)}")
+    origins = [entry.origin for entry in self._entries if entry.today is declaration]
+    found = dict.fromkeys((*origins, *self._by_handle.get(declaration, ())), (-math.inf, math.inf))
+    known = {origin: origin.handle for origin in (*self._declared, *(o for each in self._added.values() for o in each))}
+    for origin, owner in (*known.items(), *((entry.origin, entry.today) for entry in self._entries)):
+        first = 0
+        for part in (*getattr(owner, "walls", ()), *getattr(owner, "shapes", ())):
+            last = first + (part.sides(self._plan) or 0)
+            if part is declaration:
+                found[origin] = first, last
+            first = last
+    if not found:
+        raise ValueError(
+            f"declaration: expected a constraint that this stepper has or had, the object itself, got another "
+            f"{type(declaration).__name__}"
+        )
+    return found
+
+
+def _enabled(entries: tuple[Entry, ...]) -> tuple[Origin, ...]:
+    return tuple([entry.origin for entry in entries if entry.enabled and not isinstance(entry.now, Term)])
+
+
 def give_name(self: StepperBase, origin: Origin, handle: Declaration) -> None:
     known = self._by_handle.get(handle, ())
     if origin not in known:
@@ -147,7 +232,7 @@ def given_so_far(self: StepperBase) -> tuple[Any, ...]:
     added = [origin for origins in self._added.values() for origin in origins]
     return (
         [origin.handle for origin in self._declared],
-        [(origin.handle, origin.first, origin.at, origin.removed) for origin in added],
+        [(origin.handle, origin.first, origin.at, origin.label) for origin in added],
     )
 
 
@@ -156,9 +241,9 @@ def take_given(self: StepperBase, given: tuple[Any, ...]) -> None:
     self._by_handle = WeakKeyDictionary()
     for origin, handle in zip(self._declared, handles, strict=True):
         give_name(self, origin, handle)
-    for handle, first, at, removed in added:
+    for handle, first, at, label in added:
         origin = Origin(None, handle, first, at)
-        origin.removed = removed
+        origin.label = label
         give_name(self, origin, handle)
         self._added[origin.token] = (*self._added.get(origin.token, ()), origin)
 

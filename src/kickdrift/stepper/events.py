@@ -13,6 +13,7 @@ from ..errors import SnapshotError
 from ..rollback.parts import Part
 
 if TYPE_CHECKING:
+    from ..declaration import Declaration
     from ..rollback.history import EventHistory
     from .base import StepperBase
     from .model import Plan
@@ -24,16 +25,17 @@ MOST_TOUCHING = 16
 
 
 class Kind(IntEnum):
-    """The kind of an event: HIT, BEGIN, END, ENTER or LEAVE; also in `kickdrift` itself, as `kd.HIT`."""
+    """The kind of an event: HIT, BEGIN, END, ENTER, LEAVE or BREAK; also in `kickdrift` itself, as `kd.HIT`."""
 
     HIT = 1  #: impact faster than `hits_above`
     BEGIN = 2  #: contact begins
     END = 3  #: contact ends
     ENTER = 4  #: a body enters a `Sensor`
     LEAVE = 5  #: a body leaves a `Sensor`
+    BREAK = 6  #: a pair of a `Distance` ends because its load passed `breaks_at`
 
 
-HIT, BEGIN, END, ENTER, LEAVE = Kind
+HIT, BEGIN, END, ENTER, LEAVE, BREAK = Kind
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Events:
     slot_b and kind. Its fields:
     tick, int64, of the stepper after the step;
     time, s, of the contact within the step;
-    kind, one of `HIT`, `BEGIN`, `END`, `ENTER`, `LEAVE`;
+    kind, one of `HIT`, `BEGIN`, `END`, `ENTER`, `LEAVE`, `BREAK`;
     source, the number of the constraint;
     a and b, int64: ids of bodies, generation << 32 | slot; b is -1 - number for a wall or shape;
     slot_a, slot_b: rows of bodies, -1 - number for a wall or shape;
@@ -60,9 +62,9 @@ class Events:
     The walls of a `Box` have the numbers 0 for lower x, 1 for upper x, 2 for lower y, and so on. A `Plane` has number
     0.
 
-    After an impact, two bodies stay in contact while the gap left by each tick is at most 1/1024 of the
-    sum of their radii, or rounding. A pair that collides and separates in one tick is a BEGIN and an END. END has speed
-    and impulse 0. Its time is that of the separation where that is known: if the contact began in the same tick, and
+    After an impact, two bodies stay in contact while the gap after each tick is at most 1/1024 of the
+    sum of their radii, or the rounding error. A pair that collides and separates in one tick is a BEGIN and an END. END
+    has speed and impulse 0. Its time is that of the separation if the contact began in the same tick, or
     if one of the two is a sensor; else it is the beginning of the tick. If a pair collides several times in a tick,
     time, point, normal and speed are those of the fastest impact. An approach speed of no more than the velocity change
     by the forces of one step is resting contact, and no HIT.
@@ -71,6 +73,9 @@ class Events:
     from the start, for example after a teleport, is a BEGIN in its first tick: the time is the beginning of that
     tick, the speed is 0, and there is no HIT. ENTER and LEAVE come only from `Sensor`; their normal is 0, and their
     speed is that of the body.
+
+    BREAK comes after the other events of its tick, one for each pair of a `Distance` that broke: a and b are its
+    bodies, time is that of the tick, point the middle between them, speed 0, and impulse the load times dt.
 
     Raises TypeError or ValueError for wrong numbers. A stepper without events does no work for them.
 
@@ -96,7 +101,7 @@ class Events:
 
 
 class EventLog:
-    """The events of a stepper, `stepper.events`. Each event can be taken once."""
+    """The events of a stepper, `stepper.events`. `take()` returns each event once."""
 
     __slots__ = ("_stepper",)
 
@@ -104,10 +109,10 @@ class EventLog:
         self._stepper = stepper
 
     def take(self) -> np.ndarray:
-        """All events since the last time, a structured array that is the caller's own; see `Events`.
+        """Return all events since the last call: a structured array, owned by the caller; see `Events`.
 
-        After `restore`, the events of later ticks that nobody took are gone. Raises RuntimeError during a step, for a
-        stepper that was made without `events=`, and while a `Rollback` of the stepper lives, which keeps them: see
+        `restore` drops the events of later ticks that were not taken. Raises RuntimeError during a step, for a
+        stepper that was made without `events=`, and while a `Rollback` of the stepper exists, which keeps them: see
         `of`, and `Rollback.events`.
         """
         _asked(self._stepper)
@@ -119,14 +124,14 @@ class EventLog:
         return self._stepper._exclusively(self._stepper._take_events)
 
     def of(self, tick: int, ticks: int = 1) -> np.ndarray:
-        """The events of a tick, as often as you ask, in a world with a `Rollback`: for game logic in its `inputs`.
+        """Return the events of a tick, as often as needed, in a world with a `Rollback`: for game logic in `inputs`.
 
-        tick: that of the stepper after the step, as in the field `tick`. So `of(tick)` in inputs(stepper, tick) has
-        the events of the step before, the same ones in each replay. ticks: the events of so many ticks up to that
-        one, such as `clock.substeps` where the clock has some. Returns a structured array as `take` does.
+        tick: that of the stepper after the step, as in the field `tick`. Therefore `of(tick)` in inputs(stepper, tick)
+        returns the events of the previous step, equal in each replay. ticks: number of ticks up to that one, such as
+        `clock.substeps`. Returns a structured array as `take` does.
 
-        Raises ValueError for ticks that the Rollback does not go back to, TypeError if these are not ints,
-        RuntimeError during a step, for a stepper that was made without `events=`, and where no `Rollback` of it lives:
+        Raises ValueError for ticks outside of the Rollback's history, TypeError if these are not ints,
+        RuntimeError during a step, for a stepper that was made without `events=`, and without a `Rollback`:
         `take` returns the events then.
 
         >>> import numpy as np, kickdrift as kd
@@ -153,12 +158,51 @@ class EventLog:
             )
         return kept.of(tick, ticks)
 
+    def where(self, events: np.ndarray, declaration: Declaration) -> np.ndarray:
+        """Which of these events are of a constraint, a bool mask of their shape.
+
+        events: from `take`, `of` or `Rollback.events`, or contacts from `touching()`. declaration: a constraint that
+        the stepper has or had, also a wall or shapes within `Contacts`. Numbers of constraints change where one is
+        added, removed or disabled; the last 4096 such changes are known. `set` of the walls or shapes of `Contacts`
+        counts as if it had always been so.
+
+        Raises TypeError or ValueError for anything that the stepper never had, for other arrays, and for events that
+        are older than these changes.
+
+        >>> import kickdrift as kd
+        >>> floor, goal = kd.Box(0, 9), kd.Sensor(lower=2, upper=4)
+        >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=1, constraints=[floor, goal], events=kd.Events())
+        >>> ball.step()
+        >>> ball.remove(floor)
+        >>> ball.step()
+        >>> events = ball.events.take()
+        >>> events["source"].tolist(), ball.events.where(events, goal).tolist()
+        ([1, 1], [True, True])
+        """
+        names = events.dtype.names or () if isinstance(events, np.ndarray) else ()
+        if not {"source", "slot_b"} <= {*names}:
+            raise TypeError(f"events: expected events or contacts of a stepper, got {validation.show(events)}")
+        wanted = self._stepper._sources_of(declaration)
+        begin, constraints = zip(*self._stepper._numberings, strict=True)
+        ticks = events["tick"] if "tick" in names else np.full(events.shape, self._stepper.tick + 1)
+        since = np.searchsorted(begin, ticks) - 1  # events of a tick follow the changes before it
+        if (since < 0).any():
+            raise ValueError(f"events: expected those after tick {begin[0]}, got some of tick {ticks.min()}")
+        result, side = np.zeros(events.shape, np.bool_), -1 - events["slot_b"]
+        for number in np.unique(since):
+            for source, origin in enumerate(constraints[number]):
+                if origin in wanted:
+                    first, last = wanted[origin]
+                    own = (since == number) & (events["source"] == source)
+                    result |= own & (first <= side) & (side < last)
+        return result
+
     @property
     def dropped(self) -> int:
-        """How many events had no room, since the stepper was made.
+        """Number of events lost to a full buffer, since the stepper was made.
 
-        It only grows: what had no room in a tick that was undone stays counted, and is counted again if the tick is
-        made again without room. So compare it with 0, or with what it was, and take a larger `Events(capacity)`.
+        It never decreases: events lost in a tick that was undone stay counted, and count again if they are lost in
+        its replay. Compare it with 0, or with an earlier value, and use a larger `Events(capacity)`.
         """
         _asked(self._stepper)
         return int(self._stepper._events_dropped) + self._stepper._events_forgotten
@@ -166,29 +210,11 @@ class EventLog:
 
 def _asked(stepper: StepperBase) -> None:
     if stepper._events is None:
-        raise RuntimeError("events: this stepper was made without; hand in events=kickdrift.Events()")
-
-
-def touching(stepper: StepperBase) -> np.ndarray:
-    """The pairs that touch now; see `Stepper.touching`."""
-    _asked(stepper)
-    if not (stepper._events.begin or stepper._events.end):
-        raise RuntimeError("touching: this stepper was made with begin=False and end=False, and keeps no count")
-    kept = stepper._exclusively(stepper._touching)
-    regions = {source for source, kind in reporting(stepper._plan).items() if kind.region}
-    rows = [(source, *slots(key)) for source, keys in kept for key in keys.tolist() if source not in regions]
-    fields = [(name, np.int64) for name in ("source", "a", "b", "slot_a", "slot_b")]
-    found = np.zeros(len(rows), fields)
-    if rows:
-        found["source"], found["slot_a"], found["slot_b"] = np.array(rows).T
-        for name in "ab":
-            slot = found[f"slot_{name}"]
-            found[name] = np.where(slot < 0, slot, stepper.ids[np.maximum(slot, 0)])
-    return found
+        raise RuntimeError("events: this stepper was made without; pass events=kickdrift.Events()")
 
 
 def fields(dim: int) -> np.dtype:
-    """The dtype of events in so many dimensions."""
+    """Return the dtype of events in `dim` dimensions."""
     numbers = [(name, np.int64) for name in ("kind", "source", "a", "b", "slot_a", "slot_b")]
     vectors = [(name, np.float64, (dim,)) for name in ("point", "normal")]
     return np.dtype(
@@ -246,13 +272,13 @@ class Touching(Part):
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
         if len(data) % 8:
-            raise SnapshotError(f"snapshot: expected whole numbers of who touches, got {len(data)} bytes")
+            raise SnapshotError(f"snapshot: expected whole records of touching pairs, got {len(data)} bytes")
         numbers = np.frombuffer(data, "<i8").astype(np.int64)
         kept: list[tuple[int, np.ndarray]] = []
         while len(numbers):
             source, count = numbers[:2].tolist() if len(numbers) > 1 else (-1, 0)
             if source <= (kept[-1][0] if kept else -1) or not 0 < count <= len(numbers) - 2:
-                raise SnapshotError(f"snapshot: constraint {source} has no {count} that touch")
+                raise SnapshotError(f"snapshot: constraint {source} cannot have {count} touching pairs")
             kept.append((source, np.ascontiguousarray(numbers[2 : 2 + count])))
             numbers = numbers[2 + count :]
 
@@ -261,12 +287,12 @@ class Touching(Part):
             kinds = reporting(attributes.get("_plan", stepper._plan))
             for source, keys in kept:
                 if source not in kinds or len(keys) > kinds[source].capacity:
-                    raise SnapshotError(f"snapshot: constraint {source} has no {len(keys)} that touch")
+                    raise SnapshotError(f"snapshot: constraint {source} cannot have {len(keys)} touching pairs")
                 first, second = keys >> 32, (keys & (2**32 - 1)) - 2**31
                 right = (first >= 0) & (first < stepper.n) & (second >= -kinds[source].walls)
                 right &= (second < 0) | (kinds[source].pairs & (first < second) & (second < stepper.n))
                 if not right.all() or (keys[1:] <= keys[:-1]).any():
-                    raise SnapshotError("snapshot: those who touch are not as snapshot() writes them")
+                    raise SnapshotError("snapshot: the touching pairs are not as snapshot() writes them")
             return []
 
         return {"touching": kept, "later": [check]}

@@ -23,10 +23,10 @@ class Weights(NamedTuple):
 
 
 def weights(mode: str, alpha: float, h: float) -> Weights:
-    """The weights for the time alpha h after the old state.
+    """Return the weights for the time alpha h after the old state.
 
-    "hermite" is the cubic that has the positions and velocities of both states; "extrapolate" goes
-    on from the new state, which stands in for the old one then.
+    "hermite" is the cubic with the positions and velocities of both states. "extrapolate" continues
+    from the new state, which is passed as the old one, too.
     """
     if mode not in MODES:
         raise ValueError(f"mode: expected one of {', '.join(map(repr, MODES))}, got {validation.show(mode)}")
@@ -42,7 +42,7 @@ def canvas(out: Any, stepper: StepperBase, rows: int) -> np.ndarray:
     """Check `out`, and return it as an array for the interpolated positions of `rows` bodies."""
     array = _as_vertices(out)
     if stepper.dim == 2 and array.shape == (rows, 3):
-        array = array[:, :2]  # of vertices in a plane, whose third coordinate is the owner's
+        array = array[:, :2]  # two-dimensional positions of three-dimensional vertices; z is left unchanged
     return _checked(array, stepper, (rows, stepper.dim), f" or ({rows}, 3)" if stepper.dim == 2 else "")
 
 
@@ -77,7 +77,7 @@ def _checked(array: np.ndarray, stepper: StepperBase, shape: tuple[int, ...], al
 
 
 def _columns(array: np.ndarray) -> np.ndarray:
-    """Vertices of several numbers each, such as of Panda3D's format "fff", as an array with a column for each."""
+    """Return vertices of several numbers, such as Panda3D's format "fff", as an array with one column for each."""
     names: tuple[str, ...] = array.dtype.names or ()
     fields: Any = array.dtype.fields
     kinds = {array.dtype[name] for name in names}

@@ -1,5 +1,5 @@
-"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rates of damping, of turning, and
-of damping angular velocities (spin).
+"""Merge the affine terms of a plan: a = g - c (v - w) - k (x - p), the rates of damping, the rotation of velocities,
+and the damping of angular velocities (spin).
 
 Each symbol has its own column, which is recomputed only if its contributions have changed. Everything is computed in
 float64, in declared order.
@@ -8,13 +8,14 @@ float64, in declared order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
 
-#: The contribution of one term: the symbol, the value, (1|n,) or (1|n, dim), and of c and k what it is the weight of.
+#: The contribution of one force: the symbol, the value, (1|n,) or (1|n, dim), and for c and k the weighted vector.
 Share = tuple[str, np.ndarray, Any]
-#: The columns, and what the means of two of them are called.
+#: Symbols of the columns; for c and k the symbol of the weighted mean.
 _MEANS = {"g": None, "c": "w", "k": "p", "rate": None, "omega": None, "spin": None}
 
 
@@ -23,11 +24,11 @@ class Column(NamedTuple):
 
     shares: list[Share]
     total: np.ndarray  #: in float64
-    rounded: tuple[np.ndarray, np.ndarray]  #: the sum and the mean of what it is the weight of, as kernels read them
-    acts: tuple[bool, bool]  #: is anything in either other than 0?
+    rounded: tuple[np.ndarray, np.ndarray]  #: the sum and the weighted mean, rounded for kernels
+    acts: tuple[bool, bool]  #: whether the sum, and the mean, differ from 0
 
 
-#: Few worlds damp angular velocities.
+#: Column of worlds without damping of angular velocities.
 _NO_SPIN = Column([], np.zeros(1), (np.zeros(1), np.zeros((1, 1))), (False, False))
 
 
@@ -47,10 +48,8 @@ def columns(
             found[symbol] = _NO_SPIN
             continue
         before = known.get(symbol)
-        if before is not None and list(map(id, before.shares)) == list(map(id, added)):
-            found[symbol] = before
-        else:
-            found[symbol] = _column(symbol, added, dim, rounded)
+        same = before is not None and len(before.shares) == len(added) and all(map(is_, before.shares, added))
+        found[symbol] = before if before is not None and same else _column(symbol, added, dim, rounded)
     return found
 
 
@@ -62,7 +61,7 @@ def _column(symbol: str, shares: list[Share], dim: int, rounded: Callable[[str, 
             total = total + value
         else:
             total, mean = _weighted(total, mean, value, place)
-    acts = bool(total.any()), bool(mean.any())
+    acts = bool(np.count_nonzero(total)), bool(np.count_nonzero(mean))  # many times as fast as any()
     return Column(shares, total, (rounded(symbol, total), mean if name is None else rounded(name, mean)), acts)
 
 
@@ -72,5 +71,5 @@ def _weighted(
     """Add a weight and its value to a running total and weighted mean."""
     total = total + weight
     # This form of the mean keeps equal values exact, and a single value unrounded.
-    share = np.divide(weight + np.zeros_like(total), total, out=np.zeros_like(total), where=total > 0)
+    share = np.divide(weight, total, out=np.zeros(total.shape), where=total > 0)
     return total, mean + share[:, None] * (value - mean)

@@ -1,13 +1,13 @@
-"""A stepper's plan, as numbers: the one description that both the reference and the kernels run.
+"""A stepper's plan: the numeric description that both the reference and the kernels run.
 
-A `Plan` is made once, when a stepper is built: terms are checked against the bodies, forces are
-divided by masses, the affine terms are merged into one acceleration per component,
+A `Plan` is made when a stepper is built. Forces are checked against the bodies and
+divided by masses. The affine ones are merged into one acceleration per component,
 
     a = g - c (v - w) - k (x - p),
 
-and all coefficients are rounded to the dtype of the state. Accelerations are summed in one order: the
-affine part, the records, the interactions, each in the order given. After each step the constraints follow, by
-kind. An array of a plan has one row for all bodies or one row per body, where nothing else is said.
+and all coefficients are rounded to the dtype of the state. Accelerations are summed in a fixed order: the
+affine part, the records, the interactions, each in declared order. After each step the constraints follow, by
+kind. Unless stated otherwise, an array of a plan has one row for all bodies or one row per body.
 """
 
 from __future__ import annotations
@@ -31,9 +31,19 @@ from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 from .tying import PAIRED, tied
 
 _F64 = np.dtype(np.float64)
-#: Order of constraints by kind: pins first, then distances, collisions, walls and contacts, which decide the final
-#: positions; sensors record these, and periodic boundaries wrap them.
-TURNS = {"pin": 0, "distance": 1, "compliant_distance": 1, "collisions": 2, "sensor": 4, "periodic": 5}
+#: Record fields that follow from the others or from the declaration.
+DERIVED = ("pair", "member", "unit")
+#: Order of constraints by kind: floor friction and pins first, then distances, collisions, walls and contacts, which
+#: decide the final positions; sensors record these, and periodic boundaries wrap them.
+TURNS = {
+    "floor_friction": 0,
+    "pin": 0,
+    "distance": 1,
+    "compliant_distance": 1,
+    "collisions": 2,
+    "sensor": 4,
+    "periodic": 5,
+}
 SOLID = 3  #: turn of all other kinds: walls, shapes and contacts
 #: Magnitudes that are rounded to float32 without overflow or underflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
@@ -56,12 +66,13 @@ class Plan:
     rows: np.ndarray | None = None
     told: bool = False  #: whether events are enabled
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
+    loads: dict[int, np.ndarray] = {}  # noqa: RUF012 #: arrays of `Distance` by id, owned by the stepper: loads.py
     rotating: Any = None  #: `Spin` of the stepper; None where nothing rotates
-    inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
-    mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
-    finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
+    inverse_mass: np.ndarray  #: 1/m; zero for infinite mass
+    mobility: np.ndarray  #: factor on gravity: 1, or 0 for infinite mass
+    finite_mass: np.ndarray  #: m, or 0 for infinite mass, which has no part in the energy
     periodic: Any
-    torus: Any  #: the space that bodies are in, where it is no open one
+    torus: Any  #: the periodic box; None for open space
     drag: bool
     _pins: list[Constraint]
     _columns: dict[str, merging.Column]
@@ -101,7 +112,7 @@ class Plan:
         if previous is not None:
             for gone in {*previous._parts}.difference(map(id, (*self.forces, *self.constraints, *idle))):
                 self._parts.pop(gone, None)
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is detected below
             self._push(previous if known else None, changed)
             self._hold(previous if known and same else None, previous, changed)
             check_company(self)
@@ -120,9 +131,9 @@ class Plan:
         self.records = [record for part in parts for record in part.records]
         self.interactions = [interaction for part in parts for interaction in part.interactions]
         written = [term for part in parts for term in part.applied]
-        #: Forces that users write into arrays of their own, (n, dim): see `held`.
+        #: Forces in users' arrays, (n, dim): see `held`.
         self.applied = [term.array for term in written if not term.turns] if written else []
-        #: Torques likewise, (n,) or (n, 3).
+        #: Torques in users' arrays, (n,) or (n, 3).
         self.torques = [term.array for term in written if term.turns] if written else []
         self._shares = [share for part in parts for share in part.affine]
         #: Whether forces other than linear drag depend on velocities.
@@ -134,17 +145,19 @@ class Plan:
 
     def _hold(self, same: Plan | None, previous: Plan | None, changed: Changed) -> None:
         """Collect the parts of constraints. same: a plan whose constraint records can be reused."""
-        if same is not None:
+        #: Parts of forces that act like constraints.
+        self._late = [part for each in self.forces if (part := self._parts[id(each)]).constraint_records]
+        if same is not None and self._late == same._late:
             for name in ("constraint_records", "_corners", "_paired", "_ties", "linked", "links", "at_rest"):
                 setattr(self, name, getattr(same, name))
             self.constraint_records = same._undragged
             return
-        parts = [self._part_of(each, changed) for each in self.constraints]
+        parts = [*self._late, *(self._part_of(each, changed) for each in self.constraints)]
         self._corners = self._meeting(tuple([wall for part in parts for wall in part.walls]), previous)
         self.constraint_records = self._in_turn(self._with_corners(parts), previous)
         self.linked = any(part.linked for part in parts)
         self.links = [ends for part in parts for ends in part.links]
-        #: Of each body, where links hold any: see `add_links`.
+        #: Per body, with links only: see `add_links`.
         self.at_rest = self._shares_at_rest(previous)
         if any(record.kind == "contacts" for record in self.constraint_records):
             from ..constraints.contacts import check_walls
@@ -193,7 +206,7 @@ class Plan:
             and previous.mass is self.mass
             and previous._corners.walls == walls
             and self._pins == previous._pins
-            # Corners report through the walls that they are of.
+            # Corners record contacts as those of their walls.
             and all(self._parts[id(wall)] is previous._parts.get(id(wall)) for wall in walls)
         ):
             return previous._corners
@@ -250,11 +263,11 @@ class Plan:
         ]
 
     def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
-        """The coefficients of some bodies after a change of mass: the bits of a plan made with these masses.
+        """Return the coefficients of some bodies after a change of mass, bitwise equal to those of a new plan.
 
         rows: ints of shape (k,). mass: kg, shape (k,). Returns g, c, w, k, p, rate, "1/mass" and "mobility" in the
         dtype of the state and, as "records", the fields of each record; all with one row, or one for each of the
-        rows. What depends on other bodies too (pairs, attractions, constraints) is not in it.
+        rows. Coefficients that also depend on other bodies are left out: pairs, attractions, constraints.
         """
         few = object.__new__(Plan)
         few.n, few.dim, few.dtype, few.integrator, few.constraints = self.n, self.dim, self.dtype, self.integrator, ()
@@ -274,7 +287,7 @@ class Plan:
         }
 
     def _merge(self, previous: Plan | None) -> None:
-        """Merge the affine terms, and find out what follows from that."""
+        """Merge the affine forces, and compute the properties that follow."""
         known = {} if previous is None else previous._columns
         self._columns = merging.columns(self._shares, self.dim, known, self._rounded_column)
         self.drag, self.wind = self._columns["c"].acts
@@ -282,14 +295,14 @@ class Plan:
         self.spin_damped = self._columns["spin"].acts[0]
         self._remembered = step_numbers.still_true(self, previous)
         self.velocity_dependent = self.drag or self._told_velocities
-        # What hangs on links has the velocity of its last step: half a step of gravity more would be felt as wind.
+        # Linked bodies: use the last step's velocity. The other one has half a step of gravity, on which drag acts.
         if self.linked and isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward":
             self.velocity_dependent = False
 
     def _rounded_column(self, name: str, array: np.ndarray) -> np.ndarray:
         if name not in ("rate", "omega", "spin"):
             return self._round(name, array)
-        _check_finite(name, array, _F64)  # what is computed of it is rounded
+        _check_finite(name, array, _F64)  # results derived from it are rounded
         return array
 
     def _derive_masses(self, previous: Plan | None) -> None:
@@ -303,11 +316,11 @@ class Plan:
         self.finite_mass = np.where(infinite, 0.0, self.mass)
 
     def _known(self, previous: Plan | None) -> dict[int, Part]:
-        """The parts of another plan that would be the same here."""
+        """Return the parts of another plan that are valid here."""
         if previous is None or previous.mass is not self.mass or previous.n != self.n:
             return {}
         if previous.periodic is not self.periodic:
-            return {}  # other separations between bodies
+            return {}  # separations between bodies differ
         if self._pins == previous._pins:
             weights = (
                 (name, vars(previous)[name]) for name in ("weights", "rounded_weights") if name in vars(previous)
@@ -318,7 +331,7 @@ class Plan:
         return {key: part for key, part in previous._parts.items() if not (part.constraint_records or part.linked)}
 
     def _compile(self, declaration: Any) -> Part:
-        """The part of a plan that comes from a declaration, with its coefficients rounded."""
+        """Return the part of a declaration, with coefficients rounded."""
         self._part = part = Part()
         part.declaration = declaration
         declaration.compile(self)
@@ -335,7 +348,7 @@ class Plan:
     def rounded_weights(self) -> np.ndarray:
         return self._round("weight", self.weights)
 
-    # How terms add themselves. All arrays that they give are float64, with one row or n rows.
+    # Called by forces to add their contributions: float64 arrays with one row or n rows.
 
     def _add(self, name: str, *added: Any) -> None:
         part = self._part.__dict__
@@ -348,11 +361,11 @@ class Plan:
         self._add("applied", term)
 
     def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
-        """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
+        """Add -c (v - w). Coefficients of several drags are summed; the wind is their weighted mean."""
         self._add("affine", ("c", c, w))
 
     def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
-        """-k (x - p): of several springs the stiffnesses add up and the anchor is their weighted mean."""
+        """Add -k (x - p). Stiffnesses of several springs are summed; the anchor is their weighted mean."""
         self._add("affine", ("k", k, p))
 
     def add_damping(self, rate: np.ndarray) -> None:
@@ -362,7 +375,7 @@ class Plan:
         self._add("affine", ("spin", rate, None))
 
     def add_rotation(self, omega: np.ndarray) -> None:
-        """v' = v x omega, (1|n, 3) in rad/s, beside all accelerations."""
+        """Add v' = v x omega, (1|n, 3) in rad/s, which is applied apart from accelerations."""
         self._add("affine", ("omega", omega, None))
 
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
@@ -372,18 +385,31 @@ class Plan:
         factor = self._round("1/mass", self.inverse_mass if divided_by_mass else self.mobility)
         self._add("interactions", InteractionRecord(kind, term, factor, self._rounded(fields)))
 
-    def add_constraint(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
+    def add_constraint(self, kind: str, constraint: Constraint | Term, **fields: np.ndarray) -> None:
         self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields)))
 
     def near_pairs(self, position: np.ndarray, reach: float, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first and second bodies of all pairs that are nearer than this, by the minimum image."""
+        """Return first and second bodies of all pairs with a distance below `reach`, by the minimum image."""
         from ..neighbours import Neighbours
 
         return Neighbours(position, reach, alive, periodic=self.periodic).pairs()
 
+    def owners(self, record: ConstraintRecord) -> list[np.ndarray]:
+        """Return the arrays of loads of the `Distance` declarations that a record consists of, see loads.py."""
+        members = [member.constraint for member in record.members] or record.constraint.distances
+        return [self.loads[id(each)] for each in members]
+
+    def numbered(self) -> list[tuple[np.ndarray, None, np.ndarray]]:
+        """Return the writes that number the arrays of loads as the constraints are numbered."""
+        return [
+            (self.loads[id(each)][:1], None, np.array([[number, 0.0]]))
+            for number, constraint in enumerate(self.constraints if self.loads else ())
+            for each in constraint.distances
+        ]
+
     def source(self, record: ConstraintRecord) -> int:
-        """Return the number of a record's constraint."""
-        return self._numbers[id(record.constraint)]
+        """Return the number of a record's constraint; -1 for a force that acts like one."""
+        return self._numbers.get(id(record.constraint), -1)
 
     @once
     def _numbers(self) -> dict[int, int]:
@@ -409,26 +435,26 @@ class Plan:
         return at_rest
 
     def held(self) -> np.ndarray:
-        """g with what is in users' arrays now, in the dtype of the state: what the next call steps by.
+        """Return g with the present forces in users' arrays, in the dtype of the state, for the next call.
 
-        a = g + F / m, in the order of the terms; of bodies of infinite mass a = g, whatever F is.
+        a = g + F / m, in the order of the forces; a = g for bodies of infinite mass.
         """
         if not self.applied:
             return self.g
         total, share = self.g, self.applied_share[:, None]
-        with np.errstate(all="ignore"):  # what is not finite is found after the step
+        with np.errstate(all="ignore"):  # non-finite results are detected after the step
             for force in self.applied:
                 total = total + np.where(share > 0, force * share, self.dtype.type(0))
         return total
 
     @once
     def applied_share(self) -> np.ndarray:
-        """1/m, which users' forces are multiplied with: one, or one for each body."""
+        """Return 1/m, the factor on users' forces: one, or one for each body."""
         return self._round("1/mass", self.inverse_mass)
 
     @once
     def weight(self) -> np.ndarray:
-        """The share of each mass in the largest one: what scalar products over all bodies are weighted with."""
+        """Return each mass divided by the largest one: the weights of inner products over all bodies."""
         return self._round("mass", self.finite_mass / (self.finite_mass.max(initial=0) or 1))
 
     decay = step_numbers.decay
@@ -440,7 +466,7 @@ class Plan:
     check_direction = step_numbers.check_direction
 
     def energy(self, position: np.ndarray, velocity: np.ndarray, slots: Slots | None = None) -> tuple[float, float]:
-        """(kinetic, potential) energy in J, of float64 copies, without rounding errors; of slots, of the living."""
+        """Return (kinetic, potential) energy in J of active bodies, from float64 copies, without rounding errors."""
         position, velocity = position.astype(np.float64), velocity.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             kinetic = self.finite_mass * (velocity * velocity).sum(axis=1) / 2
@@ -455,8 +481,8 @@ class Plan:
 
     @once
     def fingerprint(self) -> str:
-        """A digest of everything that steps are computed from but the state and dt."""
-        import hashlib  # takes as long to import as half of this package, and few programs save
+        """Return a digest of all that determines steps, except the state and dt."""
+        import hashlib  # half of this package's import time, and few programs need it
 
         digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {shown(self.integrator)}".encode(), digest_size=16)
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
@@ -469,7 +495,10 @@ class Plan:
             *self.interactions,
             *self.constraint_records,
         ]
-        records = [(record.kind, list(record.fields.values())) for record in described]
+        records = [
+            (record.kind, [field for name, field in record.fields.items() if name not in DERIVED])
+            for record in described
+        ]
         for name, arrays in [("affine", affine), *records]:
             digest.update(name.encode())
             for array in arrays:
@@ -484,7 +513,7 @@ class Plan:
         return digest.hexdigest()
 
     def _rounded(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Real coefficients in the dtype of the state, read-only; indices stay what they are."""
+        """Return real coefficients in the dtype of the state, read-only, and indices unchanged."""
         weights = vars(self).get("weights")
         return {
             name: field
@@ -496,14 +525,14 @@ class Plan:
         }
 
     def _ordinary(self, numbers: list[float]) -> bool:
-        """Are they numbers that the dtype of the state has room for, so that NumPy has nothing to say of them?"""
+        """Return whether rounding to the dtype of the state cannot overflow or underflow, and NumPy will not warn."""
         if self.dtype is _F64 or self.dtype == _F64:
             return math.isfinite(sum(numbers))
         least, most = _ORDINARY
         return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)
 
     def _round(self, name: str, array: np.ndarray) -> np.ndarray:
-        if array.size <= 4 and self._ordinary(array.reshape(-1).tolist()):  # many times as fast
+        if array.size <= 4 and self._ordinary(array.reshape(-1).tolist()):  # much faster for few numbers
             array = array.astype(self.dtype, order="C")
             array.flags.writeable = False
             return array
@@ -559,7 +588,7 @@ class Plan:
 def total(energies: np.ndarray) -> float:
     try:
         return math.fsum(energies)
-    except (OverflowError, ValueError):  # beyond a float, or infinities of both signs
+    except (OverflowError, ValueError):  # too large for a float, or infinities of both signs
         return float(energies.sum())
 
 

@@ -23,11 +23,11 @@ def teleport(
     angle: ArrayLike | None = None,
     orientation: ArrayLike | None = None,
 ) -> None:
-    """Move bodies to another place at once. They are not drawn between the old and the new place.
+    """Move bodies to another position at once. They are not drawn between the old and the new position.
 
     index: an int, slice, array of ints or mask of bodies, or ids. position: m, of the shape of
-    `stepper.position[index]`. Velocities stay the same, also those that `verlet` keeps as history. angle, orientation:
-    where bodies rotate, a number or quaternion for all or one for each; if left out they go on as before. Raises
+    `stepper.position[index]`. Velocities do not change, including the history of `verlet`. angle, orientation: for
+    rotating bodies, a number or quaternion for all or one for each; unchanged if left out. Raises
     IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
 
     >>> import kickdrift as kd
@@ -90,10 +90,10 @@ def _fitting(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def shift(self: StepperBase, offset: ArrayLike) -> None:
-    """Move everything by `offset`, in m, of shape (dim,): bodies, anchors and centers. This is a floating origin.
+    """Move everything by `offset`, in m, of shape (dim,): bodies, anchors and centers (floating origin).
 
-    Afterwards the origin of the coordinates lies at -offset. `interpolate` returns places in the new coordinates,
-    and motion goes on smoothly. Raises TypeError or ValueError before anything changes.
+    Afterwards the origin of the coordinates lies at -offset. `interpolate` returns positions in the new coordinates,
+    and motion stays smooth. Raises TypeError or ValueError before anything changes.
 
     >>> import kickdrift as kd
     >>> world = kd.Stepper([[1000.0]], forces=[kd.AnchorSpring(1.0, anchor=(1001.0,))])

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class Record(NamedTuple):
-    """A term that is evaluated after the affine part: its kind and its coefficients by symbol."""
+    """A force that is evaluated after the affine part: its kind and its coefficients by symbol."""
 
     kind: str
-    velocity_dependent: bool  #: as its term declares
+    velocity_dependent: bool  #: as its force declares
     fields: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
 class InteractionRecord:
-    """A term that writes the forces on all bodies into a zeroed array, which is then added.
+    """A force that is evaluated for all bodies at once, into a zeroed array, which is then added.
 
     It is a user's function, or a force between bodies.
     """
@@ -64,7 +64,7 @@ class Part:
 
     declaration: Any = None
     # Class-level defaults: an addition creates the instance attribute.
-    #: (symbol, coefficient, what it is the weight of): see `merging`.
+    #: (symbol, coefficient, weighted vector): see `merging`.
     affine: tuple[Share, ...] = ()
     records: tuple[Record, ...] = ()
     interactions: tuple[InteractionRecord, ...] = ()
@@ -72,7 +72,7 @@ class Part:
     links: tuple[np.ndarray, ...] = ()  #: linked bodies
     linked = False
     walls: tuple[Any, ...] = ()  #: walls that take part in corners
-    applied: tuple[Applied, ...] = ()  #: forces and torques that users write into arrays of their own
+    applied: tuple[Applied, ...] = ()  #: forces and torques in users' arrays
 
     def follow(self, before: Part) -> None:
         """Keep the bindings of changed constraints if their arrays still fit."""

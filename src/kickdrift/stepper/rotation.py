@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 #: Inertia of a solid disc and of a solid sphere, in m r^2.
 SHARES = {2: 1 / 2, 3: 2 / 5}
-#: Kinds of constraints that have a radius, in the order in which it is looked for.
+#: Kinds of constraints with a radius, in order of precedence.
 RADII = ("contacts", "collisions", "shapes", "box", "plane")
-#: How far from 1 the length of an orientation may be when it is handed in. Each step makes it 1 again.
+#: Tolerance for the length of an orientation on input. Each step normalizes it.
 UNIT = 1e-4
 
 
@@ -29,7 +29,7 @@ class Spin:
     """Memory that kernels share during a step: angular velocities in planes, and 1/I; of n bodies."""
 
     def __init__(self, n: int, dim: int, dtype: np.dtype) -> None:
-        rows = -(-max(n, 1) // ROW) * ROW + 64  # vectors may run past the end
+        rows = -(-max(n, 1) // ROW) * ROW + 64  # padding: vector access may exceed n
         self.planes = kernels.aligned_zeros((1 if dim == 2 else 3, rows), dtype)
         self.inverse_inertia = kernels.aligned_zeros((1, rows), dtype)[0]
 
@@ -37,7 +37,7 @@ class Spin:
 class Rotation:
     """The arrays of a world whose bodies rotate.
 
-    given: angular velocity, and angle or orientation, as the caller knows them. `velocity` and `turned` are views of
+    given: angular velocity, and angle or orientation, in the user's shapes. `velocity` and `turned` are views of
     these with two axes, (n, 1) or (n, 3), and (n, 1) or (n, 4).
     """
 
@@ -45,19 +45,24 @@ class Rotation:
         self.given = given
         self.velocity, self.turned = (validation.as_rows(array.view()) for array in given)
         self.dim = dim
-        self.declared = declared  #: inertia as handed in, (1,) or (n,); None: that of solid bodies
+        self.declared = declared  #: inertia as given, (1,) or (n,); None: that of solid bodies
         self.spin = Spin(len(given[0]), dim, given[0].dtype) if spin is None else spin
 
     @property
     def name(self) -> str:
-        """What the second array is."""
+        """Name of the second array."""
         return "angle" if self.dim == 2 else "orientation"
 
     def inertia_of(self, plan: Plan) -> np.ndarray:
         """Return the inertia of each body in kg m2, float64 of shape (n,)."""
         if self.declared is not None:
-            return np.broadcast_to(self.declared, (plan.n,))  # read-only
+            return np.broadcast_to(self.declared, (plan.n,))  # a read-only view
         radius = radii(plan)
+        if plan.n and not radius.any():
+            raise ValueError(
+                "inertia: expected inertia=, or a constraint with a radius, of which that of a solid disc or sphere "
+                "follows"
+            )
         with np.errstate(over="ignore", under="ignore"):
             inertia = np.broadcast_to(SHARES[self.dim] * plan.mass * (radius * radius), (plan.n,))
         bad = ~(inertia > 0) | (np.isinf(inertia) & np.isfinite(plan.mass))
@@ -72,7 +77,7 @@ class Rotation:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the inertia as declared: worlds with another one have another future."""
+        """Return the identity of the declared inertia for snapshots: another inertia changes all later steps."""
         if self.declared is None:
             return "solid"
         from hashlib import blake2b  # loads OpenSSL: a tenth of the import time
@@ -80,7 +85,7 @@ class Rotation:
         return blake2b(self.declared.astype("<f8").tobytes(), digest_size=16).hexdigest()
 
     def arguments(self) -> dict[str, Any]:
-        """Return arguments for a stepper of its own arrays, of the same layout; a snapshot then has their contents."""
+        """Return arguments for a stepper with its own arrays of equal layout, to be filled from a snapshot."""
         w, turned = (np.zeros_like(array) for array in self.given)
         if self.dim == 3:
             turned[:, 0] = 1
@@ -89,26 +94,26 @@ class Rotation:
         return {"angular_velocity": w, self.name: turned, "inertia": inertia}
 
     def energy(self, plan: Plan) -> float:
-        """Kinetic energy of the rotation in J, in float64; rows of inactive bodies are zeros."""
+        """Return the kinetic energy of the rotation in J, in float64; rows of inactive bodies are zero."""
         inertia = np.where(np.isinf(plan.mass), 0.0, self.inertia_of(plan))
         inertia = np.where(np.isinf(inertia), 0.0, inertia)
         with np.errstate(over="ignore", invalid="ignore"):
             return total(inertia * (self.velocity.astype(np.float64) ** 2).sum(axis=1) / 2)
 
     def inverse_of(self, plan: Plan) -> np.ndarray:
-        """Return 1/I of each body in the dtype of the state; 0 where no torque turns it."""
+        """Return 1/I of each body in the dtype of the state; 0 for infinite mass or inertia."""
         with np.errstate(over="ignore", under="ignore"):
             inverse = np.where(np.isinf(plan.mass), 0.0, 1 / self.inertia_of(plan)).astype(plan.dtype)
         if not np.isfinite(inverse).all():
             body = int(np.argmin(np.isfinite(inverse)))
             raise ValueError(
-                f"inertia: expected numbers whose reciprocal {plan.dtype} can hold, got less for body {body}"
+                f"inertia: expected numbers whose reciprocal is finite in {plan.dtype}, got less for body {body}"
             )
         return inverse
 
 
 def radii(plan: Plan) -> np.ndarray:
-    """Return the radius of each body, from the first kind of constraint that has one."""
+    """Return the radius of each body in m, float64, from the first kind of constraint that has one; else 0."""
     radius = np.zeros(plan.n)
     # Disabled constraints count: a body keeps its size.
     constraints = [*plan.constraints, *(part.declaration for part in plan.idle)]
@@ -118,9 +123,7 @@ def radii(plan: Plan) -> np.ndarray:
                 own = np.broadcast_to(np.asarray(constraint.radius, np.float64), (plan.n,))
                 radius = np.where(radius > 0, radius, own)
     if plan.n and not radius.any():
-        raise ValueError(
-            "inertia: expected inertia=, or a constraint with a radius, of which that of a solid disc or sphere follows"
-        )
+        raise ValueError("inertia: expected inertia=, or a constraint with a radius (for a solid disc or sphere)")
     return radius
 
 
@@ -134,14 +137,14 @@ def rotation_of(
     alive: np.ndarray | None = None,
     spin: Spin | None = None,
 ) -> Rotation | None:
-    """Return the rotation from the arguments of a stepper; None where nothing rotates."""
+    """Return the rotation from a stepper's arguments, or None without them."""
     n, dim = position.shape
     if angular_velocity is None:
         if angle is None and orientation is None and inertia is None:
             return None
         for name, value in (("angle", angle), ("orientation", orientation), ("inertia", inertia)):
             if value is not None:
-                raise ValueError(f"{name}: expected angular_velocity too, of which 0.0 makes an array")
+                raise ValueError(f"{name}: expected angular_velocity too (0.0 makes an array)")
     if dim == 1:
         raise ValueError("angular_velocity: expected bodies in two or three dimensions, got dim 1")
     name, turned, other, unused = "angle", angle, "orientation", orientation
@@ -166,7 +169,7 @@ def rotation_of(
 
 
 def check_unit(orientation: np.ndarray, alive: np.ndarray | None = None) -> None:
-    """Raise ValueError where the length of a quaternion is not 1."""
+    """Raise ValueError if a quaternion is not of length 1."""
     with np.errstate(over="ignore"):
         length = np.sqrt((orientation.astype(np.float64) ** 2).sum(axis=-1))
     bad = ~(abs(length - 1) <= UNIT)
@@ -212,19 +215,19 @@ class RotationPart(Part):
         mine = self._arrays(stepper)
         for array, _, values in saved.changes["writes"]:
             if alive is not None and any(array is own for own in mine) and values[~alive].tobytes().strip(b"\0"):
-                raise SnapshotError("snapshot: the rows of the dead are not zeros")
+                raise SnapshotError("snapshot: the rows of inactive bodies are not zeros")
 
 
 # Properties and methods of steppers.
 
 
 def angular_velocity(self: StepperBase) -> np.ndarray | None:
-    """Angular velocities in rad/s, (n,) or (n, 3): the caller's own array if one was given, None if nothing rotates."""
+    """Angular velocities in rad/s, (n,) or (n, 3): the caller's own array if one was given. None without rotation."""
     return None if self._rotation is None else self._rotation.given[0]
 
 
 def angle(self: StepperBase) -> np.ndarray | None:
-    """Angles in rad, (n,), of bodies that rotate in the plane; they go on beyond a turn. Else None."""
+    """Angles in rad, (n,), of bodies that rotate in the plane, not reduced to one turn. Else None."""
     return self._rotation.given[1] if self._rotation is not None and self.dim == 2 else None
 
 
@@ -234,39 +237,39 @@ def orientation(self: StepperBase) -> np.ndarray | None:
 
 
 def inertia(self: StepperBase) -> np.ndarray | None:
-    """Moments of inertia in kg m2, a read-only float64 array of shape (n,). None: nothing rotates."""
+    """Moments of inertia in kg m2, a read-only float64 array of shape (n,). None without rotation."""
     return None if self._rotation is None else self._rotation.inertia_of(self._plan)
 
 
 def turning_arrays(self: StepperBase) -> dict[str, np.ndarray]:
-    """Return the arrays of the rotation by name; none where nothing rotates."""
+    """Return the arrays of the rotation by name; empty without rotation."""
     rotation = self._rotation
     return {} if rotation is None else dict(zip(("angular_velocity", rotation.name), rotation.given, strict=True))
 
 
 def inverse_inertia_of(self: StepperBase, plan: Plan) -> np.ndarray | None:
-    """Return 1/I of each body for a plan; None where nothing rotates. Raises ValueError for what is missing."""
+    """Return 1/I of each body for a plan; None without rotation. ValueError if a required argument is missing."""
     if self._rotation is not None:
         return self._rotation.inverse_of(plan)
     if plan.torques:
-        raise ValueError("AppliedTorque: expected a stepper with angular_velocity, of which 0.0 makes an array")
+        raise ValueError("AppliedTorque: expected a stepper with angular_velocity (0.0 makes an array)")
     return None
 
 
 def turning_of(
     self: StepperBase, k: int, angular_velocity: Any = None, angle: Any = None, orientation: Any = None
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the rows of k bodies that are spawned: at rest and upright where nothing is said."""
+    """Return the rows of k spawned bodies; by default at rest, with angle 0 or identity orientation."""
     if self._rotation is not None and angular_velocity is None:
         angular_velocity = 0.0
     nothing = np.zeros((k, self.dim), self.dtype)
     if self._rotation is None:
         for name, value in (("angular_velocity", angular_velocity), ("angle", angle), ("orientation", orientation)):
             if value is not None:
-                raise ValueError(f"{name}: expected a stepper with angular_velocity, of which 0.0 makes an array")
+                raise ValueError(f"{name}: expected a stepper with angular_velocity (0.0 makes an array)")
         return None
     given = {"angular_velocity": angular_velocity, "angle": angle, "orientation": orientation}
-    # Unlike arrays that are stepped, these may be of any dtype or read-only.
+    # These are copied, so they may be read-only and of any dtype.
     own: dict[str, Any] = {
         name: None if value is None else validation.numbers(name, value).astype(self.dtype)
         for name, value in given.items()
@@ -277,14 +280,14 @@ def turning_of(
 
 
 def write_turning(self: StepperBase, rows: np.ndarray, values: tuple[np.ndarray, np.ndarray] | None) -> None:
-    """Write the rotation of bodies into rows that are still free, whose values nothing reads."""
+    """Write the rotation of bodies into free rows."""
     if values is not None:
         assert self._rotation is not None
         self._rotation.velocity[rows], self._rotation.turned[rows] = values
 
 
 def rebound(self: StepperBase, given: tuple[np.ndarray, np.ndarray], turning: dict[str, Any]) -> Rotation | None:
-    """Return the rotation for other positions and velocities; arrays that are left out stay."""
+    """Return the rotation for other positions and velocities; arrays that are left out are kept."""
     old, n = self._rotation, len(given[0])
     if old is None:
         for name, value in turning.items():
@@ -309,11 +312,11 @@ def interpolate_angles(
 ) -> np.ndarray:
     """Return angles or orientations for drawing, between the states before and after the last step of the frame.
 
-    Shape (n,) in rad, or (n, 4): unit quaternions. They are those of the places that `interpolate` returns: angles in
-    between, without regard to whole turns; orientations on the straight line to the nearer of the two quaternions that
-    mean the new one, at length 1. alpha, out, living: as for `interpolate`.
+    Shape (n,) in rad, or (n, 4): unit quaternions. They belong to the positions that `interpolate` returns. Angles are
+    interpolated linearly, without regard to whole turns. Orientations are interpolated linearly to q or -q, whichever
+    is nearer, then normalized. alpha, out, living: as for `interpolate`.
 
-    Raises ValueError where nothing rotates, TypeError or ValueError for a wrong argument. Thread-safety: as `step`.
+    Raises ValueError without rotation, TypeError or ValueError for a wrong argument. Thread-safety: as `step`.
 
     >>> import kickdrift as kd
     >>> coin = kd.Stepper([[0.0, 0.0]], dt=1/60, angular_velocity=6.0, inertia=1.0)
@@ -327,13 +330,13 @@ def interpolate_angles(
 def _drawn(self: StepperBase, alpha: Any, out: Any, living: Any) -> Any:
     rotation = self._rotation
     if rotation is None:
-        raise ValueError("interpolate_angles: expected a stepper with angular_velocity, of which 0.0 makes an array")
+        raise ValueError("interpolate_angles: expected a stepper with angular_velocity (0.0 makes an array)")
     share = self.dtype.type(self.alpha if alpha is None else validation.real("alpha", alpha))
     alive = None if self._slots is None else self._slots.alive
     rows = np.flatnonzero(alive) if alive is not None and living else slice(None)
     now = rotation.turned[rows]
     before = now if self._previous is None else self._previous[2][rows]
-    if self._slots is not None:  # bodies spawned after the last step are drawn as they are now
+    if self._slots is not None:  # bodies spawned after the last step are drawn in their present orientation
         before = np.where(self._slots.young[: self.n][rows, None] != 0, now, before)
     with np.errstate(all="ignore"):
         if rotation.dim == 3:

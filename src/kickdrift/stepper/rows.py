@@ -47,5 +47,5 @@ def _is_vector(declaration: Declaration, name: str) -> bool:
         raise TypeError(f"{title}: expected coefficients ({known}), got {name!r}")
     if name not in declaration.per_body:
         known = ", ".join(declaration.per_body) or "none"
-        raise TypeError(f"{title}({name}): expected one that can be told per body ({known}) with index, set it without")
+        raise TypeError(f"{title}({name}): expected one that can be set per body ({known}) with index, set it without")
     return declaration.per_body[name] == "vector"

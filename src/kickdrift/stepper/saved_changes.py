@@ -1,12 +1,12 @@
-"""The part of snapshots for a stepper that was changed: declarations and masses that differ from those given.
+"""The snapshot section of a changed stepper: declarations and masses that differ from those given.
 
-The section is JSON, with what there is to say of
+The section is JSON, with these keys if they are needed:
 
     mass    all masses (one number), or the rows whose mass is not as declared, and theirs
-    terms   the terms and constraints that the stepper has, in their order; left out where all are as declared. Of each:
-            which one it is, by its number or, where it was added, by a digest of how it was given; whether it is
-            off; the coefficients that are not as declared, and the offset whose coordinates these are told in; and the
-            same of joints, if any are not as declared: null where one was removed
+    terms   all forces and constraints in order; left out if all are as declared. Each has its number or, if it was
+            added, a digest of its declaration, with a count for those that differ only in a user's array; whether
+            it is disabled; the coefficients that are not as declared, and the offset of their coordinates; and
+            its joints, if any is not as declared: null for removed ones
 
 Arrays are (dtype, shape, bytes in hexadecimal, little-endian). Shapes are {"shapes": [(class, coefficients)]}.
 """
@@ -23,7 +23,7 @@ from ..errors import SnapshotError
 from ..rollback import parts
 from . import joints
 from .changes import told_once
-from .entries import MOST_ALIKE, Entry, Origin, at_offset, differences, entered
+from .entries import Entry, Origin, at_offset, differences, entered
 
 _KINDS = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "|b1"}
 
@@ -76,7 +76,7 @@ def _longest(origin: Origin, n: int, dim: int) -> int:
         most = max(n * dim, n, array.size if array.dtype != object else 0, 64)
         pairs = getattr(origin.first, "pairs", None)
         size += 128 + 16 * max(most, 0 if pairs is None else len(pairs))
-        if name == "shapes":  # the snapshot may have other shapes: at most a million
+        if name == "shapes":  # the number of shapes may differ in the snapshot: at most a million
             size += 10**6 * 64 * dim
     return size
 
@@ -110,7 +110,7 @@ def _encoded(stepper: Any, entries: tuple[Entry, ...], mass: np.ndarray) -> byte
 
 def _of(entry: Entry) -> dict[str, Any]:
     origin = entry.origin
-    told: dict[str, Any] = {"of": origin.token if origin.number is None else origin.number}
+    told: dict[str, Any] = {"of": origin.key if origin.number is None else origin.number}
     if not entry.enabled:
         told["off"] = True
     if entry.now is not origin.first:
@@ -147,7 +147,7 @@ def _array(told: Any) -> np.ndarray:
 def _value(told: Any) -> Any:
     """Decode a coefficient to a constructor argument."""
     if isinstance(told, dict):
-        from ..constraints.shapes import Boxes, Segments  # few programs have them
+        from ..constraints.shapes import Boxes, Segments  # imported late: rarely needed
 
         classes = {cls.__name__: cls for cls in (Boxes, Segments)}
         (shapes,) = (told[name] for name in ("shapes",) if len(told) == 1)
@@ -181,33 +181,19 @@ def _decoded(stepper: Any, data: bytes) -> tuple[tuple[Entry, ...], np.ndarray]:
         mass = told_once(stepper, mass)
     if "terms" not in told:
         return entered(stepper._declared), mass
-    added = _told_apart(stepper, [one["of"] for one in told["terms"]])
+    added = _known(stepper, [one["of"] for one in told["terms"]])
     used: set[int] = set()
     return tuple(_entry(stepper, one, added, used) for one in told["terms"]), mass
 
 
-def _told_apart(stepper: Any, told: list[Any]) -> dict[str, list[Origin]]:
-    """Match added declarations by token, in order; raises SnapshotError if the match is ambiguous.
-
-    As long as none was removed, they came in one order: a snapshot has the first of them. Otherwise it is known which
-    it has where it has all there are, or as many as the stepper. Of so many alike some may have been forgotten.
-    """
-    added = {}
-    for token in {of for of in told if type(of) is str}:
-        known, wanted = stepper._added.get(token, ()), told.count(token)
-        mine = [entry.origin for entry in stepper._entries if entry.origin in known]
-        others = any(not origin.first.equals(known[0].first) for origin in known)
-        full = len(known) >= MOST_ALIKE
-        sure = not (full or any(origin.removed for origin in known))
-        if others and not (sure or wanted == len(mine) or (wanted == len(known) and not full)):
-            name = type(known[0].first).__name__
-            raise SnapshotError(
-                f"snapshot: it has {wanted} of {len(known)} {name} that were added, and cannot tell which: give a "
-                f"stepper those that come and go when it is made, and `enable` them"
-            )
-        rather = [] if wanted == len(known) else mine
-        added[token] = [*rather, *(origin for origin in known if origin not in rather)]
-    return added
+def _known(stepper: Any, keys: list[Any]) -> dict[str, list[Origin]]:
+    """Return the added declarations by key; of equal ones, those that the stepper has come first."""
+    present = {id(entry.origin) for entry in stepper._entries}
+    known: dict[str, list[Origin]] = {}
+    for token in {key.partition("+")[0] for key in keys if type(key) is str}:
+        for origin in sorted(stepper._added.get(token, ()), key=lambda origin: id(origin) not in present):
+            known.setdefault(origin.key, []).append(origin)
+    return known
 
 
 def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], used: set[int]) -> Entry:
@@ -215,7 +201,7 @@ def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], u
     used.add(id(origin))
     for entry in stepper._entries:
         if entry.origin is origin and _of(entry) == told:
-            return entry  # with all that was made of it
+            return entry  # the unchanged entry keeps its compiled part
     now, at = origin.first, origin.at
     if "set" in told:
         at = np.array([float.fromhex(number) for number in told["at"]])
@@ -253,6 +239,6 @@ def _found(stepper: Any, of: Any, added: dict[str, list[Origin]], used: set[int]
         if id(origin) not in used:
             return origin
     raise SnapshotError(
-        "snapshot: it has a term or constraint that was added and is not known here: add it first, or restore it to "
+        "snapshot: it has a force or constraint that was added and is not known here: add it first, or restore it to "
         "the stepper that had it"
     )

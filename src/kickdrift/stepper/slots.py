@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .base import StepperBase
     from .common import State
 
-ROW = 384  # as in kernels/abi/plan.pxd
+ROW = 384  # equals ROW in kernels/abi/plan.pxd
 #: A slot that reaches this generation is not used again: ids stay positive.
 LAST_GENERATION = 2**31 - 1
 
@@ -56,9 +56,10 @@ class Slots:
     def dead(self) -> np.ndarray:
         return np.flatnonzero(self.mask[: self.n] == 0)
 
-    def free(self, wanted: int) -> np.ndarray:
-        """Return the lowest free slots; raises CapacityError if there are too few."""
-        rows = np.flatnonzero((self.mask[: self.n] == 0) & (self.generation < LAST_GENERATION))
+    def free(self, wanted: int, among: np.ndarray | None = None) -> np.ndarray:
+        """Return the lowest free slots, among these ascending ones; raises CapacityError if there are too few."""
+        rows = np.arange(self.n) if among is None else among
+        rows = rows[(self.mask[rows] == 0) & (self.generation[rows] < LAST_GENERATION)]
         if len(rows) < wanted:
             raise CapacityError(wanted, len(rows))
         return rows[:wanted]
@@ -103,10 +104,10 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 
 
 def slots(self: StepperBase, ids: ArrayLike, *, missing: int | None = None) -> np.ndarray:
-    """The rows of bodies, by their ids: int64, of the shape of ids.
+    """Return the rows of bodies, by their ids: int64, of the shape of ids.
 
-    ids: from `spawn` or `ids`. Ints below 2**32 are rows already, and are returned as they are. missing: the
-    result for a body that is dead. If left out, a dead body raises DeadBodyError, which is a KeyError. Raises
+    ids: from `spawn` or `ids`. Ints below 2**32 are rows already, and are returned unchanged. missing: the
+    result for an inactive body. If left out, an inactive body raises DeadBodyError, which is a KeyError. Raises
     TypeError for anything but ints.
 
     >>> import kickdrift as kd
@@ -117,8 +118,8 @@ def slots(self: StepperBase, ids: ArrayLike, *, missing: int | None = None) -> n
     [-1, 1]
     """
     array = as_ids("ids", ids)
-    found = self._book().find(array)
-    if missing is None and (found < 0).any():
+    found = self._find(array)
+    if missing is None and found.size and found.min() < 0:
         raise DeadBodyError(int(array[found < 0][0]))
     if missing is not None:
         found = np.where(found < 0, validation.integer("missing", missing), found)
@@ -126,7 +127,7 @@ def slots(self: StepperBase, ids: ArrayLike, *, missing: int | None = None) -> n
 
 
 def as_ids(name: str, given: Any) -> np.ndarray:
-    """Ids or slots as int64."""
+    """Return ids or slots as int64."""
     try:
         array = validation.plain(name, given)
     except ValueError:
@@ -155,7 +156,7 @@ def chosen(slots: Slots, which: Any) -> np.ndarray:
 
 
 def living(alive: Any, n: int) -> np.ndarray | None:
-    """`alive=` as a mask, or None where it was left out."""
+    """Return `alive=` as a mask, or None if it was left out."""
     if alive is None:
         return None
     if isinstance(alive, (int, np.integer)) and not isinstance(alive, bool):
@@ -164,16 +165,25 @@ def living(alive: Any, n: int) -> np.ndarray | None:
     if mask.dtype != np.bool_ or mask.shape != (n,):
         got = f"{mask.dtype} of shape {mask.shape}" if mask.ndim else validation.show(alive)
         raise (TypeError if mask.dtype != np.bool_ else ValueError)(
-            f"alive: expected how many of the first rows live, or a mask of shape ({n},), got {got}"
+            f"alive: expected the number of active rows, or a mask of shape ({n},), got {got}"
         )
     return mask.copy()
+
+
+def candidates(n: int, rows: Any) -> np.ndarray | None:
+    """Return the rows that `spawn` may take, ascending, or None for all."""
+    if rows is None:
+        return None
+    if isinstance(rows, np.ndarray):
+        rows = validation.plain("rows", rows)
+    return np.unique(validation.rows(rows, n, name="rows")).astype(np.int64)
 
 
 def newborn(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) -> tuple[Any, Any, Any]:
     """Check the arguments of `spawn`: positions and velocities (k, dim) in the state's dtype, masses (k,) or None."""
     x, v = _vectors("position", position, dim, dtype), _vectors("velocity", velocity, dim, dtype)
-    if x.ndim == 0:
-        raise ValueError(f"position: expected shape ({dim},) or (k, {dim}), got {validation.show(position)}")
+    if x.ndim == 0 or x.shape[-1] != dim:
+        raise ValueError(f"position: expected shape ({dim},) or (k, {dim}), got {np.shape(position)}")
     v = v[0] if v.ndim == 2 and len(v) == 1 else v
     m = None if mass is None else np.array(validation.plain("mass", mass))
     k = next((len(array) for array in (x, v) if array.ndim == 2), 1 if m is None or m.ndim == 0 else len(m))
@@ -186,7 +196,7 @@ def newborn(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) 
 
 def _vectors(name: str, given: Any, dim: int, dtype: np.dtype) -> np.ndarray:
     array = validation.numbers(name, given)
-    if array.ndim > 2 or (array.ndim and array.shape[-1] != dim):
+    if array.ndim > 2 or (array.ndim and array.shape[-1] not in (1, dim)):
         raise ValueError(f"{name}: expected shape ({dim},) or (k, {dim}), got {array.shape}")
     with np.errstate(over="ignore"):
         array = array.astype(dtype)
@@ -250,4 +260,4 @@ class SlotsPart(Part):
         for number, array in enumerate(saved.arrays):
             nothing = ~alive | young if number == 2 else ~alive
             if array[nothing].tobytes().strip(b"\0"):
-                raise SnapshotError("snapshot: the rows of the dead are not zeros")
+                raise SnapshotError("snapshot: the rows of inactive bodies are not zeros")

@@ -1,4 +1,4 @@
-"""The numbers of a plan that depend on dt, in the dtype of the state. Plans have these functions as methods."""
+"""Constants of a plan that depend on dt, in the dtype of the state. Plans have these functions as methods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def still_true(plan: Plan, previous: Plan | None) -> dict[tuple[str, float], np.ndarray]:
-    """The results of `decay` and `flow` by dt. They take long to compute, and most changes do not affect them."""
+    """Return the results of `decay` and `flow` by dt that remain valid: they are slow to compute and rarely change."""
     if previous is None or not previous._remembered:
         return {}
     changed = {
@@ -43,29 +43,29 @@ def _remember(plan: Plan, name: str, dt: float, compute: Callable[[], np.ndarray
 
 
 def decay(plan: Plan, dt: float) -> np.ndarray:
-    """exp(-rate dt): what `Damping` leaves of a velocity."""
+    """Return exp(-rate dt), the factor of `Damping` on velocities."""
     return _remember(plan, "decay", dt, lambda: exact_math.decays(plan.rate, dt))
 
 
 def spin_decay(plan: Plan, dt: float) -> np.ndarray:
-    """exp(-rate dt): what `Damping(angular=)` leaves of an angular velocity."""
+    """Return exp(-rate dt), the factor of `Damping(angular=)` on angular velocities."""
     return _remember(plan, "spin_decay", dt, lambda: exact_math.decays(plan.spin, dt))
 
 
 def turn(plan: Plan, dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """(t, s) of the rotation over dt/2: v' = v + v x t, v + s v' x t (Boris 1970), t of shape (1|n, 3)."""
+    """Return (t, s) of the rotation over dt/2: v' = v + v x t, v + s v' x t (Boris 1970), t of shape (1|n, 3)."""
     t = _remember(plan, "turn", dt, lambda: exact_math.half_tangents(plan.omega, dt / 2))
     squares = t.astype(np.float64) * t
     return t, plan._round("omega", 2 / (1 + (squares[:, 0] + squares[:, 1] + squares[:, 2])))
 
 
 def flow(plan: Plan, dt: float) -> np.ndarray:
-    """(C, S, P, Q) of the exact flow, each with one row or n rows."""
+    """Return (C, S, P, Q) of the exact flow, each with one row or n rows."""
     return _remember(plan, "flow", dt, lambda: exact_math.oscillator_flows(plan._c, plan._k, dt))
 
 
 def check_direction(plan: Plan, dt: float) -> None:
-    """Refuse to go back in time where that is no way back: constraints take energy, noise forgets."""
+    """Reject negative dt where steps are not reversible: constraints dissipate energy, noise is irreversible."""
     if dt < 0:
         for record in plan.constraint_records:
             if record.kind == "periodic":
@@ -77,7 +77,7 @@ def check_direction(plan: Plan, dt: float) -> None:
 
 
 def composition(plan: Plan, dt: float) -> tuple[list[Any], list[Any]]:
-    """The drifts and the kicks of a composition in seconds."""
+    """Return the drifts and kicks of a composition in seconds."""
     assert isinstance(plan.integrator, Composition)
     real = plan.dtype.type
     drifts, kicks = exact_math.scaled(plan.integrator.coefficients, dt)
@@ -85,7 +85,7 @@ def composition(plan: Plan, dt: float) -> tuple[list[Any], list[Any]]:
 
 
 def evaluation_times(plan: Plan, dt: float) -> list[float]:
-    """When a step evaluates the forces, in seconds after its beginning; functions are told."""
+    """Return the times of force evaluations in seconds after the start of a step, for time-dependent functions."""
     real = plan.dtype.type
     if isinstance(plan.integrator, Composition):
         drifts, kicks = plan.composition(dt)

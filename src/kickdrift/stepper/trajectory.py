@@ -11,7 +11,7 @@ import numpy as np
 class Trajectory:
     """Samples of a run: `time` (k,) in s, `position` (k, n, dim) in m, `velocity` (k, n, dim) in m/s.
 
-    Of bodies that rotate also `angular_velocity` (k, n) or (k, n, 3) in rad/s, and `angle` (k, n) in rad or
+    With rotation also `angular_velocity` (k, n) or (k, n, 3) in rad/s, and `angle` (k, n) in rad or
     `orientation` (k, n, 4); else these are None.
     """
 

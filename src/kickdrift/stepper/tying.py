@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..constraints.base import ABSENT
 from .pieces import ConstraintRecord
 
 #: The kinds of `Distance`.
 PAIRED = ("distance", "compliant_distance")
-#: Defaults of absent fields: rigid, and for the first generation of each slot.
-ABSENT = {"compliance": -1.0, "drag_first": 0.0, "drag_second": 0.0, "tenants": 1}
 
 
 def tied(n: int, records: Sequence[ConstraintRecord], known: Sequence[ConstraintRecord]) -> list[ConstraintRecord]:
@@ -66,7 +65,7 @@ def _joined(system: Sequence[ConstraintRecord], lineages: dict[tuple[int, ...], 
     Pairs are sorted by their bodies, independent of the declarations and of the order in which they were added. Pairs
     with graph colouring follow, colour by colour. The number of iterations is the largest of all records.
     """
-    from ..constraints.joints import colours  # there already, and not loaded where nothing is tied
+    from ..constraints.joints import colours  # loaded late: only needed for joined constraints
 
     pairs = _pairs(system)
     coloured = np.concatenate([np.full(len(each.fields["first"]), _is_coloured(each)) for each in system])
@@ -79,7 +78,7 @@ def _joined(system: Sequence[ConstraintRecord], lineages: dict[tuple[int, ...], 
         given = [each.fields[name] for each in system if name in each.fields]
         if name == "iterations":
             fields[name] = np.max(given, axis=0)
-        elif name == "response":  # of the integrator
+        elif name == "response":  # a property of the integrator
             fields[name] = given[0]
         else:
             shape = given[0].shape[1:]
@@ -90,6 +89,7 @@ def _joined(system: Sequence[ConstraintRecord], lineages: dict[tuple[int, ...], 
                 for each in system
             ]
             fields[name] = np.concatenate(columns)[order].astype(given[0].dtype, copy=False)
+    fields["member"] = np.repeat(np.arange(len(system)), [len(each.fields["first"]) for each in system])[order]
     kind = "compliant_distance" if "compliance" in fields else "distance"
     joined = ConstraintRecord(kind, system[0].constraint, fields, tuple(system))
     lineage = lineages.get(_lineage(joined))

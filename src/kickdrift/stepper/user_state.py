@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from .common import State
 
 _LITTLE = sys.byteorder == "little"
-#: What has the same bytes on every platform: long double has not.
+#: Supported kinds and item sizes: their bytes are equal on every platform, unlike those of long double.
 _KINDS = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
 
 
 def user_arrays(given: Any, taken: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of `state=` by name; taken: those of the stepper, which are saved in any case."""
+    """Return the arrays of `state=` by name. taken: the stepper's own arrays, which are always saved."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -30,7 +30,7 @@ def user_arrays(given: Any, taken: Mapping[str, np.ndarray]) -> dict[str, np.nda
     arrays: dict[str, np.ndarray] = {}
     for name, array in given.items():
         if not isinstance(name, str):
-            raise TypeError(f"state: expected names that are text, got {validation.show(name)}")
+            raise TypeError(f"state: expected names that are strings, got {validation.show(name)}")
         if not isinstance(array, np.ndarray):
             raise TypeError(f"state[{name!r}]: expected a NumPy array, got {validation.show(array)}")
         _check(f"state[{name!r}]", validation.plain(f"state[{name!r}]", array), {**taken, **arrays})
@@ -55,7 +55,7 @@ def _check(label: str, array: np.ndarray, others: Mapping[str, np.ndarray]) -> N
 
 
 class UserState(Part):
-    """The section of the user's arrays: what they are, as JSON, and their contents, in the order of their names."""
+    """The snapshot section of the user's arrays: their description as JSON, and their contents, sorted by name."""
 
     name = "state"
 
@@ -86,12 +86,12 @@ class UserState(Part):
 
 
 def _form(array: np.ndarray) -> np.dtype:
-    """How its items are saved."""
+    """Return the dtype in which an array is saved."""
     return array.dtype.newbyteorder("<")
 
 
 def _shown(data: bytes) -> str:
-    """The arrays that a section says it has, for an error: whatever is in it."""
+    """Return a section's description of its arrays, for an error message; the section may be damaged."""
     import json
 
     try:
@@ -110,7 +110,7 @@ def _type(form: Any) -> str:
 
 
 def described(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Which arrays there are, as JSON, filled up with spaces to 8 bytes."""
+    """Return the description of arrays as JSON, padded with spaces to 8 bytes."""
     import json
 
     text = json.dumps([[name, _form(array).str, array.shape] for name, array in arrays.items()])

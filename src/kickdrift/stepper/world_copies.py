@@ -12,6 +12,7 @@ from .. import validation
 from ..forces.applied import Applied
 from ..rollback import snapshots
 from . import changes
+from .entries import places_of
 from .rotation import check_unit
 
 if TYPE_CHECKING:
@@ -101,11 +102,11 @@ def private(
 def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
     """Give a stepper other coefficients than its declared ones, which its snapshots do not have."""
     entries, changed = [*stepper._entries], {}
-    before = vars(stepper).get("_numbered", stepper._entries)
+    before = vars(stepper).get("_fitted_entries", stepper._entries)
     for declaration, given in numbers:
-        for place in changes._places(stepper, declaration):
+        for place in places_of(stepper, declaration):
             entries[place] = changes.with_coefficients(stepper, entries[place], given, stepper._plan)
             changed[id(entries[place].today)] = stepper._plan._parts.get(id(before[place].today)), given
     made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
-    made["attributes"]["_numbered"] = made["attributes"].pop("_entries")
+    made["attributes"]["_fitted_entries"] = made["attributes"].pop("_entries")
     stepper._commit(numbers=stepper._numbers(made["binding"], stepper._dt), **made)

@@ -9,10 +9,12 @@ import numpy as np
 from .base import StepperBase
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from .worlds_base import WorldsBase
 
 #: Methods of a stepper that change nothing but the state, and what may be read of it.
-_CALLS = {"step", "record", "energy", "checksum", "teleport", "restart", "spawn", "kill", "touching", "slots"}
+_CALLS = {"step", "record", "energy", "checksum", "teleport", "restart", "kill", "touching", "slots"}
 _CALLS |= {"interpolate", "interpolate_angles"}
 _READS = {
     "n",
@@ -80,6 +82,17 @@ class World:
         """A snapshot of this world, as of a stepper."""
         worlds = self._worlds
         return bytes(worlds._exclusively(worlds._call, self._index, StepperBase.snapshot))
+
+    def spawn(self, position: ArrayLike, velocity: ArrayLike = 0.0, **turning: ArrayLike) -> np.ndarray:
+        """Add bodies in the lowest free rows; return their ids: see `Stepper.spawn`. Masses are those of the rows.
+
+        turning: angular_velocity, angle, orientation, where bodies rotate. Raises TypeError for anything else.
+        """
+        for name in turning.keys() - {"angular_velocity", "angle", "orientation"}:
+            raise TypeError(f"{name}: expected angular_velocity, angle or orientation; a world has none of its own")
+        worlds = self._worlds
+        spawn = worlds._stepper_type.spawn  # type: ignore[attr-defined]
+        return np.asarray(worlds._exclusively(worlds._call, self._index, spawn, position, velocity, **turning))
 
     def restore(self, snapshot: bytes) -> None:
         """Restore a snapshot into this world: see `Worlds.restore`."""

@@ -14,8 +14,8 @@ from ..declaration import Declaration
 from ..errors import SnapshotError
 from ..forces.applied import Applied
 from ..rollback import snapshots
-from . import changes
 from .base import StepperBase
+from .entries import places_of
 from .slots import LAST_GENERATION
 from .world_copies import counted, of_all
 from .world_view import World, WorldsEvents
@@ -350,7 +350,7 @@ class WorldsBase:
 
     def _set(self, declaration: Declaration, coefficients: dict[str, Any]) -> None:
         """Check the shapes, and hand on what each world gets."""
-        changes._places(self._guest, self._private(declaration))
+        places_of(self._guest, self._private(declaration))
         if isinstance(declaration, Applied):
             self._set_array(declaration, coefficients)
             return

@@ -1,7 +1,7 @@
-"""Derivatives of formulas, by rule on their lists of operations (Griewank and Walther 2008, Evaluating Derivatives).
+"""Derivatives of expressions, by rule on lists of operations (Griewank and Walther 2008, Evaluating Derivatives).
 
-Where there is no derivative there is a convention: at 0 those of abs, sqrt and norm are 0, of min and max that of the
-one that is chosen counts, and steps (floor, comparisons) have none.
+Conventions for missing derivatives: those of abs, sqrt and norm at 0 are 0, min and max have that of the
+selected operand, and steps (floor, comparisons) have none.
 """
 
 from __future__ import annotations

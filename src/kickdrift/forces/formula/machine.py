@@ -1,10 +1,9 @@
 """Code generation for expressions: order of operations, register use and memory allocation.
 
-Results that are the same for all bodies are worked out once per call, before the others. What one operation alone
-reads is left in registers, where it finds it; of two such operands the longer one is worked out first, and waits in a
-row (Sethi and Ullman 1970). Rows are given out in one pass over the list (linear scan: Poletto and Sarkar 1999): a row
-is free again once its last reader has run. Pairs of operations that have one name together are one, with the rounding
-of each.
+Uniform operations run once per call, before the others. A value with a single reader stays in registers until it is
+read. Of two such operands the one with more operations comes first, and is then stored in a row (Sethi and Ullman
+1970). Rows are allocated in one pass over the list (linear scan: Poletto and Sarkar 1999): a row is free again after
+its last reader. Fused operations round the result of each part, as separate operations do.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from typing import Any
 
 from .program import Program, operands
 
-#: Where a name is: its kind as engine/formulas.pyx has it, and its number there; "load" for a component of a flow.
+#: Address of a value: its kind as in engine/formulas.pyx, and its number there; "load" for a component of a flow.
 Place = tuple[str, Any]
 _SAME = ("known", "time", "uniform")
 _STILL = ("register", "spread", *_SAME)  #: operands whose address does not depend on the group of bodies
-#: Operations on memory, when an operand is in registers: by its number, what they are called, and which of the others
-#: remain. a b is b a, and a + b is b + a, to the bit.
+#: Variants of operations with one operand in registers, by its index: name, and indices of the operands in memory.
+#: Sums and products are bitwise commutative.
 _ON_HELD: dict[str, dict[int, tuple[str, tuple[int, ...]]]] = {
     "add": {0: ("and_add", (1,)), 1: ("and_add", (0,))},
     "sub": {0: ("and_sub", (1,)), 1: ("from", (0,))},
@@ -46,17 +45,17 @@ _JOINED = {
     ("and_mul", "from"): "mul_from",
     ("and_mul", "and_mul"): "and_mul_mul",
 }
-#: As many operations as before, but fewer numbers to read, where the product goes with what follows.
+#: Fused operations to split if the next operation can then be fused with the product: fewer values are read.
 _PARTED = {"add_mul": "add", "diff_mul": "sub"}
-#: The first of two operands of which either may be the first: b a is a b, to the bit.
+#: Operations whose first two operands may be swapped: the result is bitwise equal.
 _FACTORS = {"add", "mul", "mul_add", "mul_sub", "sub_mul", "mul_mul", "add_product", "sub_product", "from_product"}
-#: Operations on registers.
+#: Operations with an operand in registers.
 _GOES_ON = {"and_add", "and_sub", "from", "and_mul", "and_div", "into", "and_neg", "and_square", "and_sqrt"}
 _GOES_ON |= {"and_mul_add", "and_mul_sub", "mul_from", "and_mul_mul", "add_product", "sub_product", "from_product"}
-#: What is there twice: the first operand of the other one is the same for all bodies, and read once.
+#: Operations with a variant for a uniform first operand, which is read once.
 _SAME_FIRST = _GOES_ON - {"and_neg", "and_square", "and_sqrt", "and_mul_mul"}
 _SAME_FIRST |= {"take", "add", "sub", "mul", "div", "mul_add", "mul_sub", "sub_mul", "mul_mul"}
-_SAME_FIRST |= {"products_added", "products_subtracted"}  # here the third one too
+_SAME_FIRST |= {"products_added", "products_subtracted"}  # their third operand is uniform, too
 _NUMBERED = ("load", "store", "noise")
 #: After this many stored nodes, nodes with pending readers are stored too.
 _PATIENCE = 8
@@ -69,9 +68,9 @@ class Code:
     """The program as arrays, from which engine/formulas.pyx makes C structs."""
 
     operands: list[Place] = field(default_factory=list)
-    still: int = 0  #: so many of them come first that are at one place for all groups of bodies
-    #: What it is, where its result goes or -1, four operands, and how many from here on, "end" counted, are done for a
-    #: group of bodies before the next group: 0 where an operation is done for all.
+    still: int = 0  #: number of leading operands with a constant address for all groups of bodies
+    #: (name, address of the result or -1, four operands, number of operations). The last is the length of the rest of a
+    #: run, including "end", that is executed group by group; 0 for operations on a whole block.
     operations: list[tuple[str, int, int, int, int, int, int]] = field(default_factory=list)
     uniform: int = 0  #: number of leading uniform operations
     columns: int = 0  #: number of results stored as array of structures
@@ -100,7 +99,7 @@ def translate(
     results: Mapping[str, int],
     rows: bool = False,
 ) -> Code:
-    """places: where each name is; results: the plane of each result, or, of rows, its column."""
+    """Return a program's code. places: address of each name; results: plane of each result, or column if `rows`."""
     return _Translation(program, places, limits, results, rows).code
 
 
@@ -124,7 +123,7 @@ class _Translation:
             for plane, n in self.results:
                 if not self._leaf(n) and not self.same[n]:
                     self.direct.setdefault(n, plane)
-        #: The list in the making: operation, where its result goes, what it reads, a number.
+        #: The operations so far: (name, address of the result, addresses of the operands, number).
         self.list: list[tuple[str, Place | None, list[Place], int]] = []
         self._uniform()
         steps = self._ended(self._ordered(), rows)
@@ -184,7 +183,7 @@ class _Translation:
         for n in [operand for node in self.nodes for operand in operands(node)] + [n for _, n in self.results]:
             readers[n] = readers.get(n, 0) + 1
         steps: list[_Step] = []
-        # What works out a node, for the one who reads it; all else is in memory.
+        # The operations that compute a node, if it has one reader; other nodes are stored.
         parts: dict[int, list[_Step]] = {}
         results = {n for _, n in self.results}
         stored = 0
@@ -203,7 +202,7 @@ class _Translation:
             steps += part
             stored += 1
             if stored == _PATIENCE:
-                # Otherwise all of their operands stay in memory as long.
+                # Otherwise their operands would stay in memory until they are read.
                 for part in parts.values():
                     part[-1].stored = True
                     steps += part
@@ -212,14 +211,14 @@ class _Translation:
         return steps
 
     def _part(self, n: int, operation: str, given: list[int], parts: list[list[_Step]]) -> list[_Step]:
-        """What works out a node, from what works out its operands that are not in memory."""
+        """Return the operations that compute a node, given those of its operands that are not stored."""
         there = [i for i, part in enumerate(parts) if part]
         if not there:
             return [_Step(operation, given, n, operation in _ASIDE)]
         products = [len(part) == 1 and part[0].name == "mul" for part in parts]
         if operation in ("add", "sub") and len(there) == 2 and any(products):
             return self._with_product(n, operation, parts, products)
-        there.sort(key=lambda i: -len(parts[i]))  # stable
+        there.sort(key=lambda i: -len(parts[i]))  # longest first; stable for equal lengths
         steps = parts[there[0]]
         for i in there[1:]:
             steps[-1].stored = True
@@ -235,14 +234,14 @@ class _Translation:
             name = _JOINED["and_mul", name]
         joined = _JOINED.get((before.name, name))
         if joined in _PARTED and self.same[read[0]]:
-            joined = None  # this reads the number once
+            joined = None  # do not fuse: the separate operation reads a uniform operand once
         if joined and not before.stored:
             read = steps.pop().given + read
         steps.append(_Step(joined or name, read, n))
         return steps
 
     def _with_product(self, n: int, operation: str, parts: list[list[_Step]], products: list[bool]) -> list[_Step]:
-        """Sums and differences of which one operand, at least, is no more than a product."""
+        """Compute a sum or difference of which at least one operand is a plain product."""
         left, right = parts
         if all(products):
             read = left[0].given + right[0].given
@@ -256,13 +255,13 @@ class _Translation:
         return right
 
     def _ended(self, steps: list[_Step], rows: bool) -> list[_Step]:
-        """With what is loaded, stored row by row and copied; and what is in registers is read from there."""
+        """Add loads, stores of rows and copies of results; read operands from registers if possible."""
         for place, n in self.results:
             if rows:
                 steps.append(_Step("store", [n], n, number=place))
             elif self.direct.get(n) != place:
                 steps.append(_Step("take", [n], n, number=place))
-        held = -1  # node
+        held = -1  # node whose value is in registers
         steps = self._with_loads(steps)
         for step in steps:
             if held in step.given and step.name in _ON_HELD:
@@ -278,7 +277,7 @@ class _Translation:
         return steps
 
     def _with_loads(self, steps: list[_Step]) -> list[_Step]:
-        """Columns are loaded when they are first wanted, but not while something is in registers."""
+        """Load columns at first use, but not while a value is in registers."""
         done: list[_Step] = []
         loaded: set[int] = set()
         start = 0
@@ -294,7 +293,7 @@ class _Translation:
         return done
 
     def _read_once(self, step: _Step) -> None:
-        """A number that is the same for all is read once where it comes first; elsewhere it lies there often enough."""
+        """Move uniform operands to the front, where they are read once; elsewhere use a broadcast copy."""
         given = step.given
         products = step.name.startswith("products")
         for i in (0, 2) if products else (0,) if step.name in _FACTORS else ():
@@ -308,17 +307,17 @@ class _Translation:
         self._check("spread", len(self.spread))
 
     def _by_group(self, step: _Step) -> list[int]:
-        """Which operands are wanted for each vector of a group."""
+        """Return the operands that are read for each vector of a group."""
         once = (0, 2) if step.name.startswith("same_products") else (0,) if step.name.startswith("same_") else ()
         return [i for i in range(len(step.given)) if step.name not in _ASIDE and i not in once]
 
-    # Where results go.
+    # Allocation of results.
 
     def _scan(self, steps: list[_Step]) -> None:
         last: dict[int, int] = {}  # node: index of its last reader
         parts = self._parts(steps)
-        found: dict[int, int] = {}  # node: the part of the list that stores it
-        rows: set[int] = set()  # nodes that another part reads: they are stored for all bodies of a block
+        found: dict[int, int] = {}  # node: run that stores it
+        rows: set[int] = set()  # nodes read by another run: stored for all bodies of a block
         for number, step in enumerate(steps):
             for n in step.given:
                 last[n] = number
@@ -359,7 +358,7 @@ class _Translation:
             self.list.append((step.name, to, read, step.number))
 
     def _parts(self, steps: list[_Step]) -> list[int]:
-        """In which part of the list each is: those for a group of bodies after group, or one for all of a block."""
+        """Return the run of each operation: runs execute group by group; operations in `_ASIDE` on a whole block."""
         parts: list[int] = []
         for number, step in enumerate(steps):
             parts.append(0)
@@ -368,9 +367,9 @@ class _Translation:
         return parts
 
     def _number(self, before: int) -> None:
-        """Operands by their numbers. before: so many operations come before those for each body."""
+        """Number the operands. before: number of uniform operations."""
         found = {place: None for _, to, read, _ in self.list for place in (*read, to) if place}
-        self.code.operands = sorted(found, key=lambda place: place[0] not in _STILL)  # stable
+        self.code.operands = sorted(found, key=lambda place: place[0] not in _STILL)  # constant addresses first; stable
         self.code.still = sum(kind in _STILL for kind, _ in self.code.operands)
         self._check("operands", len(self.code.operands))
         numbers: dict[Place | None, int] = {place: number for number, place in enumerate(self.code.operands)}

@@ -1,8 +1,8 @@
-"""From text to operations: Python's own parser, and a list of what may be in what it finds. Nothing is evaluated.
+"""Parse expressions: Python's parser, then a whitelist of syntax nodes. Nothing is evaluated as Python.
 
-A formula is an expression of numbers, names, + - * / **, comparisons (with and, or, not, inside of `where`) and calls
-of the functions below. All else is a ValueError that says at which column. Text that is too long, nested too deeply,
-or of other characters than such expressions have, is refused before it is parsed.
+An expression has numbers, names, + - * / **, comparisons (with and, or, not, inside of `where`) and calls
+of the functions below. Anything else is a ValueError that shows the column. Strings that are too long, nested too
+deeply, or contain other characters are rejected before they are parsed.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 from .program import Builder, TooLongError
 
-LONGEST = 4000  # characters
-DEEPEST = 60  # brackets, and levels of anything else
-MOST_LEVELS = 120  # of nested definitions
-LARGEST_POWER = 64  # that is expanded to products
+LONGEST = 4000  # maximal length of an expression in characters
+DEEPEST = 60  # nested brackets, and levels of other nesting
+MOST_LEVELS = 120  # maximal depth of nested definitions
+LARGEST_POWER = 64  # largest exponent that is expanded to products
 MOST_NOISE = 2**31 - 1
 _STRANGE = re.compile(r"[^A-Za-z0-9_ .,+\-*/()<>=!]")
 _SIGNS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
@@ -49,10 +49,10 @@ CONSTANTS = {"pi": math.pi}
 
 
 class Parser:
-    """Reads the texts of one declaration, which share their operations.
+    """Parser of the expressions of one declaration, which share their operations.
 
-    title: what the declaration is called in errors; names: what may be read beside the definitions; definitions: names
-    that stand for texts of their own; noisy: whether there is noise, as bodies have.
+    title: name of the declaration in errors. names: available variables and parameters. definitions: names
+    with expressions of their own. noisy: whether noise(k) is available, as for bodies.
     """
 
     def __init__(self, title: str, names: Collection[str], definitions: Mapping[str, str], noisy: bool = False) -> None:
@@ -91,7 +91,7 @@ class _Text:
         self.parser, self.builder, self.level = parser, parser.builder, level
         self.label = f"{parser.title}({label})"
         if not isinstance(text, str):
-            raise TypeError(f"{self.label}: expected a formula as text, got {type(text).__name__}")
+            raise TypeError(f"{self.label}: expected an expression as a string, got {type(text).__name__}")
         self.text = str(text)
 
     def fail(self, what: str, column: int) -> ValueError:
@@ -115,12 +115,12 @@ class _Text:
                 raise self.fail(f"more than {DEEPEST} brackets inside each other", column)
         blank = len(text) - len(text.lstrip())
         if not text.strip():
-            raise self.fail("expected a formula, got nothing", 1)
+            raise self.fail("expected an expression, got nothing", 1)
         try:
             tree = ast.parse(text.strip(), mode="eval").body
         except SyntaxError as error:
             column = error.offset + blank if error.offset else len(text)
-            raise self.fail(f"no formula: {error.msg}", min(len(text), column)) from None
+            raise self.fail(f"invalid expression: {error.msg}", min(len(text), column)) from None
         except (MemoryError, RecursionError, ValueError, OverflowError):
             raise self.fail("nested too deeply, or a number too long", 1) from None
         self.blank = blank
@@ -136,7 +136,7 @@ class _Text:
 
     def number(self, node: ast.expr, depth: int) -> int:
         """Return the node of a numeric expression."""
-        # Long sums and products are left-associative trees, as deep as they are long.
+        # Long sums and products are deep left-associative trees: iterate over them.
         right: list[ast.BinOp] = []
         while isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
             right.append(node)
@@ -164,7 +164,7 @@ class _Text:
             raise self.failed("a comparison is no number: expected where(comparison, number, number)", node)
         if isinstance(node, ast.IfExp):
             raise self.failed("expected where(test, a, b) in place of `a if test else b`", node)
-        raise self.failed(f"{type(node).__name__} is not allowed in formulas", node)
+        raise self.failed(f"{type(node).__name__} is not allowed in expressions", node)
 
     def constant(self, node: ast.Constant) -> int:
         given: Any = node.value

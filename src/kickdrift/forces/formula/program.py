@@ -1,7 +1,7 @@
 """Programs: lists of operations, each on results of earlier ones.
 
-Equal operations on equal operands are one; operations on constants are done at once, in float64, as the reference does
-them. Nothing else is rearranged: sums are added in the order in which they are written, and x * 0 stays what it is.
+Equal operations on equal operands are merged. Operations on constants are done once, in float64, as in the
+reference. Nothing else is rearranged: sums are added in the order in which they are written; x * 0 is not 0.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-#: What an operation is called, and how it is printed. Comparisons give 1 or 0.
+#: Names of operations, and their notation in listings. Comparisons return 1 or 0.
 OPERATIONS = {
     "add": "{} + {}",
     "sub": "{} - {}",
@@ -47,9 +47,9 @@ class TooLongError(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """Nodes in an order in which each comes after its operands, and which of them the results are.
+    """Nodes in topological order, and the nodes of the results.
 
-    A node is ("const", number), ("name", what it is called), ("noise", k), ("power", node, n) or an operation and its
+    A node is ("const", number), ("name", name), ("noise", k), ("power", node, n) or an operation and its
     operands.
     """
 
@@ -138,7 +138,7 @@ def folded(operation: str, values: list[Any]) -> float:
 
 
 def chain(builder: Builder, base: int, n: int) -> int:
-    """base**n by squares and products, from the first binary digit of n to the last; 1 / base**-n below 0."""
+    """Return base**n by squares and products, from the leading bit of n to the last; 1 / base**-n for n < 0."""
     result = base
     for digit in f"{abs(n):b}"[1:]:
         result = builder.apply("mul", result, result)

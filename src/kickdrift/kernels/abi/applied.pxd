@@ -1,11 +1,11 @@
-# Forces that users write into arrays of their own, as the kernels read them.
+# Arguments of the kernels that add forces from users' arrays.
 
 from .plan cimport Array, Field
 
 ctypedef struct Applied:
     int dim, count
-    bint flat                   # do the coefficients lie side by side, as rows of bodies do?
-    const Array* force          # the users' arrays, (n, dim) in the dtype of the state
-    Field inverse_mass          # 1/m for each component
-    bint light                  # is it one number for all, and above 0?
-    Field g                     # what the other terms come to
+    bint flat                   # True if coefficients lie body by body (layout FLAT)
+    const Array* force          # users' arrays, shape (n, dim), dtype of the state
+    Field inverse_mass          # 1/m per component
+    bint light                  # True if 1/m is one positive number for all bodies
+    Field g                     # acceleration by all other affine forces

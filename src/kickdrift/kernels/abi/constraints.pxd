@@ -1,27 +1,27 @@
-# What the kernels of constraints are told. Arrays of numbers are of the state's dtype.
+# Arguments of the constraint kernels. Arrays of numbers have the state's dtype.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from .crew cimport Crew
 from .events cimport Told
 
 cdef enum:
-    PAIRS_PER_BODY = 16     # so many near pairs there may be; of a crowd, so many partners each body looks for
-    MOST_ROWS = 9           # of cells around a cell
-    MOST_CLASSES = 15       # of size
-    NOWHERE = 255           # the class of bodies that do not live
-    CONTACT = 17            # numbers of a contact beside its two vectors
-    TRAITS = 8              # see `traits` of Contacts
-    GAIN = 4                # of which the last ones begin here
-    MEETING = 4             # of what is told of one, beside two vectors
-    SPIN = 8                # numbers of a rotating body in `spin` of Contacts
-    TWIST = 12              # and of a contact of such bodies, beside CONTACT
-    SHAPES_PER_BODY = 8     # that a body may touch in a step among others: the nearest
-    COLOURS = 64            # of which a body knows which are taken; contacts without one come last
-    SHARED = 512            # pairs of a stage from which on a crew takes less time than its leader alone
-    HELD_ROW = 4            # numbers in the row of a body that pairs hold: its vector, and what nobody reads
-    DIRECTION = 3           # the bits of `how` that say along which line a pair pulls,
-    SOFT = 4                # and whether it has compliance
+    PAIRS_PER_BODY = 16  # capacity of the pair list, per body; in dense scenes the limit of partners per search
+    MOST_ROWS = 9           # maximum number of rows of cells around a cell
+    MOST_CLASSES = 15       # maximum number of size classes
+    NOWHERE = 255           # size class of inactive bodies
+    CONTACT = 17            # numbers per contact beside its two vectors
+    TRAITS = 8              # numbers per body in `traits` of Contacts
+    GAIN = 4                # index in `traits` of the velocity change by forces (delta_v)
+    ROD = 6                 # numbers per rod of Contacts beside its direction
+    MEETING = 4             # numbers per recorded contact beside its two vectors
+    SPIN = 8                # numbers per rotating body in `spin` of Contacts
+    TWIST = 12              # numbers per contact of rotating bodies, beside CONTACT
+    SHAPES_PER_BODY = 8     # maximum number of shapes per body that Contacts considers in a step: the nearest
+    COLOURS = 64    # graph colours of contacts; a 64-bit mask per body marks used ones. The uncoloured are solved last
+    HELD_ROW = 4            # numbers per row of a Distance body: its vector, then padding
+    DIRECTION = 3           # bits of `how` with the line of action (0, 1 or 2)
+    SOFT = 4                # bit of `how`: the pair has compliance
+    LIMITED = 8             # bit of `how`: the pair has limits or may break
 
 cdef enum ConstraintKind:
     PIN
@@ -34,17 +34,21 @@ cdef enum ConstraintKind:
     SENSOR
     SHAPES
     PERIODIC
+    FLOOR
 
 
 cdef inline bint is_static(ConstraintKind kind) noexcept nogil:
-    """Does a constraint of this kind act on each body by itself, by what stands still?"""
-    return kind == BOX or kind == PLANE or kind == CORNERS or kind == SENSOR or kind == SHAPES or kind == PERIODIC
+    """True for kinds that act on each body alone: walls, shapes and regions that do not move."""
+    return (
+        kind == BOX or kind == PLANE or kind == CORNERS or kind == SENSOR or kind == SHAPES or kind == PERIODIC
+        or kind == FLOOR
+    )
 
 
-# Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
+# Ctrl-C check of long loops within a step: True means stop, and the step returns INTERRUPTED.
 ctypedef bint (*Look)(void* owner) noexcept nogil
 
-# The space of a periodic box: numbers along each axis, all 0 along open ones. Open space has NULL for a width.
+# Periodic box: bounds, width and 1/width per axis, all 0 along open axes. `width` is NULL in open space.
 ctypedef struct Torus:
     const void* lower
     const void* upper
@@ -53,98 +57,118 @@ ctypedef struct Torus:
 
 ctypedef struct Periodic:
     Torus torus
-    const void* weight          # of each body: 0 for those that do not live
+    const void* weight          # activity of each body: 1 active, 0 inactive
 
 ctypedef struct Pin:
     int64_t count
     const int64_t* index
 
-# Pairs in stages, of which each follows the one before; those of one stage have no body in common, and pull alike.
-# They find their bodies in rows of HELD_ROW numbers, which come and go with each step.
+# Storage of a pair's load, in an array of kickdrift/stepper/loads.py.
+ctypedef struct LoadCell:
+    const double* owner         # number of the constraint
+    double* cell                # load in N; 1 if the pair is broken
+    double limit                # load in N that breaks it; below 0: none
+    double unit                 # load in N of a rigid pair that is corrected by 1 m/s²
+    int32_t first, second       # bodies
+    int64_t rank                # order in which breaks of a step are recorded
+
+# Pairs by level: levels run in order; pairs of one level share no body and have the same `how`.
+# Bodies are copied to rows of HELD_ROW numbers and back in each step.
 ctypedef struct Distance:
     Torus torus
     int64_t stages
-    const int64_t* stage        # where each begins, and the last ends
-    # Of each: 0: along the line after the step; 1: before it; 2: so, and velocities along it end too; and SOFT.
+    const int64_t* stage        # first pair of each level, and the end of the last
+    # Line of action per level: 0 after the step; 1 before it; 2 before it, with a velocity solve. SOFT and
+    # LIMITED add compliance and limits.
     const uint8_t* how
-    int64_t members             # bodies in rows
-    const int32_t* member       # which they are,
-    const int32_t* place        # and at which number the row of each begins
-    const int32_t* first        # the same for each pair's first body
+    int64_t members             # number of bodies in rows
+    const int32_t* member       # body index of each row
+    const int32_t* place        # offset of each row in `row`
+    const int32_t* first        # row offset of each pair's first body
     const int32_t* second
     const void* length
     const void* move_first
     const void* move_second
-    int64_t direction           # the greatest of all stages
-    const void* compliance      # NULL where no pair has any; of those that have none < 0
+    int64_t direction           # largest line of action of all levels
+    const void* compliance      # compliance of each pair, < 0 for rigid ones; NULL: all are rigid
     const void* drag_first
     const void* drag_second
     double response[4]
+    const void* lower           # limits; NULL if no pair has any
+    const void* upper
+    const LoadCell* cell
+    bint from_positions         # steps continue from positions: velocity impulses are no load
     # Workspace.
-    void* was                   # positions
-    void* row                   # vectors of members
-    void* way                   # component after component, of each pair
-    void* force                 # how much each was pulled along itself
-    void* pull                  # the same, of velocities; of pairs that are not compliant: > 0 where they are left
-    void* share_first           # where any pair has compliance: a number for each
+    void* low                   # limits in this step; those of a broken pair are out of reach
+    void* high
+    void* least                 # bounds of the accumulated velocity impulse
+    void* most
+    void* load                  # in this step
+    void* was                   # positions before the solve
+    void* row                   # vectors of members, HELD_ROW numbers each
+    void* way                   # unit vectors from first to second body, component by component
+    void* force                 # accumulated position impulse of each pair
+    void* pull         # accumulated velocity impulse of each compliant pair; of rigid ones > 0: skip the velocity solve
+    void* slowed                # accumulated velocity impulse of each rigid pair
+    void* share_first           # inverse mass of first bodies, reduced by drag; only if any pair has compliance
     void* share_second
     void* alpha
     int64_t iterations
-    const void* at_rest         # of what forces add to a body's velocity, the share it reads at rest; NULL for none
+    const void* at_rest         # per body: share of delta_v that a body at rest has as velocity; NULL: none
     Look look
-    Crew* crew                  # who helps with large stages, while a job runs; or NULL
 
-# A number for all bodies or one for each: then bodies are one apart, else zero.
+# One number per body (stride 1) or one for all bodies (stride 0).
 ctypedef struct Each:
     const void* number
     int64_t body
 
-# The rotation of bodies, for what turns them by friction. It outlives steps, and bodies have the same places in it
-# wherever their positions are: in a tile or in a workspace.
+ctypedef struct Floor:
+    Each deceleration           # m/s²
+
+# Angular state of bodies, for friction. It outlives steps. Its index is the body's, in tiles and workspaces alike.
 ctypedef struct Spin:
-    void* w                         # rad/s: 1 plane of `stride` numbers, or 3 in space; NULL: nothing rotates
+    void* w                         # rad/s: 1 plane of `stride` numbers in 2-D, 3 in 3-D; NULL: nothing rotates
     int64_t stride
-    const void* inverse_inertia     # 1/I of each body; 0 where its mass or inertia is infinite
+    const void* inverse_inertia     # 1/I of each body; 0 if mass or inertia is infinite
 
 ctypedef struct Wall:
-    const void* lower           # of a box
+    const void* lower           # lower corner of a box
     const void* upper
-    const void* normal          # of a plane
+    const void* normal          # unit normal of a plane
     const void* offset
     Each restitution, friction, radius
     const void* weight
     double lag
-    const uint8_t* sensor       # of each body: 1 where it reports and goes through, 2 where it goes through; or NULL
-    const uint8_t* only         # of each body: is it constrained in this call? NULL: all are
-    const uint8_t* alive        # of each body; NULL: all are
-    Told* told                  # or NULL
+    const uint8_t* sensor       # filter code per body: 0 collides, 1 sensor, 2 passes through; NULL: all collide
+    const uint8_t* only         # mask of the bodies to constrain in this call; NULL: all
+    const uint8_t* alive        # per body: is active; NULL: all are
+    Told* told                  # event recorder; NULL: no events
     Spin spin
 
-# Shapes in a tree: a node with a count is a leaf, the others have two nodes below, at `first` and after it.
+# Bounding volume tree of shapes. Leaves have a count > 0; inner nodes have two children, at `first` and `first` + 1.
 ctypedef struct Shapes:
-    Wall wall                   # restitution, friction, and so on
-    bint segments               # or boxes
-    const void* lower           # (shapes, dim), those of all numbers
+    Wall wall                   # restitution, friction, filter and events, as for planes and boxes
+    bint segments               # True: segments; False: boxes
+    const void* lower           # lower corners or first ends, (shapes, dim)
     const void* upper
-    Each reach                  # of bodies: how near they come
+    Each reach                  # contact distance per body: its radius and the shape's
     int64_t count
     const uint8_t* enabled
-    const int64_t* number       # of the shapes in the leaves
-    const double* bounds        # of each node: lower corner, upper corner
+    const int64_t* number       # shape numbers in the order of the leaves
+    const double* bounds        # bounding box of each node: lower corner, upper corner
     const int64_t* first
-    const int64_t* leaves       # how many shapes, or 0
+    const int64_t* leaves       # shapes in a leaf, 0 for inner nodes
 
 ctypedef struct Sensor:
-    const void* lower           # or the center
-    const void* upper           # or the radius
+    const void* lower           # lower corner of a box, or center of a ball
+    const void* upper           # upper corner of a box, or radius of a ball
     bint ball
     const uint8_t* watched
-    const uint8_t* alive        # or NULL: all live
+    const uint8_t* alive        # per body: is active; NULL: all are
     Told* told
 
-# Corrects bodies after a step: from `first` to `last` where the constraint is static, or all `last` of them. before:
-# positions before the step; gain: velocity changes by the forces of the step; s: Verlet's previous positions, or NULL;
-# owner: the argument of a Look.
+# Corrects bodies after a step: static constraints `first` to `last`, others all `last` of them. before: positions
+# before the step; gain: delta_v by forces; s: Verlet's previous positions, or NULL; owner: argument of Look.
 ctypedef int (*ConstraintFunction)(
     ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride,
     const void* before, const void* gain, void* x, void* v, void* s, const void* data,
@@ -155,18 +179,18 @@ ctypedef struct ConstraintCall:
     ConstraintFunction function
     ConstraintKind kind
     const void* data
-    Told* told                  # what it has to report; or NULL
+    Told* told                  # event recorder; NULL: no events
 
 cdef enum:
-    TESTS = 2_000_000       # of distances between two looks for Ctrl-C: some milliseconds
+    TESTS = 2_000_000       # distance tests between two Ctrl-C checks, some milliseconds
 
-# What a search for pairs has come to.
+# Result of a pair search: complete, capacity exceeded, or interrupted.
 cdef enum Found:
     ALL
     CROWD
     GIVEN_UP
 
-# Finds the partners of bodies that are sorted into slots and of one class of size, in open space: alike.pxd.
+# Pair search in open space for bodies of one size class that are sorted by bucket: alike.pxd.
 ctypedef Found (*FindAlike)(int64_t dim, int64_t n, const void* data, void* owner, const void* like) noexcept nogil
 
 ctypedef struct Collisions:
@@ -175,148 +199,154 @@ ctypedef struct Collisions:
     const void* radius
     const void* weight
     Each restitution
-    Each friction               # its number is NULL where there is none
-    double lag                  # velocities are those of positions after so many more steps
-    const uint64_t* category    # of each body, and NULL where all meet all
+    Each friction               # friction coefficients; `number` is NULL if there is no friction
+    double lag                  # steps by which velocities are ahead of positions
+    const uint64_t* category    # collision category bits of each body; NULL: all bodies collide
     const uint64_t* mask_bits
-    const uint8_t* sensor       # of each body: does it report, and push nothing? or NULL
-    Told* told                  # or NULL
+    const uint8_t* sensor       # per body: 1 for sensors, which record events without impulses; NULL: none
+    Told* told                  # event recorder; NULL: no events
     Spin spin
-    bint swept                  # are bodies followed on their way?
-    # Workspace for those that are; and of the bodies that are sought, by their ways, what these are.
-    void* since                 # of each body: how long ago its present straight way began
-    void* earliest              # and when it touches first
-    int64_t* which              # at which place of the partners
-    int32_t* last               # whom it has touched last
-    void* time                  # of each place: how long ago, or 0
-    void* middle                # of each body's way
-    void* extent                # its radius, and half of its way
-    uint8_t* way_class          # the class of that
-    const void* on_way_x        # positions, velocities, radii and the step, where ways are sought; else NULL
+    bint swept                  # True: continuous collision detection
+    # Workspace of continuous collision detection; and arguments of the pair search by swept volumes.
+    void* since                 # per body: seconds from the start of its current straight path to the end of the step
+    void* earliest              # per body: seconds since its first contact
+    int64_t* which              # per body: index of that contact's pair among the partners
+    int32_t* last               # per body: partner of its last contact, or -1
+    void* time                  # per pair: seconds since its contact, or 0
+    void* middle                # center of the path of each body
+    void* extent                # radius of the swept volume of each body: radius + half its path
+    uint8_t* way_class          # size class of each swept volume
+    const void* on_way_x        # positions of swept bodies, with velocities, radii and timestep; NULL: static search
     const void* on_way_v
     const void* on_way_radius
     int64_t on_way_stride
     double on_way_h
     int64_t iterations
-    uint8_t* moved              # of each body: since walls were applied last
-    int64_t walls               # that bodies may be pushed into
+    uint8_t* moved              # per body: moved since the last solve of the walls
+    int64_t walls               # number of walls that bodies may be pushed into
     const ConstraintCall* wall
-    int64_t classes             # of size, but for points; the largest bodies first
-    bint points                 # are there bodies without size?
-    const uint8_t* size_class   # of each body
-    double per_cell[MOST_CLASSES]   # 1 / width of a cell, more than any pair reaches whose larger body is there
-    uint64_t mask               # buckets less one
-    uint64_t step[3]            # from a cell to the next along each axis, in buckets
-    int64_t rows                # of three cells around a cell and in it
-    uint64_t row[MOST_ROWS]     # from a cell to the first cell of each
-    # In a periodic box instead of steps and rows, of each class along each axis: how many cells, and 1 / width.
+    int64_t classes             # number of size classes without points; class 0 has the largest bodies
+    bint points                 # True if any body has radius 0
+    const uint8_t* size_class   # size class of each body
+    double per_cell[MOST_CLASSES]  # 1 / cell width per size class; cells exceed the reach of its pairs and smaller ones
+    uint64_t mask               # number of buckets - 1 (a power of 2 less one)
+    uint64_t step[3]            # hash step along each axis, in buckets
+    int64_t rows                # rows of three cells in the neighbourhood of a cell
+    uint64_t row[MOST_ROWS]     # hash offset from a cell to the first cell of each row
+    # Periodic only: cells per axis and inverse cell width, per size class (replaces step and row).
     int64_t cells[3 * MOST_CLASSES]
     double per_width[3 * MOST_CLASSES]
     # Workspace.
-    int32_t* start              # of each bucket: its first slot
-    uint32_t* bucket            # of each body
-    int32_t* body               # in each slot: bodies sorted by bucket, then index
-    void* place                 # of the body in each slot: positions, component after component, and radii
-    int64_t* begin              # of each body's partners
-    int32_t* count              # and how many they are
+    int32_t* start              # first slot of each bucket
+    uint32_t* bucket            # bucket of each body
+    int32_t* body               # body of each slot, sorted by bucket, then index
+    void* place                 # positions (component by component) and radii in slot order
+    int64_t* begin              # offset of each body's partners
+    int32_t* count              # number of each body's partners
     int32_t* partner
-    int32_t* next               # of each bucket: the first slot of those whose turn has not come
-    int32_t* lower              # of each pair, as they are found: its body of lower index,
-    int32_t* higher             # and the other one
+    int32_t* next               # first unprocessed slot of each bucket
+    int32_t* lower              # lower body index of each pair as found
+    int32_t* higher             # higher body index of each pair as found
     Look look
 
-# What is done with blocks of contacts in one sweep.
+# Kinds of a sweep over blocks of contacts.
 cdef enum:
-    BEGIN           # the numbers of contacts between bodies
-    RESUME          # the impulses of the step before
-    WARM            # those of the substep before, in the direction of now
-    SOLVE           # new ones
+    BEGIN           # set up the contacts between bodies
+    RESUME          # warm start by impulses of the last step
+    WARM            # warm start by impulses of the last substep, along current normals
+    SOLVE           # solve
 
 ctypedef struct Sweep:
     int kind
     int64_t dim
-    bint alone      # one contact after the other, as they may have bodies in common
-    bint told       # does anybody want to know who meets?
-    double h        # of a substep, in seconds
-    bint extra      # only those that hang together with some that are deep?
+    bint alone      # True: one contact at a time, because contacts of a block may share bodies
+    bint told       # True if events are recorded
+    double h        # duration of a substep, s
+    bint extra      # True: only islands with deep contacts
     double soft, scale
-    double left     # of the step, in seconds
-    double given    # substeps whose forces velocities have been given
-    double count    # of all substeps
-    double lead     # how many of them a velocity is ahead by, before the step
+    double left     # time to the end of the step, s
+    double given    # substeps whose forces are in the velocities already
+    double count    # number of substeps
+    double lead     # substeps by which velocities are ahead of positions before the step
 
-# Blocks first to last, of `lanes` contacts each; are any deep in each other? See constraints/contact_lanes.pxd.
+# Sweeps blocks first to last of `lanes` contacts each; True if any contact is deep. See constraints/contact_lanes.pxd.
 ctypedef bint (*Press)(const void* contacts, const Sweep*, int64_t first, int64_t last, const void* like) noexcept nogil
 
 ctypedef struct Contacts:
-    Collisions grid             # radius, weight, where pairs are looked for; and whom to ask for a reason to stop
-    const void* restitution     # of each body
+    Collisions grid             # pair search (radius, weight, partners), event recorder and Ctrl-C check
+    const void* restitution     # restitution of each body
     const void* friction
-    int64_t faces               # of walls: their normals, offsets, and frictions with each body
+    int64_t faces               # number of walls, which have normals, offsets, and a friction per body
     const void* normal
     const void* offset
     const void* wall_friction
-    const uint8_t* through      # of each wall and body: 1 where it reports and goes through, 2 where it goes; or NULL
-    int64_t parts               # of shapes, which are numbered one part after the other
-    const Shapes* shapes        # of each part; its `sensor` is as `through`
-    const int64_t* shape_begin  # the number of its first shape; and how many there are
-    const void* shape_friction  # of each part with each body
-    int64_t n                   # bodies
-    int64_t lanes               # contacts that are solved at once
+    const uint8_t* through    # filter code per wall and body: 0 collides, 1 sensor, 2 passes through; NULL: all collide
+    int64_t parts               # number of Shapes structs; their shapes are numbered consecutively
+    const Shapes* shapes        # array of Shapes structs; wall.sensor has the codes of `through`
+    const int64_t* shape_begin  # number of the first shape of each Shapes struct, and the total
+    const void* shape_friction  # friction per Shapes struct and body
+    int64_t n                   # number of bodies
+    int64_t lanes               # contacts solved at once (lanes of a vector)
     Press press
     int64_t rods
     const int32_t* rod_first
     const int32_t* rod_second
     const void* length
     const void* compliance
-    const int32_t* number       # of each rod that is not cut, among those declared
+    const int32_t* number       # declaration index of each rod that is not cut
+    const void* lower           # limits; NULL if no rod has any
+    const void* upper
+    const LoadCell* cell
+    void* load                  # in this step
     int64_t declared
-    int64_t sweeps              # over all rods
+    int64_t sweeps              # sweeps over all rods
     const void* stiffness
     int64_t substeps
     double lag
-    uint8_t* moved              # may each body be moved?
-    # What outlives the step: see kickdrift/rollback/impulses.py.
+    uint8_t* moved              # mask of bodies whose velocity or spin impulses can change
+    # Persistent state, double-buffered: see kickdrift/rollback/impulses.py.
     int64_t* state
     int32_t* pair[2]
     void* push[2]
     void* pull[2]
     # Workspace.
-    # Velocity and position of each body, then of each wall, then of all shapes; and a row that nobody reads.
+    # Velocity and position of each body, each wall, and the shapes (one row); then a dummy row that takes unused
+    # stores.
     void* body
-    # TRAITS numbers of each: radius, weight, friction, restitution; and what forces give its velocity.
+    # TRAITS numbers per body: radius, inverse mass, friction, restitution, and delta_v by forces.
     void* traits
-    # Where bodies rotate, SPIN numbers of each: angular velocity, from number 4 on radius, 1/I, rolling, and the radius
-    # again, infinite for walls; and TWIST numbers of each contact, in blocks as below.
+    # SPIN numbers per rotating body: angular velocity; from number 4 on radius, 1/I, rolling resistance, radius (inf
+    # for
+    # walls). TWIST numbers per contact, in blocks like `contact`.
     void* spin
     void* twist
-    const void* rolling         # of each body; or NULL: 0
-    int64_t axes                # numbers of an angular velocity; 0 where nothing rotates
-    int32_t* one                # of each contact, in ascending order
+    const void* rolling         # rolling resistance length of each body; NULL: 0
+    int64_t axes                # components of an angular velocity; 0 if nothing rotates
+    int32_t* one                # first body of each contact; contacts are in ascending order
     int32_t* other
     uint8_t* colour
-    int32_t* known              # which impulse of the step before is its own, or -1
-    int32_t* place              # behind which others it is solved: colours begin with blocks, whose rest pushes nobody
-    int32_t* first              # of each contact, in this order
+    int32_t* known              # index of each contact's impulse of the last step, or -1
+    int32_t* place              # index of each contact in solve order: by colour, each padded to whole blocks
+    int32_t* first              # first body of each contact, in solve order
     int32_t* second
-    int32_t* first_row          # where its velocity goes: nobody's where nothing moves it
+    int32_t* first_row          # row that takes the first body's new velocity; dummy row if it is immovable
     int32_t* second_row
-    # In blocks of `lanes` contacts: the first number of each, then the second of each, and so on.
+    # Contacts in blocks of `lanes`: structure of arrays within a block.
     void* contact
-    void* meeting               # of each contact, in this order, where somebody is told
-    # How many contacts there are, at how many places those are that push, how many push at shapes, and before which
-    # place no two of a block have a body in common.
+    void* meeting       # per contact in solve order, if events are recorded: impact time, speed, impulse, point, normal
+    # Counts: [0] contacts; [1] solve-order indices without sensors; [2] contacts with shapes; [3] solve-order indices
+    # before which contacts of a block share no body.
     int64_t* found
-    int32_t* leaning            # which contacts those are
+    int32_t* leaning            # indices of the contacts with shapes
     void* rod
-    int32_t* group              # of each body: those of one hang together by what may be moved
-    uint8_t* deep               # are any of a group deep in each other?
-    uint64_t* taken             # colours of each body
+    int32_t* group              # island of each body: connected by contacts and rods of movable bodies
+    uint8_t* deep               # mask of islands with deep contacts
+    uint64_t* taken             # bit mask of the colours that each body's contacts use
     uint8_t* touched
 
-# Walls as planes, `faces` of them; of each with each body: restitution, friction, radius.
+# Corner solver: `faces` planes; restitution, friction and radius are per plane and body, (faces, n).
 ctypedef struct Corners:
-    int64_t n                   # bodies
+    int64_t n                   # number of bodies
     int64_t faces
     const void* normal
     const void* offset
@@ -325,11 +355,11 @@ ctypedef struct Corners:
     const void* radius
     const void* weight
     double lag
-    const uint8_t* through      # of each wall and body: is it other than 0 where it goes through? or NULL
-    const int64_t* number       # under which each reports
-    Told** told                 # of each: its wall's; or NULL
+    const uint8_t* through      # per wall and body: other than 0 if the body passes through; NULL: none does
+    const int64_t* number       # number of each wall in recorded events
+    Told** told                 # event recorder of each wall; NULL: no events
     Spin spin
-    # Workspace: the walls of a corner, with sizes and impulses.
+    # Workspace: walls of the current corner, their sizes and impulses.
     int32_t* there
     void* size
     void* push

@@ -4,43 +4,44 @@ from libc.stdint cimport int32_t, int64_t
 
 from .plan cimport MAX_DIM
 
-cdef enum Kind:         # those of events.py
+cdef enum Kind:         # codes of events.py
     HIT = 1
     BEGIN
     END
     ENTER
     LEAVE
+    BREAK
 
 cdef enum:
-    EVENT_NUMBERS = 10  # of 64 bits in an event, beside its two vectors
+    EVENT_NUMBERS = 10  # 64-bit numbers of an event beside its two vectors
 
-# How two met in a step: how long before its end, and until when; this is less than 0 where they push on.
+# Contact of a pair within a step; times count back from its end.
 ctypedef struct Contact:
-    int64_t key             # slot_a << 32, and slot_b + 2**31
-    double ago
-    double left
-    double speed
-    double slow             # who comes together no faster rests
+    int64_t key             # pair key: slot_a << 32 | slot_b + 2**31
+    double ago              # seconds from impact to the end of the step
+    double left             # seconds from separation to the end of the step; < 0: still touching
+    double speed            # approach speed
+    double slow             # resting threshold: slower contacts are no hits
     double impulse
     double point[MAX_DIM]
-    double normal[MAX_DIM]
+    double normal[MAX_DIM]  # from a to b
 
-# What a constraint reports. The contacts of a step have places: those of near pairs, or `slots` for each body.
+# Event recorder of a constraint. Contacts of a step are indexed by near pair, or by body and `slots`.
 ctypedef struct Told:
-    int64_t source          # the number of the constraint
-    bint region             # does it report who enters and leaves?
-    int64_t slots           # or 0: of near pairs
-    int64_t places
-    int64_t capacity            # so many may touch
-    int32_t* mark           # of each place: the number of its contact, from 1 on; or 0
+    int64_t source          # constraint number in events
+    bint region             # True for regions, which record ENTER and LEAVE
+    int64_t slots           # maximum number of contacts per body; 0: contacts are indexed by near pair
+    int64_t places          # length of `mark`
+    int64_t capacity            # maximum number of touching pairs
+    int32_t* mark           # maps an index to its number in `contact` from 1 on, or to 0
     Contact* contact
     int64_t contacts
-    int64_t* touching       # keys of those who touched a step ago, ascending
+    int64_t* touching       # keys of the pairs that touched one step ago, ascending
     int64_t count
-    int64_t* next           # and of those who do now
+    int64_t* next           # keys of the pairs that touch now
     int64_t next_count
 
-# The events of a stepper. Each is EVENT_NUMBERS + 2 dim numbers of 64 bits, in the order of events.py.
+# Event log of a stepper. An event is EVENT_NUMBERS + 2 dim 64-bit numbers, in the order of events.py.
 ctypedef struct Log:
     int64_t capacity
     int64_t count
@@ -48,8 +49,8 @@ ctypedef struct Log:
     int64_t* row
     double hits_above
     bint begin, end
-    const int64_t* generation   # of each slot; or NULL: all are of the first
-    # Of the step that ends.
+    const int64_t* generation   # generation of the body in each slot; NULL: 1
+    # Tick, time and duration of the step that ends.
     int64_t tick
     double time
     double h

@@ -1,9 +1,10 @@
-# Formulas as the kernels run them: a list of operations on rows of numbers, one number for each body.
+# Bytecode of formulas: operations on rows, with one number per body.
 
 from libc.stdint cimport int64_t
 
-# r is what the operation before left in registers, and where the result goes; a, b, c, d are operands. Where an
-# operation is there twice, the second one has an a, and of two products a c too, that is the same for all bodies.
+# Operation codes. r: result of the previous operation, in registers; a, b, c, d: operands. SAME_ codes have an operand
+# a
+# (of two products also c) that is uniform over bodies.
 cdef enum OperationCode:
     AND_ADD                 # r + a
     SAME_AND_ADD
@@ -20,7 +21,7 @@ cdef enum OperationCode:
     AND_NEG
     AND_SQUARE
     AND_SQRT
-    AND_MUL_ADD             # r a + b, rounded twice; and what else is several operations, each rounded
+    AND_MUL_ADD             # r a + b; this and all compound operations round after each elementary one
     SAME_AND_MUL_ADD
     AND_MUL_SUB             # r a - b
     SAME_AND_MUL_SUB
@@ -33,7 +34,7 @@ cdef enum OperationCode:
     SAME_SUB_PRODUCT
     FROM_PRODUCT            # a b - r
     SAME_FROM_PRODUCT
-    TAKE                    # a: from here on r is not read
+    TAKE                    # a; does not read r
     SAME_TAKE
     ADD
     SAME_ADD
@@ -68,12 +69,12 @@ cdef enum OperationCode:
     NOT_LESS
     EQUAL
     WHERE
-    END                     # of what is done for a group of bodies before the next; r is lost
-    SPREAD                  # out = a, which is the same for all bodies, as often as a group wants it
-    LOAD                    # out = component c of the states that lie row by row
-    STORE                   # column c = a
+    END                     # end of a group's operations; r is undefined afterwards
+    SPREAD                  # out = a, a uniform value broadcast over a group
+    LOAD                    # out = component c of states in rows (n, dim)
+    STORE                   # store a as column c
     NOISE                   # out = noise(c)
-    SIN                     # from here on functions, which are computed in float64: out = f(a) or f(a, b)
+    SIN                     # functions from here on, computed in float64: out = f(a) or f(a, b)
     COS
     TAN
     EXP
@@ -84,67 +85,67 @@ cdef enum OperationCode:
     ATAN2
 
 cdef enum:
-    GROUP = 8               # vectors that go through the list together, at most
-    BLOCK = 192             # bodies that are stepped together: whole groups, of vectors of any kind
-    MAX_REGISTERS = 40      # rows of intermediate results, for the bodies of a block
-    PARTS = 2               # of a row, each room for a group
-    MAX_UNIFORM = 256       # intermediate results that are the same for all bodies, and
-    MAX_SPREAD = 256        # how many of them are stored as often as a group wants them
+    GROUP = 8               # maximum number of vectors that run through the operations together
+    BLOCK = 192             # bodies per block: a multiple of a group for any vector width
+    MAX_REGISTERS = 40      # maximum number of rows of intermediate results per block
+    PARTS = 2               # parts of a row, each with room for a group
+    MAX_UNIFORM = 256       # maximum number of uniform intermediate results
+    MAX_SPREAD = 256        # maximum number of uniform results that are stored broadcast
     MAX_OPERANDS = 1024
-    PRESET = 64 * GROUP     # bytes in which a number that is known before lies, again and again
-    NOWHERE = -1            # in place of an operand that the result goes to
+    PRESET = 64 * GROUP     # bytes of a broadcast constant
+    NOWHERE = -1            # stands for an operand without storage
 
-cdef enum OperandKind:      # those of the first five are the same for all bodies, or for all groups of them
+cdef enum OperandKind:      # kinds of operands; the first five have one address for all groups
     REGISTER
-    KNOWN                   # number `index` of `presets`
+    KNOWN                   # constant number `index` of `presets`
     TIME
     UNIFORM
     SPREAD_OUT
-    ROW                     # as a register, of all bodies of a block
-    POSITION                # components
+    ROW                     # row of intermediate results for all bodies of a block
+    POSITION                # component of positions
     VELOCITY
-    MOVED                   # of dx
-    SPED                    # of dv
-    EACH                    # row `index` of `rows`
+    MOVED                   # component of dx
+    SPED                    # component of dv
+    EACH                    # per-body coefficient: row `index` of `rows`
     RESULT                  # component of `out`
 
 ctypedef struct Operand:
     int kind
     int index
 
-# Operands by their numbers.
+# One operation; operands by index.
 ctypedef struct Operation:
     int code
-    int out                 # where the result is stored beside, or NOWHERE
+    int out                 # operand that the result is stored to, or NOWHERE
     int a, b, c, d
-    int run                 # so many from here on, END counted, are done for a group; 0: this one for a block
+    int run                 # number of operations up to END that run per group; 0: this one runs per block
 
 ctypedef struct Formula:
     int operands
-    int still               # so many of them come first that are at one place for all groups
+    int still               # number of leading operands whose address is the same for all groups
     const Operand* operand
-    int uniform             # so many operations come first, whose results are the same for all bodies
+    int uniform             # number of leading operations whose results are uniform over bodies
     int operations
     const Operation* operation
     const char* presets
-    const char* rows        # padded to whole blocks, `row` bytes each
+    const char* rows        # rows padded to whole blocks, `row` bytes each
     Py_ssize_t row
-    int columns             # of results that are stored row by row
-    const int64_t* generation   # of the body in each slot, for noise; or NULL
+    int columns             # number of columns, for results stored in rows (n, columns)
+    const int64_t* generation   # generation of the body in each slot, for noise; NULL: 1
 
-# As in engine/ode.pyx.
+# Right-hand side of y' = f(t, y), as in engine/ode.pyx.
 ctypedef int (*FlowFunction)(
     double t, int64_t first, int64_t count, int64_t dim, const void* y, void* out, void* formula,
 ) noexcept nogil
 
-# So many vectors: steps are 1, or 0 where an operand is the same for all.
+# Apply an operation to vectors; steps are 1, or 0 for uniform operands.
 ctypedef void (*Operate)(
     int code, Py_ssize_t vectors, char* out,
     const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step,
 ) noexcept nogil
 
-# For one kind of number.
+# Function table for one dtype.
 ctypedef struct FormulaTable:
-    Py_ssize_t width        # numbers in a vector
+    Py_ssize_t width        # lanes of a vector
     Operate operate
     FlowFunction flow

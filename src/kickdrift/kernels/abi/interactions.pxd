@@ -7,15 +7,15 @@ from .coupled cimport InteractionFunction
 
 
 cdef enum:
-    BOTH_WAYS = 32      # bodies from which on it pays to work out a pair's attraction once for both
+    BOTH_WAYS = 32      # fewest bodies for which both directions of a pair share one evaluation
 
 ctypedef struct NBody:
-    int64_t n           # bodies, all of which attract
-    const void* mu      # G m of each
+    int64_t n           # number of bodies, all of which attract
+    const void* mu      # G m per body
     const void* e2
-    const uint8_t* alive    # which of them do, where bodies come and go; else NULL
+    const uint8_t* alive    # per slot: 1 if the body attracts; NULL: all do
 
-# Numbers of springs are padded to whole vectors of any kind; what pads them joins body 0 to itself.
+# Springs, padded to whole vectors of either dtype. Padding joins body 0 to itself.
 ctypedef struct Springs:
     Torus torus
     int64_t count
@@ -27,33 +27,33 @@ ctypedef struct Springs:
     const void* c
 
 
-# Arguments of the kernel in pairs.pxd. Arrays of numbers are of the state's dtype.
+# Arguments of the kernel in pairs.pxd. Arrays of numbers have the state's dtype.
 
 
 cdef enum:
-    PAIRS_AT_ONCE = 768     # pairs that the formula is run for at once; whole vectors of any kind
+    PAIRS_AT_ONCE = 768     # pairs per evaluation of the formula; a multiple of any vector width
     LIST_TOO_SHORT = -1_000_003
 
 ctypedef struct Pairs:
     int64_t n
     double cutoff
-    double margin           # by which candidates may be farther apart
-    const uint8_t* alive    # where bodies come and go; else NULL
-    InteractionFunction kernel   # that of pairs.pxd, for this kind of number
-    InteractionFunction formula  # V'(r) / r of rows of distances
+    double margin           # extra cutoff distance of the neighbour list (skin)
+    const uint8_t* alive    # per slot: 1 if active; NULL: all are
+    InteractionFunction kernel   # kernel of pairs.pxd for this dtype
+    InteractionFunction formula  # evaluates V'(r) / r for rows of distances
     void* slope
-    Collisions grid         # its cells are as wide as the cutoff and the margin
-    # The list: of each body the candidates of higher index.
+    Collisions grid         # cell grid, cell width = cutoff + margin
+    # Neighbour list: per body, candidates of higher index.
     bint listed
-    int64_t* begin          # of each body, and of the one behind the last
+    int64_t* begin          # offsets of each body's candidates, n + 1 numbers
     int32_t* partner
-    int64_t capacity            # for so many
-    int64_t most            # more than that are found anew each time
-    uint8_t* lived          # of each body: did it when the list was made?
-    void* was               # where it was
+    int64_t capacity            # capacity of `partner`
+    int64_t most            # maximum capacity; beyond it, pairs are searched in each evaluation
+    uint8_t* lived          # mask of the bodies that were active when the list was built
+    void* was               # positions when the list was built
     # Workspace.
     int32_t* near           # candidates of one body
-    int32_t* first          # of each pair that is near: its bodies, the way between them, and numbers
+    int32_t* first          # pairs within the cutoff: bodies, separations and distances
     int32_t* second
     void* way
     void* distance

@@ -2,7 +2,7 @@
 
 cdef enum TermKind:
     QUADRATIC_DRAG
-    POINT_GRAVITY       # from here on they depend on the position, before it on the velocity
+    POINT_GRAVITY       # from here on forces depend on position; those before, on velocity
     VORTEX
     CENTRIFUGAL
 

@@ -9,10 +9,10 @@ ctypedef void (*OperateWide)(
 
 ctypedef struct Noise:
     uint64_t seed
-    const int64_t* generation   # of the body in each slot; or NULL, for the first in all
-    const double* friction      # 1/s, of each body or of all: then it is 0 to the next
+    const int64_t* generation   # generation of the body in each slot; NULL: 1
+    const double* friction      # friction rate, 1/s; per body (step 1) or one for all (step 0)
     Py_ssize_t friction_step
-    const double* heat          # temperature / mass
+    const double* heat          # temperature / mass, per body or one for all
     Py_ssize_t heat_step
-    OperateWide operate         # functions of float64
-    Py_ssize_t width            # numbers in its vectors
+    OperateWide operate         # evaluates float64 functions
+    Py_ssize_t width            # lanes of a float64 vector

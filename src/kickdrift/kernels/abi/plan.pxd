@@ -1,4 +1,4 @@
-# Arguments of the kernels: a persistent plan, and a job for each call.
+# Arguments of the kernels: Plan persists, Job belongs to one call.
 
 from libc.stdint cimport int64_t
 
@@ -7,33 +7,33 @@ from .slots cimport Living
 
 cdef enum:
     TILE = 192          # bodies that are loaded, stepped and stored together
-    ROW = 384           # bodies whose coefficients lie in a row: whole tiles, and whole blocks of vectors of any kind
+    ROW = 384           # bodies per row of coefficients: a multiple of TILE and of any block of vectors
     MAX_DIM = 3
-    MAX_CONSTANTS = 36  # of a scheme: h, h/2 and what it needs beside
-    MAX_STAGES = 64     # of a scheme
+    MAX_CONSTANTS = 36  # maximum number of constants of a scheme: h, h/2 and its own
+    MAX_STAGES = 64     # maximum number of stages of a scheme
 
 cdef enum Scheme:
     EXPLICIT_EULER
-    KICK_DRIFT          # the forms of semi-implicit Euler
+    KICK_DRIFT          # forms of semi-implicit Euler
     DRIFT_KICK
     MIDPOINT
     HEUN
     RK4
-    VERLET_BACKWARD     # by velocity read-out
+    VERLET_BACKWARD     # Verlet, by its velocity formula
     VERLET_CENTRAL
     VELOCITY_VERLET
-    COMPOSITION         # by the rule for kicks that depend on velocity
+    COMPOSITION         # one scheme for each kick rule for velocity-dependent forces
     COMPOSITION_RK4
     EXACT
-    DOPRI8              # of equations alone
-    ALTERNATE           # from here on without loops of their own: a new one goes here
+    DOPRI8              # equations (ODE) only
+    ALTERNATE           # from here on without loops of their own; insert new schemes here
     GROOT_WARREN
-    IMPLICIT_EULER      # from here on the components of a body are not stepped one by one
+    IMPLICIT_EULER      # from here on components are coupled
     ENERGY_EULER
 
 
 cdef inline dict scheme_kinds():
-    """The scheme of each integrator; or the attribute that chooses one, and what its values stand for."""
+    """Map integrators to schemes, or to the attribute that selects one and its values."""
     return {
         "explicit_euler": EXPLICIT_EULER,
         "semi_implicit_euler": ("form", {"kick_drift": KICK_DRIFT, "drift_kick": DRIFT_KICK, "alternate": ALTERNATE}),
@@ -50,48 +50,48 @@ cdef inline dict scheme_kinds():
     }
 
 
-cdef enum Moment:       # of a step, beside its evaluations
-    OPENING             # before the first
-    TURNING             # at its beginning and its end
-    DAMPING             # after its end
+cdef enum Moment:       # parts of a step beside its stages
+    OPENING             # before the first stage
+    TURNING             # rotation by half a step, at both ends
+    DAMPING             # at the end of the step
 
 cdef enum Layout:
-    FLAT                # bodies' components side by side (n, dim), and so are the affine coefficients
-    PLANES              # a contiguous row per component
-    STRIDED             # anything else: through a buffer
+    FLAT                # contiguous (n, dim) state and coefficients
+    PLANES              # structure of arrays: one contiguous row per component
+    STRIDED             # other strides; copied through a buffer
 
-# A coefficient: padded to whole rows; where its components start, and bytes from a body to the next:
-# 0 where one row's worth of equal numbers serves all.
+# A coefficient, padded to whole rows. `body`: bytes from one body to the next; 0 if one row of equal numbers serves
+# all bodies.
 ctypedef struct Field:
     const char* component[MAX_DIM]
     Py_ssize_t body
 
-# An array of the caller: distances in bytes.
+# Array of the caller; strides in bytes.
 ctypedef struct Array:
     char* data
     Py_ssize_t body
     Py_ssize_t component
 
-# The four coefficients that a term may have; those that it does not have are zeros.
+# Coefficients of a term; unused ones are zeros.
 cdef enum:
-    STRENGTH = 0        # a number
-    SQUARE = 1          # a number
-    ORIGIN = 2          # what its position or velocity is relative to
-    AXIS = 3            # three components, the same for all bodies
+    STRENGTH = 0        # scalar coefficient
+    SQUARE = 1          # scalar coefficient
+    ORIGIN = 2          # position or velocity that the force is relative to
+    AXIS = 3            # three components, uniform over bodies
     COEFFICIENTS = 4
 
 ctypedef struct Term:
     TermKind kind
     Field field[COEFFICIENTS]
 
-# What a run of affine components is made of; or else a tile in planes.
+# Pointers to a row of affine components, or to a tile in planes.
 ctypedef struct Row:
-    Py_ssize_t first    # body
-    char* planes        # or NULL
+    Py_ssize_t first    # index of the first body
+    char* planes        # structure-of-arrays tile, or NULL
     char* x
     char* v
     char* s
-    char* before_x      # where the state before the steps goes, or NULL
+    char* before_x      # destination of the state before the steps, or NULL
     char* before_v
     const char* g
     const char* c
@@ -105,47 +105,45 @@ ctypedef struct Job:
     Py_ssize_t first, last      # bodies; first is a multiple of ROW
     Py_ssize_t steps
     int64_t tick
-    bint start                  # fill the history first
-    bint begin                  # or that of those alone that were born after the last step
-    const Array* before         # where positions and velocities from before the steps go; or NULL
+    bint start                  # True: initialise the history of all bodies
+    bint begin                  # True: initialise the history of bodies spawned since the last step
+    const Array* before         # destination of positions and velocities before the steps; or NULL
     # Results.
     int64_t evaluations
-    Py_ssize_t bad_body         # first body that is not finite, or -1
-    Py_ssize_t failed_step      # the first that was not completed, or `steps`
-    Py_ssize_t failed_body      # of an implicit step
+    Py_ssize_t bad_body         # first body with a non-finite state, or -1
+    Py_ssize_t failed_step      # first step that was not completed, or `steps`
+    Py_ssize_t failed_body      # body whose implicit step failed
     double residual
-    int code                    # other than 0 where an interaction failed, see abi/coupled.pxd
-    int failed_part             # or constraint, where there is no branch for its kind
-    Py_ssize_t done             # steps completed so far, where all bodies step together
-    Py_ssize_t near             # tiles that a leap has left as they were
+    int code                    # failure code, 0 for success; see abi/coupled.pxd
+    int failed_part             # number of the interaction that failed, or of a constraint without a kernel
+    Py_ssize_t done             # steps completed so far, if all bodies step together
+    Py_ssize_t near             # number of tiles that a leap skipped
 
-# What solving the implicit steps of a tile tells.
+# Results of the Newton iterations of a tile.
 ctypedef struct Newton:
     int64_t evaluations[TILE]
-    Py_ssize_t body         # that was not solved
+    Py_ssize_t body         # first body that was not solved
     double residual
 
 ctypedef struct Plan
 
-# In all that follows, arrays that a function takes are of its kind of number. Where there are none, a pointer `like`
-# is: it is NULL, and what it would point to tells the functions of float from those of double.
+# Void pointers are arrays of the function's dtype. Functions without arrays get `like`, which is NULL and selects the
+# float or double version by its type.
 
-# Runs a job.
 ctypedef void (*Run)(const Plan*, Job*, const void* like) noexcept nogil
 
-# One step of a tile in planes, for schemes that look at all components of a body at once; False, changing nothing,
-# where a body's cannot be solved.
+# One implicit step of a tile in planes. False: a body was not solved, and nothing has changed.
 ctypedef bint (*Solve)(
     const Plan*, Py_ssize_t first, Py_ssize_t count, void* x, void* v, Newton*,
 ) noexcept nogil
 
-# Writes the accelerations by affine forces and the first so many terms into `a`: bodies in planes of `stride` numbers.
+# Write accelerations by affine forces and the first `terms` terms to `a`: planes of `stride` numbers.
 ctypedef void (*Accelerate)(
     const Plan*, int terms, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v,
     void* a,
 ) noexcept nogil
 
-# What a stage of a pass makes of accelerations, and what is done at other moments of a step: stages.pxd.
+# Finish completes a stage from accelerations; Between does the other parts of a step: stages.pxd.
 ctypedef void (*Finish)(
     int number, int scheme, const void* coupling, const void* workspace, const void* state,
 ) noexcept nogil
@@ -161,35 +159,35 @@ ctypedef struct Plan:
     Py_ssize_t n
     bint drag, wind, spring, velocity_dependent, damped, turned, taylor_start
     Array x, v
-    Array s             # the history: previous position, or acceleration
+    Array s             # history: previous positions (Verlet) or accelerations
     Field g, c, w, k, p
     Field decay
-    Field turn          # t of a rotation over half a step, three components, and
-    Field turn_share    # s: v' = v + v x t, v + s v' x t
+    Field turn          # t of a rotation over half a step, three components
+    Field turn_share    # s of that rotation: v' = v + v x t, then v + s v' x t
     Field flow[4]       # C, S, P, Q of the exact scheme
     int terms
     Term* term
     double h, last_h
     double lam
-    int kicks           # of a composition
-    int iterations      # evaluations per kick that depends on velocity; or Newton's limit
+    int kicks           # kicks of a composition
+    int iterations      # evaluations per velocity-dependent kick; or maximum number of Newton iterations
     double tolerance
     double constants[MAX_CONSTANTS]
-    # What kernels prepare, for h and last_h, so that small calls find it done:
-    char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants as vectors
-    void* step                  # its function for a row or tile: of a type with vectors, see dispatch.pxd
-    void* lone                  # its function for less than a block, of the same type
-    Solve solve                 # or else this one
-    void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # or else this one
-    int stages, fsal            # evaluations of each step, and of each call beside
-    int rows, numbers           # rows that hold all components of bodies, numbers of each body there
-    Row row[MAX_DIM]            # where they start
-    bint alike                  # are the coefficients of affine forces the same for all bodies?
+    # Prepared by kernels for h and last_h, so that small calls need no setup:
+    char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants, broadcast to vectors
+    void* step                  # function for a row or tile; its type has vectors, see dispatch.pxd
+    void* lone                  # function for less than a block, same type as `step`
+    Solve solve                 # replaces `step` in implicit schemes
+    void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # replaces `step` without loops
+    int stages, fsal            # evaluations per step, and extra ones per call
+    int rows, numbers           # number of rows of the state, and numbers of each body in a row
+    Row row[MAX_DIM]            # pointers to the first row of each component
+    bint alike                  # affine coefficients are uniform over bodies
     Run run
-    const Living* living        # where bodies come and go; else NULL
-    const void* applied         # Applied of this plan, where forces are in users' arrays; else NULL
-    bint merges                 # does `run` merge these by itself? Else g has them already.
-    Run each                    # what runs rows with living bodies then
+    const Living* living        # slot masks; NULL: all bodies are active
+    const void* applied         # Applied of this plan (forces in users' arrays); or NULL
+    bint merges                 # True: `run` adds applied forces; False: g contains them
+    Run each                    # function for spans of active bodies, if `living` is set
     Finish finish
     Between between
     Accelerate accelerate

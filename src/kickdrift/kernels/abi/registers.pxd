@@ -1,40 +1,40 @@
-# The numbers of registers, each computed from those before it.
+# Indices of registers, each computed from those before it.
 #
-# Of a tile in planes a register is MAX_DIM planes, of all bodies as one tile as many as they have components.
+# A register is MAX_DIM planes in a tile, and `dim` planes if all bodies are one tile.
 
 from .plan cimport MAX_DIM
 
 cdef enum:
-    X                   # the state: position, velocity and history
+    X                   # state: position, velocity and history
     V
     S
-    P                   # what a step keeps from stage to stage
+    P                   # intermediate results that a step keeps from stage to stage
     Q
     Y
     Z
-    REGISTERS           # of plans whose bodies are left alone
+    REGISTERS           # registers of uncoupled bodies
 
-cdef enum:              # where bodies are pushed at once
+cdef enum:              # registers of coupled bodies
     A = REGISTERS       # accelerations before the interactions
-    OUT                 # what interactions write to, a register for each
+    OUT                 # outputs of interactions, one register each
 
-cdef enum:              # where all bodies are stepped as one tile
-    STATE = P           # the state is there twice: so many registers each time
+cdef enum:              # all bodies as one tile
+    STATE = P           # registers of a state; there are two state buffers
     ALL_OUT = STATE + OUT
 
 cdef enum:
-    KEPT = 8            # directions that a new one of an implicit step is made orthogonal to
+    KEPT = 8            # number of search directions that a new one is orthogonalised to
 
-cdef enum:              # of implicit steps; of some there are several
+cdef enum:              # registers of implicit steps
     PLACE               # y and u, where the tangent is taken
     SPEED
-    REST                # f
+    REST                # f, the residual
     WAY
     R
     DX
     CHANGE
     SPARE
-    DIRECTION                           # p, in turn: the new one and those that are kept
-    IMAGE = DIRECTION + KEPT + 1        # J p, for each of them
-    MATRIX = IMAGE + KEPT + 1           # rows of dim numbers for each body
-    HERE = MATRIX + MAX_DIM             # what each interaction writes at PLACE and SPEED
+    DIRECTION                           # search directions p: the new one and KEPT older ones
+    IMAGE = DIRECTION + KEPT + 1        # J p of each direction
+    MATRIX = IMAGE + KEPT + 1           # Jacobian of the forces on single bodies: dim rows of dim numbers per body
+    HERE = MATRIX + MAX_DIM             # output of each interaction at PLACE and SPEED

@@ -1,4 +1,4 @@
-# What the kernels are told of the rotation of bodies, around a step.
+# Arguments of the kernels that rotate bodies before and after a step.
 
 from libc.stdint cimport uint8_t
 
@@ -9,14 +9,14 @@ ctypedef struct Turning:
     Py_ssize_t n
     int dim
     double h
-    const uint8_t* alive        # of each body; NULL: all are
-    Array velocity              # the caller's: (n, 1) or (n, 3), and
-    Array turned                # angles (n, 1), or orientations (n, 4)
-    Spin spin                   # velocities while a step runs
+    const uint8_t* alive        # per body: 1 if active; NULL: all are
+    Array velocity              # angular velocity of the caller, (n, 1) or (n, 3), rad/s
+    Array turned                # angles (n, 1) in rad, or orientations (n, 4)
+    Spin spin                   # angular velocities while a step runs
     int torques
-    const Array* torque         # the users' arrays, (n, 1) or (n, 3)
-    const void* decay           # what damping leaves of velocities; NULL: all
-    Py_ssize_t decay_body       # 0 where it is one number for all, else 1
+    const Array* torque         # users' arrays of torques, (n, 1) or (n, 3)
+    const void* decay           # factor of angular damping per step; NULL: 1
+    Py_ssize_t decay_body       # stride of `decay`: 0 for one number for all bodies, else 1
 
-# What is done before a step, or behind it. Returns the first body whose numbers are not finite then, or -1.
+# Work before or after a step. Returns the first body with a non-finite number, or -1.
 ctypedef Py_ssize_t (*Turn)(const Turning*, const void* like) noexcept nogil

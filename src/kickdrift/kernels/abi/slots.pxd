@@ -1,12 +1,12 @@
-# Slot data for kernels of worlds that spawn and remove bodies. Masks reach to the end of the last whole row.
+# Slot masks of worlds that spawn and remove bodies, padded to whole rows.
 
 from libc.stdint cimport uint8_t
 
 ctypedef struct Living:
-    const uint8_t* alive    # 1 where a body lives
-    const uint8_t* young    # 1 where it was born after the last step
-    const void* weight      # as `alive`, in numbers of the state's dtype
-    Py_ssize_t end          # behind the last that lives
+    const uint8_t* alive    # per slot: 1 if active
+    const uint8_t* young    # per slot: 1 if spawned since the last step
+    const void* weight      # `alive` as numbers of the state's dtype
+    Py_ssize_t end          # end of the slots in use: last active slot + 1
     Py_ssize_t spans
-    const Py_ssize_t* span  # from where to where whole rows have any that live, one pair after the other
+    const Py_ssize_t* span  # ranges of whole rows with active bodies: first and end of each
     int item                # bytes of a number

@@ -13,51 +13,51 @@ from .coupled cimport CoupledTable
 cdef extern from *:
     """
     #ifndef KICKDRIFT_ABI
-      #define KICKDRIFT_ABI 0  /* not compiled by setup.py, which has a digest of the files in abi/ */
+      #define KICKDRIFT_ABI 0  /* compiled without setup.py, which hashes the files in abi/ */
     #endif
     """
     const uint64_t KICKDRIFT_ABI
 
 ctypedef struct Kernels
 
-cdef enum:                  # what a plan has that there is no branch for: the number of a term, or one of these
+cdef enum:                  # results of Missing: the number of an unsupported term, or one of these
     NOTHING = -1
     SCHEME = -2
 
-# To be asked of each plan once, before it is prepared.
+# Check once per plan, before it is prepared, for terms or schemes without a kernel.
 ctypedef int (*Missing)(Plan*, const void* like) noexcept nogil
 
-# To be called whenever anything in the plan has changed.
+# Prepare a plan; call again after any change of it.
 ctypedef void (*Prepare)(Plan*, const Kernels*, const void* like) noexcept nogil
 
-# Fills `to` with a scheme's constants and returns how many there are.
+# Write a scheme's constants to `to`; return their number.
 ctypedef int (*Constants)(const Plan*, void* to) noexcept nogil
 
-# Of (n, dim) numbers; the first one has index `place`.
+# Digest of (n, dim) numbers; `place` is the index of the first.
 ctypedef uint64_t (*Digest)(const Array*, Py_ssize_t n, int dim, uint64_t place, const void* like) noexcept nogil
 
-# g + F / m of bodies from a multiple of ROW on, ROW at most, to where their components go.
+# Write g + F / m of up to ROW bodies, from a multiple of ROW on, to each component of `out`.
 ctypedef void (*Merge)(const Applied*, Py_ssize_t first, Py_ssize_t count, char** out, const void* like) noexcept nogil
 
 ctypedef struct Kernels:
-    uint64_t abi            # KICKDRIFT_ABI; stays the first, so that it can be read whatever the others are
+    uint64_t abi            # KICKDRIFT_ABI; always first, so that any build can read it
     Missing missing
     Prepare prepare
     Constants constants
-    Run living              # `each` of a plan, for those that live
+    Run living              # runs `each` of a plan on spans of active bodies
     Digest digest
     Merge merge
-    Turn begin_turning      # before a step
-    Turn complete_turning   # behind it
-    Solve implicit_euler    # of bodies that are left alone
+    Turn begin_turning      # rotation before a step
+    Turn complete_turning   # rotation after a step
+    Solve implicit_euler    # for uncoupled bodies
     Solve energy_euler
-    CoupledTable coupled    # for bodies that are not left alone
+    CoupledTable coupled    # for coupled bodies
     ODETable ode            # for y' = f(t, y)
     FormulaTable formulas
 
 
 cdef inline const Kernels* offered_in(object capsule) except NULL:
-    """The kernels, for float and for double, of a module that was compiled with the same structs as this one."""
+    """Return the tables (float, double) of a module; raise ImportError if its structs differ from this build's."""
     cdef const Kernels* kernels = <const Kernels*> PyCapsule_GetPointer(capsule, "kickdrift.Kernels")
     if kernels.abi != KICKDRIFT_ABI:
         raise ImportError(
@@ -68,7 +68,7 @@ cdef inline const Kernels* offered_in(object capsule) except NULL:
 
 
 cdef inline int take_over(Kernels* kernels, object capsule) except -1:
-    """What another module offers, for this one to add to."""
+    """Copy the tables of another module, to be extended by this one."""
     cdef const Kernels* other = offered_in(capsule)
     kernels[0] = other[0]
     kernels[1] = other[1]

@@ -260,7 +260,7 @@ cdef inline Found find_few(
 ) noexcept nogil:
     """Keep the PAIRS_PER_BODY partners of lowest index; stop scanning a cell past the highest of them."""
     cdef const real* radius = <const real*> data.radius
-    cdef bint even[MOST_CLASSES]        # do all bodies of a class have equal radii?
+    cdef bint even[MOST_CLASSES]        # True if all bodies of a class have equal radii
     cdef int32_t any_of[MOST_CLASSES]
     cdef int32_t partner[PAIRS_PER_BODY]
     cdef int32_t count

@@ -1,4 +1,4 @@
-# Bodies that meet each other: the formulas of kickdrift/reference/collisions.py.
+# Collisions of bodies with each other: the formulas of kickdrift/reference/collisions.py.
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
@@ -15,11 +15,11 @@ from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport dot, magnitude, root
 
 cdef enum:
-    ROUNDS = 64             # in which the earliest touches of a step are looked for anew
-    MEETINGS = 200_000      # of pairs between two looks for Ctrl-C: some milliseconds
+    ROUNDS = 64             # maximum rounds of continuous collision detection per step
+    MEETINGS = 200_000      # pair contacts between two Ctrl-C checks: some milliseconds
 
 
-# How two met: how long before the end of the step, along which line, how fast, how deep, and what it changed.
+# Contact of a pair: time before the end of the step, approach speed, overlap, velocity changes, and normal.
 ctypedef struct Meeting:
     double ago, speed, depth, pull, slow, change
     bint rubs
@@ -62,7 +62,7 @@ cdef inline int collide(
             place = k if sweep % 2 == 0 else pairs - 1 - k
             i = data.lower[place]
             place = data.higher[place]
-            # Most of those that are near do not meet: they are not worth a call.
+            # Skip the call for near pairs that do not overlap, which most do not.
             if data.sensor == NULL and not overlap_of(dim, stride, i, data.partner[place], x, data) > 0:
                 continue
             if meet_pair(sweep == 0, 0, dim, h, stride, i, place, gain, x, v, s, data):
@@ -86,20 +86,20 @@ cdef inline void collide_with_walls(
     real h, int64_t n, int dim, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
     const Collisions* data, void* owner,
 ) noexcept nogil:
-    """Walls support stacks within this step. Other bodies stay as they are: a wall may round what rests on it."""
+    """Let walls support stacks within this step. Unmoved bodies are skipped: a second solve could round them."""
     cdef const ConstraintCall* call
     cdef Wall* wall
     cdef int64_t number
     for number in range(data.walls):
         call = &data.wall[number]
-        wall = <Wall*> call.data  # with which those of shapes begin
+        wall = <Wall*> call.data  # Shapes begin with a Wall
         wall.only = data.moved
         call.function(call.kind, h, 0, n, dim, stride, before, gain, x, v, s, call.data, owner)
         wall.only = NULL
 
 
 cdef inline int64_t list_pairs(int64_t n, const Collisions* data) noexcept nogil:
-    """The lower body of each pair, and its place among the partners, in the order of the bodies; how many."""
+    """List the lower body and the partner index of each pair, ordered by body; return the number of pairs."""
     cdef int64_t pairs = 0
     cdef int64_t i, place
     for i in range(n):
@@ -113,7 +113,7 @@ cdef inline int64_t list_pairs(int64_t n, const Collisions* data) noexcept nogil
 cdef inline real overlap_of(
     int dim, int64_t stride, int64_t i, int64_t j, const real* x, const Collisions* data,
 ) noexcept nogil:
-    """The square of what they need, less that of their distance."""
+    """Squared sum of radii minus squared distance: > 0 if two bodies overlap."""
     cdef const real* radius = <const real*> data.radius
     cdef real size = radius[i] + radius[j]
     cdef real d[MAX_DIM]
@@ -128,7 +128,7 @@ cdef inline bint meet_pair(
     bint first, real given, int dim, real h, int64_t stride, int64_t i, int64_t place, const real* gain,
     real* x, real* v, real* s, const Collisions* data,
 ) noexcept nogil:
-    """given: how long ago they touched, where that is known, and else 0."""
+    """Collide a pair; return False if it has no contact. given: seconds since its impact if known, else 0."""
     cdef int64_t j = data.partner[place]
     cdef const real* radius = <const real*> data.radius
     cdef const real* weight = <const real*> data.weight
@@ -143,7 +143,7 @@ cdef inline bint meet_pair(
     cdef real zero = 0
     cdef real size = radius[i] + radius[j]
     cdef real overlap, share, e
-    cdef real ends = 1      # the part of a slip whose loss ends it
+    cdef real ends = 1      # share of the slip velocity whose removal by friction stops the slip
     cdef real mu = 0
     cdef Meeting met
     cdef int c
@@ -201,10 +201,10 @@ cdef inline bint meet(
     real friction, real h, real lag, bint first, real given, int axis, const real* spin, real ends, real* lost,
     Meeting* met,
 ) noexcept nogil:
-    """Replace the way d and the velocity u from a body to the other by what has to be added to them.
+    """Replace the separation d and relative velocity u of a pair by their corrections; return False without contact.
 
-    spin: sum of the radii times angular velocities, or NULL; ends: the part of a slip whose loss ends it; lost: what
-    friction takes of the velocity, where met.rubs.
+    spin: sum of radius * angular velocity, or NULL; ends: share of the slip whose removal stops it; lost: tangential
+    velocity removed by friction, if met.rubs.
     """
     cdef real zero = 0
     cdef real one = 1
@@ -278,7 +278,7 @@ cdef inline bint meet(
 
 
 cdef inline real add_spins(int dim, int64_t i, int64_t j, const Collisions* data, real* spin) noexcept nogil:
-    """The sum of the radii times angular velocities; returns the part of a slip whose loss ends it."""
+    """Sum radius * angular velocity of a pair; return the share of a slip whose removal stops it."""
     cdef const real* radius = <const real*> data.radius
     cdef const real* weight = <const real*> data.weight
     cdef const real* w = <const real*> data.spin.w
@@ -294,7 +294,7 @@ cdef inline real add_spins(int dim, int64_t i, int64_t j, const Collisions* data
 cdef inline void rotate_pair(
     int dim, int64_t i, int64_t j, const Meeting* met, const real* lost, const Collisions* data,
 ) noexcept nogil:
-    """Rotate two bodies by friction, which takes this of the velocity from one to the other."""
+    """Change the spin of two bodies by friction; lost: tangential velocity that it removes."""
     cdef const real* radius = <const real*> data.radius
     cdef const real* weight = <const real*> data.weight
     cdef real* w = <real*> data.spin.w
@@ -316,7 +316,7 @@ cdef inline bint meet_in_time(
     int dim, real h, int64_t n, int64_t stride, const real* gain, real* x, real* v, real* s,
     const Collisions* data, void* owner, bint* changed,
 ) noexcept nogil:
-    """The earliest touches of all bodies happen, and what follows is found anew; False where somebody wants to stop."""
+    """Resolve impacts in order of time, recomputing times after each round; return False if interrupted."""
     cdef real* since = <real*> data.since
     cdef real* earliest = <real*> data.earliest
     cdef real* times = <real*> data.time
@@ -367,7 +367,7 @@ cdef inline bint meet_in_time(
 cdef inline real time_of_touch(
     int dim, int64_t stride, int64_t i, int64_t j, const real* x, const real* v, const Collisions* data,
 ) noexcept nogil:
-    """How long ago two came to touch, on the straight ways that they are on; or 0."""
+    """Time since the impact of two bodies on straight paths, in s; 0: none."""
     cdef const real* radius = <const real*> data.radius
     cdef const real* weight = <const real*> data.weight
     cdef const real* since = <const real*> data.since
@@ -394,7 +394,7 @@ cdef inline real time_of_touch(
 
 
 cdef inline void drop_strangers(int64_t n, const Collisions* data) noexcept nogil:
-    """Of the partners that are near, keep those that category and mask let meet."""
+    """Remove partners that the collision filter (category, mask) excludes."""
     cdef int64_t i, j
     cdef int32_t k, count
     cdef int32_t* partner
@@ -412,7 +412,7 @@ cdef inline void tell_meeting(
     int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* x, const real* v,
     const Meeting* met, const Collisions* data,
 ) noexcept nogil:
-    """Report how two met."""
+    """Record the contact of a pair."""
     cdef const real* weight = <const real*> data.weight
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
@@ -435,7 +435,7 @@ cdef inline void notice(
     int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* x, const real* v,
     const Collisions* data,
 ) noexcept nogil:
-    """Report two that touch in the step, of which one pushes nothing."""
+    """Record a contact with a sensor, on the paths given by the velocities."""
     cdef real y[MAX_DIM]
     cdef real w[MAX_DIM]
     cdef real d[MAX_DIM]
@@ -453,7 +453,7 @@ cdef inline void notice_ways(
     int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* before, const real* x,
     const Collisions* data,
 ) noexcept nogil:
-    """The same, on the straight ways from where they were."""
+    """Record a contact with a sensor, on straight paths from the positions before the step."""
     cdef real y[MAX_DIM]
     cdef real w[MAX_DIM]
     cdef real d[MAX_DIM]
@@ -471,7 +471,7 @@ cdef inline void notice_touch(
     int dim, real h, int64_t i, int64_t j, int64_t place, real* d, const real* u, const real* y, const real* w,
     const Collisions* data,
 ) noexcept nogil:
-    """Those that touched before the step have no speed."""
+    """Record a sensor contact. Pairs that touched before the step get speed 0."""
     cdef const real* radius = <const real*> data.radius
     cdef real size = radius[i] + radius[j]
     cdef real point[MAX_DIM]

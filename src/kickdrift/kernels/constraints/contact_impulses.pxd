@@ -1,4 +1,4 @@
-# One impulse, and how stiff it is: the formulas of kickdrift/reference/constraints/contacts.py.
+# Single impulses and contact stiffness: the formulas of kickdrift/reference/constraints/contacts.py.
 
 from libc.stdint cimport int64_t
 
@@ -15,13 +15,13 @@ from ..simd.vec cimport real
 
 cdef enum:
     FINE = 8            # substeps: see the reference
-    STEPS = 36          # of which the load is taken
+    STEPS = 36          # steps over which the load is averaged
 
 
 cdef inline void stiffness_of(
     real h, real times, real most, real wanted, real ratio, real* soft, real* scale,
 ) noexcept nogil:
-    """How fast overlap is pushed out (1/s), and the share of an impulse that a soft contact gives."""
+    """Soft-constraint coefficients: rate that removes overlap (1/s), and scale of the impulse."""
     cdef real one = 1
     cdef real two = 2
     cdef real angle = h * wanted
@@ -36,7 +36,7 @@ cdef inline void stiffness_of(
 
 
 cdef inline void apply(int dim, real* a, real* b, real w_a, real w_b, const real* impulse) noexcept nogil:
-    """What nothing moves is left as it is."""
+    """Apply an impulse to b and its negative to a; immovable bodies keep their velocity."""
     cdef int c
     if w_a > 0:
         for c in range(dim):
@@ -51,7 +51,7 @@ cdef inline void apply(int dim, real* a, real* b, real w_a, real w_b, const real
 cdef inline real speed_at_touch(
     real closing, real gap, real h, real given, real count, real lead, bint ahead, real before, real slow, real* pull,
 ) noexcept nogil:
-    """How fast two meet that come together so fast in this substep, and what forces gave of that in a substep."""
+    """Approach speed at impact, from the closing speed of this substep; pull: its change by forces per substep."""
     cdef real two = 2
     cdef real zero = 0
     cdef real most = slow / count
@@ -68,7 +68,7 @@ cdef inline real speed_at_touch(
 
 
 cdef inline void rebound(int dim, int64_t k, real h, real lead, const Contacts* data) noexcept nogil:
-    """What restitution leaves of the speed at which they met, where that is more than the forces of a step give."""
+    """Apply restitution to a contact whose approach speed exceeds the resting threshold."""
     cdef real* own = contact(dim, data, k, &h)
     cdef int64_t w = data.lanes
     cdef real* more = own + 2 * dim * w
@@ -110,7 +110,7 @@ cdef inline void rebound(int dim, int64_t k, real h, real lead, const Contacts* 
 cdef inline void rub_back(
     int dim, int64_t k, const real* n, real* way, real mass, real limit, const Contacts* data,
 ) noexcept nogil:
-    """Replace a velocity along the surface by the impulse of friction that restitution brings, and rotate the bodies."""
+    """Replace a tangential velocity by the friction impulse of the restitution, and rotate the bodies."""
     cdef const real* twist = twist_of(data, k, n)
     cdef int64_t w = data.lanes
     cdef real* a = spin_row(data, data.first[k], n)
@@ -134,7 +134,7 @@ cdef inline void rub_back(
 
 
 cdef inline bint goes_on(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
-    """Do they push at the end of the step, so that the next one begins with it? Not after a blow: they part."""
+    """True if the impulse of a contact warm-starts the next step: it is > 0, and the bodies do not bounce apart."""
     cdef const real* own = contact(dim, data, k, like)
     cdef int64_t w = data.lanes
     cdef const real* more = own + 2 * dim * w
@@ -154,7 +154,7 @@ cdef inline bint goes_on(int dim, int64_t k, const Contacts* data, const real* l
 
 
 cdef inline real carried(const real* more, int64_t w, real h, int64_t substeps) noexcept nogil:
-    """The load that a contact does not give way to from the next step on."""
+    """Load that a soft contact carries without compression from the next step on."""
     cdef real ten = 10
     cdef real light = ten * more[MASS * w] * more[SLOW * w] / <real> substeps
     cdef real slight, heavy, most, load

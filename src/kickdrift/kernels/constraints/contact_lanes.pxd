@@ -1,4 +1,4 @@
-# The sweeps over contacts, a block at once: the formulas of kickdrift/reference/constraints/contacts.py.
+# Contact solver sweeps, a block of contacts at once: the formulas of kickdrift/reference/constraints/contacts.py.
 #
 # Contacts of a block have no body in common that anything moves, so each finds the bodies as it would alone. A branch
 # of the formulas is a choice between both results here; what is not to change keeps its bits.
@@ -15,29 +15,29 @@ from .friction cimport axes_of, cross_impulses, cross_normals, limit_frictions
 from .meetings cimport meets
 from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, SPIN, TRAITS, TWIST, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
-from ..simd.rows cimport gather_four, put_back, scatter_two
+from ..simd.rows cimport gather_four, put_back, scatter_four, scatter_two
 from ..simd.masks cimport all_zero, any_true, equals_zero, greater, select
 from ..simd.vec cimport f32vec, filled, product, vec, vec_root, width
 from ..space cimport is_periodic, turn_to_images
 
 cdef enum:
-    HARD = 5            # how much faster deep contacts are pushed out
+    HARD = 5            # factor of the push-out speed of deep contacts
     ROW = 8             # vectors of a body: velocity, then position
 
-# What is the same in all blocks of a sweep.
+# Indices of values that are uniform over all blocks of a sweep.
 cdef enum:
     H
     SOFT
     SCALE
     LEFT
-    CHOSEN              # 1 in the lanes whose turn it is
+    CHOSEN              # 1 in the lanes to be solved
     SAME
 
 
 cdef inline bint press(
     const Contacts* data, const Sweep* sweep, int64_t first, int64_t last, const vec* like,
 ) noexcept nogil:
-    """Do a sweep of blocks first to last; are any deep in each other?"""
+    """Sweep over blocks first to last; return True if any contact is deep."""
     cdef int64_t block
     if sweep.kind == BEGIN:
         for block in range(first, last):
@@ -94,9 +94,6 @@ cdef inline bint press_in(
                 same[CHOSEN] = select(greater(one, own[2 * dim + TIMES]), same[CHOSEN], zero)
             gather(dim, data, data.first + block * width(like), a)
             gather(dim, data, data.second + block * width(like), b)
-            if rotates and sweep.kind != BEGIN:
-                gather_four(data.spin, 0, SPIN, data.first + block * width(like), spin)
-                gather_four(data.spin, 0, SPIN, data.second + block * width(like), spin + 4)
             if sweep.kind == SOLVE:
                 active = solve(dim, rotates, data, sweep, block, same, own, twist, a, b, spin, impulse, &deep)
             else:
@@ -105,7 +102,7 @@ cdef inline bint press_in(
                 if sweep.kind == BEGIN:
                     meet(dim, data, block, own, a, b)
                     continue
-                active = warm(dim, rotates, sweep, same, own, twist, spin, impulse)
+                active = warm(dim, rotates, data, sweep, block, same, own, twist, spin, impulse)
             if not all_zero(active):
                 push_apart(dim, active, own + 2 * dim, impulse, a, b)
                 give(dim, data, sweep, data.first_row + block * width(like), turn, a)
@@ -135,17 +132,23 @@ cdef inline double lane_of(const vec* numbers, int64_t lane) noexcept nogil:
 # Bodies.
 
 cdef inline void gather(int dim, const Contacts* data, const int32_t* index, vec* q) noexcept nogil:
-    """Velocities and positions; ROW vectors, of which some hold what is of no use."""
+    """Gather velocities and positions into ROW vectors, some of which are unused."""
     gather_four(data.body, 0, 2 * dim, index, q)
     if dim == 3:
         gather_four(data.body, 2, 6, index, q + 4)
         q[4], q[5] = q[6], q[7]
 
 
+cdef inline void gather_spin(const Contacts* data, int64_t block, const vec* like, vec* spin) noexcept nogil:
+    """Angular velocities of both bodies: only where an impulse may change them, which saves many reads."""
+    gather_four(data.spin, 0, SPIN, data.first + block * width(like), spin)
+    gather_four(data.spin, 0, SPIN, data.second + block * width(like), spin + 4)
+
+
 cdef inline void give(
     int dim, const Contacts* data, const Sweep* sweep, const int32_t* index, int64_t turn, const vec* q,
 ) noexcept nogil:
-    """Velocities, to the rows of bodies that may be moved."""
+    """Scatter velocities to the rows of bodies."""
     cdef vec kept[MAX_DIM]
     cdef int c
     if sweep.alone:
@@ -153,16 +156,16 @@ cdef inline void give(
             kept[c] = q[c]
         put_back(dim, data.body, 2 * dim * index[turn], turn, kept)
         return
-    # With the first number of the position, where that is what follows.
-    scatter_two(data.body, 0, 2 * dim, index, q)
     if dim == 3:
-        scatter_two(data.body, 2, 6, index, q + 2)
+        scatter_four(data.body, 6, index, q)    # with the first position component
+    else:
+        scatter_two(data.body, 0, 2 * dim, index, q)
 
 
 cdef inline void give_spin(
     int dim, const Contacts* data, const Sweep* sweep, const int32_t* index, int64_t turn, const vec* spin,
 ) noexcept nogil:
-    """Angular velocities, likewise; with what nobody reads behind them."""
+    """Scatter angular velocities to the rows of bodies, including unused numbers behind them."""
     cdef vec kept[MAX_DIM]
     cdef int c
     if sweep.alone:
@@ -170,15 +173,16 @@ cdef inline void give_spin(
             kept[c] = spin[c]
         put_back(axes_of(dim), data.spin, SPIN * index[turn], turn, kept)
         return
-    scatter_two(data.spin, 0, SPIN, index, spin)
     if dim == 3:
-        scatter_two(data.spin, 2, SPIN, index, spin + 2)
+        scatter_four(data.spin, SPIN, index, spin)
+    else:
+        scatter_two(data.spin, 0, SPIN, index, spin)
 
 
 cdef inline void rotate(
     int dim, vec active, vec first, vec second, const vec* twist, vec* spin,
 ) noexcept nogil:
-    """Take these shares of an angular momentum from both angular velocities, in lanes that are active."""
+    """Subtract `first` and `second` times an angular momentum from the angular velocities, in active lanes."""
     cdef int c
     for c in range(axes_of(dim)):
         spin[c] = select(equals_zero(active), spin[c], spin[c] - first * twist[c])
@@ -188,17 +192,17 @@ cdef inline void rotate(
 cdef inline void push_apart(
     int dim, vec active, const vec* more, const vec* impulse, vec* a, vec* b,
 ) noexcept nogil:
-    """Give the impulses of lanes that are active: other than 0."""
+    """Apply the impulses of active lanes (other than 0)."""
     cdef int c
     for c in range(dim):
         a[c] = select(equals_zero(active), a[c], a[c] - more[FIRST_WEIGHT] * impulse[c])
         b[c] = select(equals_zero(active), b[c], b[c] + more[SECOND_WEIGHT] * impulse[c])
 
 
-# Before the first substep: contacts between bodies. Those with walls and shapes are written over afterwards.
+# Initialise contacts between bodies. Those with walls and shapes are overwritten afterwards.
 
 cdef inline void begin(const Contacts* data, int64_t block, vec* more) noexcept nogil:
-    """What does not depend on where they are."""
+    """Initialise what does not depend on positions."""
     cdef vec its[ROW]
     cdef vec zero = filled(0, more)
     cdef vec one = filled(1, more)
@@ -222,7 +226,7 @@ cdef inline void begin(const Contacts* data, int64_t block, vec* more) noexcept 
 
 
 cdef inline void begin_twist(const Contacts* data, int64_t block, vec* twist) noexcept nogil:
-    """The same for rotation, of contacts with walls too."""
+    """Initialise the data of rotating bodies, also for contacts with walls."""
     cdef vec its[ROW]
     cdef vec zero = filled(0, twist)
     cdef vec one = filled(1, twist)
@@ -247,7 +251,7 @@ cdef inline void begin_twist(const Contacts* data, int64_t block, vec* twist) no
 cdef inline void meet(
     int dim, const Contacts* data, int64_t block, vec* own, const vec* a, const vec* b,
 ) noexcept nogil:
-    """How fast they come together, and what the forces of the step may give of that."""
+    """Compute the approach speed and the resting threshold, which the forces of a step determine."""
     cdef vec* more = own + 2 * dim
     cdef vec its[ROW]
     cdef vec way[MAX_DIM]
@@ -265,12 +269,13 @@ cdef inline vec magnitude(vec q) noexcept nogil:
     return select(greater(filled(0, &q), q), -q, q)
 
 
-# Begin with the impulse of the substep before, in the direction of now.
+# Warm start by the impulses of the last substep, along current normals.
 
 cdef inline vec warm(
-    int dim, bint rotates, const Sweep* sweep, const vec* same, vec* own, const vec* twist, vec* spin, vec* impulse,
+    int dim, bint rotates, const Contacts* data, const Sweep* sweep, int64_t block, const vec* same, vec* own,
+    const vec* twist, vec* spin, vec* impulse,
 ) noexcept nogil:
-    """Other than 0 in the lanes whose impulse is to be given."""
+    """Set the impulses to apply; return other than 0 in lanes that have one."""
     cdef vec* more = own + 2 * dim
     cdef vec active = more[PUSH]
     cdef vec along, rub
@@ -286,6 +291,7 @@ cdef inline vec warm(
         own[dim + c] = select(equals_zero(active), own[dim + c], rub)
         impulse[c] = more[PUSH] * own[c] + rub
     if rotates:
+        gather_spin(data, block, own, spin)
         rotate(dim, active, twist[EASE], -twist[SECOND_EASE], twist, spin)
         cross_impulses(dim, own, own + dim, turns)
         rotate(dim, active, twist[TURN], twist[SECOND_TURN], turns, spin)
@@ -295,9 +301,9 @@ cdef inline vec warm(
 cdef inline void direct(
     int dim, const Contacts* data, int64_t block, vec* own, const vec* a, const vec* b,
 ) noexcept nogil:
-    """Where the bodies are now says in which direction they push; walls keep theirs.
+    """Update the normals of contacts between bodies; walls keep theirs.
 
-    In a periodic box this is to the nearest image, and the way from there is told as a part of the size.
+    In a periodic box normals follow the minimum image, whose offset is added to the contact distance.
     """
     cdef vec* more = own + 2 * dim
     cdef vec d[MAX_DIM]
@@ -328,13 +334,13 @@ cdef inline void direct(
         more[SIZE] = select(greater(more[TURNS], zero), r, more[SIZE])
 
 
-# One impulse: along the normal so that they come no closer than they touch, across it by friction.
+# Solve one impulse: the normal part prevents penetration, the tangential part is friction.
 
 cdef inline vec solve(
     int dim, bint rotates, const Contacts* data, const Sweep* sweep, int64_t block, const vec* same, vec* own,
     vec* twist, const vec* a, const vec* b, vec* spin, vec* impulse, bint* deep,
 ) noexcept nogil:
-    """Other than 0 in the lanes whose impulse is to be given. Are any deep in each other?"""
+    """Set the impulses to apply; return other than 0 in lanes that have one. deep: set if any contact is deep."""
     cdef vec* more = own + 2 * dim
     cdef vec way[MAX_DIM]
     cdef vec across[MAX_DIM]
@@ -386,6 +392,8 @@ cdef inline vec solve(
     more[PUSH] = select(equals_zero(active), more[PUSH], push)
     for c in range(dim):
         impulse[c] = change * own[c]
+    if rotates:
+        gather_spin(data, block, own, spin)
     if rotates and any_true(greater(twist[ROLLING], zero)):
         resist(dim, active, push, twist, spin)
     if any_true(greater(more[FRICTION], zero)):
@@ -432,7 +440,7 @@ cdef inline void resist(int dim, vec active, vec push, vec* twist, vec* spin) no
 
 
 cdef inline void note_deep(const Contacts* data, int64_t block, vec deep) noexcept nogil:
-    """In these lanes they are deep in each other."""
+    """Mark the islands of contacts in the lanes where `deep` > 0."""
     cdef int64_t lane
     for lane in range(data.lanes):
         if lane_of(&deep, lane) > 0:
@@ -442,7 +450,7 @@ cdef inline void note_deep(const Contacts* data, int64_t block, vec deep) noexce
 cdef inline void touch(
     const Contacts* data, const Sweep* sweep, int64_t block, vec newly, vec gap, vec speed, vec* more,
 ) noexcept nogil:
-    """How fast they meet in these lanes."""
+    """Store the approach speed of contacts that begin in the lanes where `newly` > 0."""
     cdef bint ahead = not sweep.soft > 0
     cdef int64_t lane
     cdef double met
@@ -469,7 +477,7 @@ cdef inline void touch(
 cdef inline void tell(
     int dim, const Contacts* data, int64_t block, vec newly, vec gap, vec speed, vec left,
 ) noexcept nogil:
-    """They come to touch in these lanes."""
+    """Record contacts that begin in the lanes where `newly` > 0."""
     cdef vec zero = filled(0, &gap)
     cdef vec time = select(greater(gap, zero), gap / (zero - speed), zero)
     cdef vec ago = select(greater(left - time, zero), left - time, zero)

@@ -17,7 +17,7 @@ from ..simd.vec cimport real
 
 
 cdef inline int64_t part_of(int64_t number, const Contacts* data) noexcept nogil:
-    """Which of the parts a shape is of."""
+    """Index of the Shapes struct that contains a shape."""
     cdef int64_t part = 0
     while data.shape_begin[part + 1] <= number:
         part += 1
@@ -25,7 +25,7 @@ cdef inline int64_t part_of(int64_t number, const Contacts* data) noexcept nogil
 
 
 cdef inline real away_from(int dim, const real* y, int64_t number, const Contacts* data, real* n) noexcept nogil:
-    """How far y is from a shape, and in which direction."""
+    """Signed distance of y from a shape; n: unit vector away from it."""
     cdef int64_t part = part_of(number, data)
     return away(dim, y, number - data.shape_begin[part], &data.shapes[part], n)
 
@@ -40,9 +40,9 @@ cdef inline int near_shapes(
     int dim, int64_t i, const real* start, const real* end, bint free, bint alive, const Contacts* data,
     int64_t* number, bint* reports,
 ) noexcept nogil:
-    """The shapes that a body may touch in a step, in order, and whether they only report; how many.
+    """Find the shapes that a body may touch in a step, by number, and which of them are sensors; return their number.
 
-    It goes no farther than it would alone. free: may it be moved?
+    Bound: the displacement that the body would have alone. free: the body is movable.
     """
     cdef const Shapes* shapes
     cdef real gap[SHAPES_PER_BODY]
@@ -89,7 +89,7 @@ cdef inline int near_shapes(
                 if apart <= bound:
                     shape = data.shape_begin[part] + shapes.number[k]
                     count = keep_nearest(count, apart, shape, passes == 1, gap, number, reports)
-    # In the order of their numbers.
+    # Sort by shape number.
     for j in range(1, count):
         m = j
         while m > 0 and number[m - 1] > number[m]:
@@ -102,7 +102,7 @@ cdef inline int near_shapes(
 cdef inline int keep_nearest(
     int count, real apart, int64_t shape, bint report, real* gap, int64_t* number, bint* reports,
 ) noexcept nogil:
-    """One more of the nearest, if there is room or it is nearer than the last one; of two as near the first counts."""
+    """Insert a shape into the nearest ones, ordered by gap, then number; return their count."""
     cdef int m = count
     if count == SHAPES_PER_BODY:
         m = count - 1
@@ -120,9 +120,9 @@ cdef inline int keep_nearest(
 cdef inline bint keep_out(
     int dim, int64_t i, const real* start, real* end, const Contacts* data, real* after,
 ) noexcept nogil:
-    """Where a body comes to in a substep: a fast one no farther than to where it touches a shape. Does it?
+    """Stop a fast body where it first touches a shape in a substep; return True if it does.
 
-    after: which share of the substep.
+    after: time of impact as a share of the substep.
     """
     cdef const Shapes* shapes
     cdef double low[MAX_DIM]
@@ -167,7 +167,7 @@ cdef inline bint keep_out(
                 waits += 2
                 continue
             for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
-                # Who is already in it, as those are that rest, is kept from its middle.
+                # Bodies that overlap already, such as resting ones, may not come closer than half the reach.
                 distance = away(dim, start, shapes.number[k], shapes, n)
                 size = reach - reach / sixtyfour
                 size = size if distance >= size else reach / two
@@ -180,12 +180,12 @@ cdef inline bint keep_out(
     return least < two
 
 
-# On which of them a body leans.
+# Contacts with shapes.
 
 cdef inline void begin_shape(
     int dim, int64_t n, int64_t stride, const real* gain, int64_t k, const Contacts* data,
 ) noexcept nogil:
-    """Contact k, of those that were found."""
+    """Initialise contact k, which is with a shape."""
     cdef int64_t i = data.one[k]
     cdef int64_t number = data.other[k] - n - data.faces
     cdef int64_t part = part_of(number, data)
@@ -210,7 +210,7 @@ cdef inline void begin_shape(
 cdef inline void lean(
     int dim, int64_t stride, const real* gain, real given, const Contacts* data,
 ) noexcept nogil:
-    """The walls that bodies lean on, where they are now. given: substeps whose forces velocities have been given."""
+    """Update all contacts with shapes. given: number of substeps whose forces are in the velocities."""
     cdef int64_t first = 0
     cdef int64_t last
     while first < data.found[2]:
@@ -222,14 +222,14 @@ cdef inline void lean(
 
 
 cdef inline int64_t shape_at(int64_t k, const Contacts* data) noexcept nogil:
-    """The number of the shape of a contact that was found."""
+    """Number of the shape of contact k."""
     return data.other[k] - data.n - data.faces
 
 
 cdef inline void lean_one(
     int dim, int64_t stride, int count, const int32_t* group, const real* gain, real given, const Contacts* data,
 ) noexcept nogil:
-    """The shapes of one body: those that are near push, and where two meet only the nearer one."""
+    """Update one body's contacts with shapes: near shapes are active; where two overlap, only the nearer one."""
     cdef int64_t i = data.one[group[0]]
     cdef const real* u = body(dim, data, i, gain)
     cdef const real* y = u + dim
@@ -305,7 +305,7 @@ cdef inline bint covers(
     int dim, int64_t i, int k, int m, const int32_t* group, const real* gaps, const bint* apart, const real* places,
     const Contacts* data,
 ) noexcept nogil:
-    """Is the place of shape m that is nearest to the body in shape k too, which is nearer?"""
+    """True if the point of shape m closest to the body also lies in the closer shape k."""
     cdef real n[MAX_DIM]
     cdef real sixtyfour = 64
     if apart[k] or not (gaps[k] < gaps[m] or (gaps[k] == gaps[m] and k < m)):
@@ -317,7 +317,7 @@ cdef inline bint covers(
 cdef inline void hand_over(
     int dim, int64_t k, int64_t other, const real* like, const Contacts* data,
 ) noexcept nogil:
-    """What one carried, the other carries from now on."""
+    """Transfer the impulses of one contact to another."""
     cdef real* own = contact(dim, data, k, like)
     cdef int64_t w = data.lanes
     cdef real* more = own + 2 * dim * w
@@ -337,7 +337,7 @@ cdef inline void hand_over(
     for c in range(<int> data.axes):
         twist_of(data, other, like)[c * w] = twist_of(data, other, like)[c * w] + twist_of(data, k, like)[c * w]
     if data.grid.told != NULL and more[MOST * w] > 0 and not its_more[MOST * w] > 0:
-        # The same touch goes on.
+        # The recorded contact continues.
         told = meeting(dim, data, k, like)
         its_told = meeting(dim, data, other, like)
         its_told[AGO] = told[AGO]

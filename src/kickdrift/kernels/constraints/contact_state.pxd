@@ -1,4 +1,4 @@
-# What contacts are solved with: bodies on their way through the substeps, and numbers of each contact.
+# Data of the contact solver: state of bodies during the substeps, and numbers of each contact.
 
 from libc.stdint cimport int64_t
 
@@ -8,30 +8,30 @@ from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
 
 cdef enum:
-    SENSED = COLOURS + 1    # the colour of contacts that only report
+    SENSED = COLOURS + 1    # colour of sensor contacts, which have no impulses
 
 # The numbers of a contact, behind its normal and the impulse across it. Those that each sweep reads come first: so
 # fewer pages of memory are read.
 cdef enum:
     SIZE
     PUSH
-    ALONG           # what a speed is worth as an impulse: along the normal
+    ALONG           # effective mass along the normal: impulse / velocity change
     MASS
     FASTEST
     FRICTION
-    ACROSS          # and across it
+    ACROSS          # effective mass across the normal
     FIRST_WEIGHT
     SECOND_WEIGHT
     MOST
     LOAD
-    TURNS           # 1 where its direction is that from one body to the other, 0 where that is a wall's or shape's
+    TURNS           # 1: the normal follows two bodies; 0: it is that of a wall or shape
     RESTITUTION
-    SPEED           # of approach: before the step, and from the touch on at that
+    SPEED           # approach speed: before the step, from the impact on that at impact
     SLOW
-    PULL            # what forces gave of it in a substep
-    TIMES           # by so much more the ones are over-relaxed that are
+    PULL            # change of the approach speed by forces, per substep
+    TIMES           # additional over-relaxation factor of over-relaxed contacts
 
-# Where bodies rotate: the impulse of rolling resistance comes first, an angular momentum.
+# Numbers of a contact of rotating bodies, after the impulse of rolling resistance (angular momentum).
 cdef enum:
     ARM = 3             # radii
     SECOND_ARM
@@ -39,38 +39,38 @@ cdef enum:
     SECOND_TURN
     EASE                # 1 / inertia
     SECOND_EASE
-    SHARE               # of ACROSS that counts where friction rotates the bodies
+    SHARE               # factor of ACROSS for rotating bodies
     ROLLING             # largest torque of rolling resistance / normal force
-    INERTIA             # what a difference of angular velocities is worth as an angular momentum
+    INERTIA             # effective inertia: angular momentum / change of angular velocity
 
-# What is told of a contact, before where it was and in which direction.
+# Recorded numbers of a contact, before its point and normal.
 cdef enum:
     AGO
     FAST
     TOTAL
-    KNOWN           # other than 0 where they pushed a step ago
+    KNOWN           # other than 0 if it had an impulse in the last step
 
 
-# A body on the way through the substeps: its velocity, then its position.
+# State of a body during the substeps: velocity, then position.
 
 cdef inline real* body(int dim, const Contacts* data, int64_t i, const real* like) noexcept nogil:
     return <real*> data.body + 2 * dim * i
 
 
-# What it is, as its contacts begin.
+# Traits of a body, which initialise its contacts.
 
 cdef inline real* traits(const Contacts* data, int64_t i, const real* like) noexcept nogil:
     return <real*> data.traits + TRAITS * i
 
 
-# A contact: the direction, the impulse across it, and the numbers above, each of them `data.lanes` behind the other.
+# Data of a contact: normal, tangential impulse, and the numbers from SIZE on, with stride `data.lanes`.
 
 cdef inline real* contact(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
     cdef int64_t lane = k & (data.lanes - 1)
     return <real*> data.contact + (2 * dim + CONTACT) * (k - lane) + lane
 
 
-# What rotates: a body's angular velocity and more, and a contact's numbers, which lie as in `contact`.
+# Rotation: SPIN numbers of a body, and TWIST numbers of a contact, with stride `data.lanes`.
 
 cdef inline real* spin_row(const Contacts* data, int64_t i, const real* like) noexcept nogil:
     return <real*> data.spin + SPIN * i
@@ -82,7 +82,7 @@ cdef inline real* twist_of(const Contacts* data, int64_t k, const real* like) no
 
 
 cdef inline void read_vector(int dim, const Contacts* data, const real* own, real* to) noexcept nogil:
-    """The first of its vectors from there on."""
+    """Read a vector whose components have stride `data.lanes`."""
     cdef int c
     for c in range(dim):
         to[c] = own[c * data.lanes]
@@ -107,7 +107,7 @@ cdef inline real* meeting(int dim, const Contacts* data, int64_t k, const real* 
 cdef inline void begin_impulse(
     int dim, int64_t stride, const real* gain, int64_t k, const Contacts* data,
 ) noexcept nogil:
-    """What is known of a contact with a wall or shape before the first substep, where its direction and weight are."""
+    """Initialise a contact with a wall or shape, whose normal and weight are set already."""
     cdef int64_t i = data.first[k]
     cdef int64_t w = data.lanes
     cdef real* own = contact(dim, data, k, gain)
@@ -141,5 +141,5 @@ cdef inline void begin_impulse(
 
 
 cdef inline int64_t group_of(int64_t k, const Contacts* data) noexcept nogil:
-    """Of the contact at a place."""
+    """Island of the contact with solve-order index k."""
     return data.group[data.first[k] if data.first_row[k] == data.first[k] else data.second[k]]

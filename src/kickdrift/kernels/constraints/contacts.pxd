@@ -1,4 +1,4 @@
-# Bodies that rest on each other: the formulas of kickdrift/reference/constraints/contacts.py.
+# Resting contact (substepped solver): the formulas of kickdrift/reference/constraints/contacts.py.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
@@ -6,7 +6,7 @@ from libc.string cimport memset
 from .broad_phase cimport find_pairs
 from .collisions cimport drop_strangers
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
-from .contact_rods cimport begin_rods, solve_rods
+from .contact_rods cimport add_pulls, begin_rods, finish_rods, is_cut, solve_rods, start_rods
 from .contact_shapes cimport begin_shape, keep_out, lean, near_shapes
 from .contact_state cimport (
     FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
@@ -23,7 +23,7 @@ from ..abi.coupled cimport INTERRUPTED
 
 cdef extern from *:
     """
-    /* The place of the lowest bit that is 0, or 64 */
+    /* Index of the lowest bit that is 0, or 64 */
     static inline int kd_lowest_zero(uint64_t bits) {
       #if defined(__GNUC__) || defined(__clang__)
         return ~bits ? __builtin_ctzll(~bits) : 64;
@@ -37,9 +37,9 @@ cdef extern from *:
     int lowest_zero "kd_lowest_zero"(uint64_t) noexcept nogil
 
 cdef enum:
-    RELAXING = 2        # sweeps that take away the speed of pushing out
-    DEEP = 8            # and for those that hang together with some that are deep in each other
-    SOLVED = 200_000    # contacts between two looks for Ctrl-C: some milliseconds
+    RELAXING = 2        # relaxing sweeps, which remove the push-out velocity
+    DEEP = 8            # relaxing sweeps of islands with deep contacts
+    SOLVED = 200_000    # contacts solved between two Ctrl-C checks: some milliseconds
 
 cdef inline int contacts(
     double step, int64_t n, int64_t dim, int64_t stride, const real* before, const real* gain, real* x, real* v,
@@ -101,6 +101,7 @@ cdef inline int rest(
     for k in range(data.found[2]):
         begin_shape(dim, n, stride, gain, data.leaning[k], data)
     recall(dim, full, data.found[0], data)
+    start_rods(dim, data, x)
     share_gain(dim, n, substeps, data)
     stiffness_of(h, one, <real> 1.8849555921538759, stiffness[0], stiffness[1], &soft, &scale)
     stiffness_of(h, one + one, <real> 1.5707963267948966, stiffness[0], stiffness[2], &rod_soft, &rod_scale)
@@ -147,6 +148,7 @@ cdef inline int rest(
             sweep.extra = _sweep >= RELAXING
             press(&sweep, data, x)
         sweep.extra = False
+        add_pulls(dim, data, x)
         solved += (DEEP + 2 if deep else RELAXING + 2) * count + 2 * data.sweeps * data.rods + n
         if solved > SOLVED:
             solved = 0
@@ -164,7 +166,7 @@ cdef inline bint begin_bodies(
     int dim, real full, int64_t n, int64_t stride, const real* before, const real* gain, const real* x, const real* v,
     const Contacts* data,
 ) noexcept nogil:
-    """Where they are before the step, as they go without its forces, row by row; has any of them restitution?"""
+    """Set states before the step, without its forces, and traits; return True if any body has restitution."""
     cdef const real* radius = <const real*> data.grid.radius
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* friction = <const real*> data.friction
@@ -193,7 +195,7 @@ cdef inline bint begin_bodies(
 
 
 cdef inline bint begin_spin(int64_t i, const Contacts* data, const real* like) noexcept nogil:
-    """What the rotation of a body needs, row by row; can it be changed?"""
+    """Set the rotation data of a body; return True if its inertia is finite."""
     cdef real* own = spin_row(data, i, like)
     cdef const real* w = <const real*> data.grid.spin.w
     cdef int c
@@ -206,7 +208,7 @@ cdef inline bint begin_spin(int64_t i, const Contacts* data, const real* like) n
 
 
 cdef inline void share_gain(int dim, int64_t n, real substeps, const Contacts* data) noexcept nogil:
-    """What the forces of the step give in each substep."""
+    """Divide delta_v of the step's forces among the substeps."""
     cdef real* more
     cdef int64_t i
     cdef int j
@@ -217,7 +219,7 @@ cdef inline void share_gain(int dim, int64_t n, real substeps, const Contacts* d
 
 
 cdef inline bint press(Sweep* sweep, const Contacts* data, const real* like) noexcept nogil:
-    """All contacts, colour after colour; those that found no free colour one by one."""
+    """Sweep over all contacts colour by colour, then over uncoloured ones one by one; True if any is deep."""
     cdef int64_t first = data.found[3] // data.lanes
     cdef int64_t last = data.found[1] // data.lanes
     cdef bint deep
@@ -229,12 +231,12 @@ cdef inline bint press(Sweep* sweep, const Contacts* data, const real* like) noe
     return deep
 
 
-# Who touches whom.
+# Contact search and graph colouring.
 
 cdef inline int64_t find_contacts(
     int dim, int64_t n, int64_t stride, const real* x, const Contacts* data,
 ) noexcept nogil:
-    """Pairs i < j of bodies, and bodies with walls and shapes, in order; how many. SENSED is the colour of some."""
+    """List pairs i < j of bodies, and bodies with walls and shapes, in order; sensors get the colour SENSED."""
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* radius = <const real*> data.grid.radius
     cdef const real* normal = <const real*> data.normal
@@ -295,7 +297,7 @@ cdef inline int64_t find_contacts(
 
 
 cdef inline int32_t top(int32_t* above, int32_t i) noexcept nogil:
-    """The one above all of its group, which a body is given at once."""
+    """Root of a body's island (union-find with path compression)."""
     cdef int32_t highest = i
     cdef int32_t next
     while above[highest] != highest:
@@ -308,14 +310,14 @@ cdef inline int32_t top(int32_t* above, int32_t i) noexcept nogil:
 
 
 cdef inline void find_groups(int64_t n, int64_t count, const Contacts* data) noexcept nogil:
-    """Of each body the group of those that hang together by what may be moved."""
+    """Find the island of each body: movable bodies connected by contacts and rods."""
     cdef int32_t* above = data.group
     cdef int64_t k
     cdef int32_t i, j
     for i in range(<int32_t> n):
         above[i] = i
     for k in range(count + data.rods):
-        if k < count and data.colour[k] == SENSED:
+        if data.colour[k] == SENSED if k < count else is_cut(data, k - count):
             continue
         i = data.one[k] if k < count else data.rod_first[k - count]
         j = data.other[k] if k < count else data.rod_second[k - count]
@@ -326,11 +328,10 @@ cdef inline void find_groups(int64_t n, int64_t count, const Contacts* data) noe
 
 
 cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data) noexcept nogil:
-    """Each contact gets the lowest colour that is free of both bodies, and its place behind those of lower colours.
+    """Colour contacts greedily, and order them by colour; return the number of solve-order indices without sensors.
 
-    At how many places those are that push; those that only report come last. All shapes are one body that stands
-    still: it is also what the rest of a block is filled with. Within a colour those that pushed a step ago come first:
-    most blocks push or do not push as a whole.
+    Sensors come last. All shapes count as one static body, which also pads blocks. Within a colour, contacts with an
+    impulse in the last step come first: most blocks then have impulses in all lanes or in none.
     """
     cdef int64_t start[2 * SENSED + 3]
     cdef int64_t w = data.lanes
@@ -385,14 +386,14 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
 
 
 cdef inline int group(int64_t k, const Contacts* data) noexcept nogil:
-    """Two for each colour; those without a colour stay in order."""
+    """Sort key: two per colour, by impulse in the last step; uncoloured contacts stay in order."""
     return 2 * data.colour[k] + (data.colour[k] < COLOURS and data.known[k] < 0)
 
 
 cdef inline void begin_wall(
     int dim, int64_t n, int64_t stride, const real* gain, int64_t k, const Contacts* data,
 ) noexcept nogil:
-    """A contact with a wall; or what a block is filled with."""
+    """Initialise a contact with a wall, or padding of a block."""
     cdef int64_t i = data.first[k]
     cdef int64_t face = data.second[k] - n
     cdef int64_t w = data.lanes
@@ -417,7 +418,7 @@ cdef inline void begin_wall(
 
 
 cdef inline void begin_nothing(int dim, real* own, const Contacts* data) noexcept nogil:
-    """A contact of what stands still with itself: it is as far apart as it touches, and pushes nobody."""
+    """Initialise padding: a contact of the static body with itself, which has no impulse."""
     cdef int f
     for f in range(2 * dim + CONTACT):
         own[f * data.lanes] = 0
@@ -426,7 +427,7 @@ cdef inline void begin_nothing(int dim, real* own, const Contacts* data) noexcep
 
 
 cdef inline void find_known(int64_t count, const Contacts* data) noexcept nogil:
-    """Which of the impulses of the step before is whose: both lists are in ascending order."""
+    """Match contacts with the impulses of the last step: both lists are in ascending order."""
     cdef int place = <int> data.state[0]
     cdef int64_t known = data.state[1 + place]
     cdef const int32_t* pair = data.pair[place]
@@ -442,7 +443,7 @@ cdef inline void find_known(int64_t count, const Contacts* data) noexcept nogil:
 
 
 cdef inline void recall(int dim, real full, int64_t count, const Contacts* data) noexcept nogil:
-    """The impulses of the step before."""
+    """Warm-start contacts and rods by the impulses of the last step."""
     cdef int place = <int> data.state[0]
     cdef const real* push
     cdef real* own
@@ -476,7 +477,7 @@ cdef inline void finish(
     int dim, real full, int64_t n, int64_t count, int64_t stride, const real* gain, real* x, real* v, real* s,
     const Contacts* data,
 ) noexcept nogil:
-    """Bodies that have touched something are where they came to; and the impulses are kept for the next step."""
+    """Store the states of bodies with contacts or rods, and the impulses for the next step."""
     cdef const real* weight = <const real*> data.grid.weight
     cdef int place = 1 - <int> data.state[0]
     cdef int32_t* pair = data.pair[place]
@@ -505,9 +506,7 @@ cdef inline void finish(
                 push[2 + dim + c] = twist_of(data, data.place[k], x)[c * w]
             push += 2 + dim + data.axes
             kept += 1
-    for k in range(data.rods):
-        data.touched[data.rod_first[k]] = 1
-        data.touched[data.rod_second[k]] = 1
+    finish_rods(dim, full, data)
     for c in range(<int> data.axes):
         for i in range(n):
             (<real*> data.grid.spin.w)[c * data.grid.spin.stride + i] = spin_row(data, i, x)[c]

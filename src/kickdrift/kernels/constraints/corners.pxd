@@ -1,4 +1,4 @@
-# Bodies that several walls constrain at once: each wall pushes as much as it must, given how much the others push.
+# Bodies that touch several walls at once: the impulses of all walls are solved together.
 # The formulas are those of kickdrift/reference/constraints/walls.py.
 
 from libc.stdint cimport int32_t, int64_t
@@ -108,7 +108,7 @@ cdef inline real rubbed_for(
     int dim, real h, int64_t n, int64_t stride, int64_t i, int64_t face, const real* normal, const real* x,
     const real* v, const real* g, const Corners* data,
 ) noexcept nogil:
-    """For how long what a wall of a corner takes of a velocity has moved the position: `time` of `bounce`."""
+    """Effective time by which velocity removed by a wall of a corner has moved the position: `time` of `bounce`."""
     cdef real lag = <real> data.lag
     cdef real gain = -dot(dim, normal, g)
     cdef real size = (<const real*> data.offset)[face] + (<const real*> data.radius)[face * n + i]
@@ -127,7 +127,7 @@ cdef inline void settle_and_tell(
     int dim, real h, int64_t n, int64_t stride, int64_t i, int count, const real* x, const real* v, real* y, real* u,
     const real* g, const Corners* data,
 ) noexcept nogil:
-    """The same, and walls report what they have stopped."""
+    """Solve a corner, and record contacts for its walls."""
     cdef real* size = <real*> data.size
     cdef const real* push = <const real*> data.push
     cdef const real* normal
@@ -157,7 +157,7 @@ cdef inline void report_plane(
     Told* told, int64_t number, int dim, int64_t i, const real* n, real size, real r, const real* x, const real* v,
     const real* g, real h, real lag, real push, real weight,
 ) noexcept nogil:
-    """Report that a wall of a corner was met, on behalf of that wall."""
+    """Record a contact of a corner for one of its walls."""
     cdef real across = dot(dim, n, v)
     cdef real gain = dot(dim, n, g)
     cdef real depth = size - dot(dim, n, x)
@@ -180,7 +180,7 @@ cdef inline void report_plane(
 
 
 cdef inline void settle(int dim, int count, real* y, const Corners* data) noexcept nogil:
-    """The nearest to y with dot(normal, y) >= size for all walls of the corner, and how much each has pushed."""
+    """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner; store their impulses."""
     cdef const real* size = <const real*> data.size
     cdef real* pushes = <real*> data.push
     cdef const real* normal

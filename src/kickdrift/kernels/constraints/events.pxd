@@ -1,5 +1,5 @@
-# What becomes of those who met in a step: the rules of kickdrift/reference/events.py. A constraint calls `report` for
-# each meeting, and when all constraints are done `tell_...` goes through its places in the order of their keys.
+# Turns contacts into events: the rules of kickdrift/reference/events.py. A constraint calls `report` for
+# each contact; after all constraints `tell_...` visits its contacts in the order of their keys.
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memset
@@ -15,12 +15,12 @@ from ..space cimport toward
 
 
 cdef inline int64_t key_of(int64_t a, int64_t b) noexcept nogil:
-    """Of a body and what it meets: another one, or -1 - number."""
+    """Key of a body and its partner: another body, or -1 - number of a wall or shape."""
     return (a << 32) + b + (<int64_t> 1 << 31)
 
 
 cdef inline int64_t other_of(int64_t key) noexcept nogil:
-    """Of the two that a key is of, the second."""
+    """Second body of a key."""
     return <int64_t> (<uint32_t> key) - (<int64_t> 1 << 31)
 
 
@@ -28,7 +28,7 @@ cdef inline void report(
     Told* told, int64_t place, int64_t key, double ago, double left, double speed, double slow, double impulse,
     int dim, const real* point, const real* normal,
 ) noexcept nogil:
-    """Of several meetings in a step the fastest one counts, and all impulses. normal: from a to b."""
+    """Record a contact. Of several in a step the fastest one counts, and impulses add up. normal: from a to b."""
     cdef Contact* contact
     cdef int c
     if told.mark[place] > 0:
@@ -49,12 +49,12 @@ cdef inline void report(
 
 
 cdef inline bint senses(const unsigned char* sensor, int64_t i) noexcept nogil:
-    """Does a body report, and push nothing?"""
+    """True if a body is a sensor here: it records events without impulses."""
     return sensor != NULL and sensor[i] == 1
 
 
 cdef inline bint is_known_faster(Told* told, int64_t place, double speed, double depth, double impulse) noexcept nogil:
-    """Was a meeting reported that was no slower than one at this depth? Then only the impulse is added to it."""
+    """If a contact at least as fast is recorded already, add the impulse to it and return True."""
     cdef Contact* contact
     if told.mark[place] == 0 or not depth >= 0:
         return False
@@ -101,7 +101,7 @@ cdef inline void add_event(
 cdef inline void visit(
     Log* log, Told* told, int dim, const Contact* contact, bint met, bint was, bint now,
 ) noexcept nogil:
-    """The events of one pair in a step. Of two that go through each other only the first tick is a HIT."""
+    """Add the events of a pair in a step. While a sensor is passed through, only the first tick is a HIT."""
     cdef bint again = was and not contact.impulse > 0
     cdef bint fast = contact.speed > log.hits_above and contact.speed > contact.slow
     if met and not told.region and fast and not again:
@@ -115,20 +115,20 @@ cdef inline void visit(
 
 
 cdef inline Contact* met_at(Told* told, int64_t place) noexcept nogil:
-    """Take away the contact of a place; it is returned, or NULL."""
+    """Remove and return the contact with this index, or NULL."""
     cdef int32_t number = told.mark[place]
     told.mark[place] = 0
     return &told.contact[number - 1] if number > 0 else NULL
 
 
 cdef inline void unmet(Contact* contact, int64_t key, double h) noexcept nogil:
-    """What is said of two that did not meet in the step."""
+    """Fill the data of a pair without contact in this step."""
     contact.key, contact.ago, contact.left = key, 0, h
     contact.speed = contact.slow = contact.impulse = 0
 
 
 cdef inline void keep_touching(Log* log, Told* told, int64_t key) noexcept nogil:
-    """Two that touch; in a crowd there may be no room to remember that."""
+    """Remember a touching pair; beyond the capacity it counts as dropped."""
     if told.next_count < told.capacity:
         told.next[told.next_count] = key
         told.next_count += 1
@@ -144,7 +144,7 @@ cdef inline void finish_telling(Told* told) noexcept nogil:
 
 
 cdef inline void forget(Told* told) noexcept nogil:
-    """The contacts of a step that came to no end."""
+    """Drop the contacts of a step that is not kept."""
     memset(told.mark, 0, told.places * sizeof(int32_t))
     told.contacts = 0
 
@@ -196,7 +196,7 @@ cdef inline void tell_pairs(
 cdef inline void part_pair(
     int dim, int64_t stride, const real* x, int64_t key, const Collisions* data, Log* log,
 ) noexcept nogil:
-    """Two that touched, and were not near each other before the constraint moved them."""
+    """End the contact of a pair that is no longer near, unless it still touches."""
     cdef Contact still
     if pair_touches(dim, stride, x, key >> 32, other_of(key), data):
         keep_touching(log, data.told, key)
@@ -244,7 +244,7 @@ cdef inline real one_of(const Each* values, int64_t i, real like) noexcept nogil
 
 
 cdef inline real slack(real like) noexcept nogil:
-    """The part of a coordinate that counts as nothing: 4096 roundings."""
+    """Relative tolerance of coordinates: 4096 rounding errors."""
     if real is float:
         return 0.00048828125
     else:
@@ -295,7 +295,7 @@ cdef inline void tell_walls(
 cdef inline real outside(
     int dim, int64_t stride, const real* x, int64_t i, int64_t w, real r, bint is_box, const Wall* data, real* large,
 ) noexcept nogil:
-    """How far outside a body is; large: the size of the numbers whose difference that is."""
+    """Penetration depth of a body at a wall; large: magnitude of the terms, for its rounding error."""
     cdef real place, sign
     cdef int64_t j
     if is_box:
@@ -310,7 +310,7 @@ cdef inline real outside(
 cdef inline real beyond(
     int dim, int64_t stride, const real* x, int64_t i, const real* normal, real place, real r, real* large,
 ) noexcept nogil:
-    """The same of a plane."""
+    """Penetration depth of a body at a plane; large: magnitude of the terms."""
     cdef real product
     cdef real depth = 0
     cdef int j
@@ -349,7 +349,7 @@ cdef inline int sense(
     real h, int64_t first, int64_t last, int dim, int64_t stride, const real* before, const real* x,
     const Sensor* data,
 ) noexcept nogil:
-    """Along the straight way of the step: when each body is in the region."""
+    """Record when each body is in the region, on the straight path of the step."""
     cdef const real* low = <const real*> data.lower
     cdef const real* high = <const real*> data.upper
     cdef real start[MAX_DIM]

@@ -82,7 +82,7 @@ cdef inline void limit_frictions(int count, vec* v, vec limit) noexcept nogil:
                 v[j] = select(greater(square, limit * limit), share * v[j], v[j])
 
 
-# Friction of bodies with what stands still.
+# Friction with static surfaces.
 
 cdef inline real inverse_inertia(const Spin* spin, int64_t i, real like) noexcept nogil:
     """`like` only selects the type."""
@@ -92,7 +92,7 @@ cdef inline real inverse_inertia(const Spin* spin, int64_t i, real like) noexcep
 cdef inline void rub(
     int dim, const Spin* spin, int64_t i, real r, real weight, const real* n, real* lost, real limit,
 ) noexcept nogil:
-    """Replace a velocity along a surface by what friction takes of it, and rotate the body; n: normal towards it."""
+    """Replace a tangential velocity by its loss to friction, and rotate the body; n: normal towards the body."""
     cdef real arm[MAX_DIM]
     cdef real surface[MAX_DIM]
     cdef real* w = <real*> spin.w + i
@@ -144,5 +144,5 @@ cdef inline void rub_vectors(
 
 
 cdef inline vec* place(const void* planes, int64_t first, const vec* like) noexcept nogil:
-    """The vector that begins with this number."""
+    """Address of the vector that begins at number `first`."""
     return <vec*> (<char*> planes + first * (<int64_t> sizeof(vec) // width(like)))

@@ -10,9 +10,9 @@ from ..simd.vec cimport real
 from ..space cimport inside, is_periodic, seen
 
 cdef enum:
-    FAR_OUT = 4294967295        # in place of the bucket of a body that is too far out of a periodic box
+    FAR_OUT = 4294967295        # stands for the bucket of a body too far outside of a periodic box
 
-# Slots, from each first to before each last.
+# Ranges of slots: first, end.
 ctypedef struct Around:
     int64_t ranges
     int32_t first[2 * MOST_ROWS]
@@ -23,7 +23,7 @@ ctypedef struct Around:
 # Sorting.
 
 cdef inline int64_t cell(double place, double per_cell, int64_t body) noexcept nogil:
-    """The number of the cell at a coordinate. What is no number is near nothing, and is spread by index."""
+    """Cell number of a coordinate. NaNs and infinities are far from all else; NaNs are spread by body index."""
     cdef double far = 70368744177664.0  # 2**46
     cdef double c = place * per_cell
     cdef int64_t number, first
@@ -47,7 +47,7 @@ cdef inline int64_t bits(double number) noexcept nogil:
 cdef inline uint64_t bucket_of(
     int dim, int64_t stride, const real* x, int64_t i, int size_class, const Collisions* data,
 ) noexcept nogil:
-    """Where the cell of a body would be if it were of this class."""
+    """Bucket of a body's position in the grid of a size class."""
     cdef uint64_t bucket = 0
     cdef int j
     for j in range(dim):
@@ -59,7 +59,7 @@ cdef inline uint64_t bucket_around(
     int dim, int64_t stride, const real* x, int64_t i, const int64_t* cells, const double* per_width,
     const Torus* torus,
 ) noexcept nogil:
-    """The same in a periodic box, whose cells are counted off row by row."""
+    """Bucket of a body's position in a periodic box, whose cells are numbered row by row."""
     cdef uint64_t bucket = 0
     cdef uint64_t step = 1
     cdef int64_t number
@@ -84,7 +84,7 @@ cdef inline uint64_t bucket_in_box(
 
 
 cdef inline void find_buckets(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
-    """Of bodies in a periodic box, before they are sorted. Beside `sort_bodies`, which compilers inline as it is."""
+    """Find buckets in a periodic box, before `sort_bodies`; separate, because compilers inline that one."""
     cdef int64_t i
     for i in range(n):
         if not is_seen(dim, stride, x, i, &data.torus):
@@ -104,14 +104,14 @@ cdef inline bint is_seen(int dim, int64_t stride, const real* x, int64_t i, cons
 
 
 cdef inline bint looks_around(int64_t i, const Collisions* data) noexcept nogil:
-    """Does a body live, and not too far out of a periodic box?"""
+    """True if a body is active, and not too far outside of a periodic box."""
     return data.size_class[i] != NOWHERE and not (is_periodic(&data.torus) and data.bucket[i] == FAR_OUT)
 
 
 cdef inline int64_t cell_around(
     real x, int64_t body, int axis, double per_width, const Torus* torus,
 ) noexcept nogil:
-    """The number of the cell at a coordinate, from the lower side of the box on."""
+    """Cell number of a coordinate along one axis, counted from the lower side of the box."""
     cdef double at
     if not (<const real*> torus.width)[axis] > 0:
         return cell(x, per_width, body)
@@ -121,9 +121,9 @@ cdef inline int64_t cell_around(
 
 
 cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
-    """Bodies but for points into the slots of their buckets, in the order of their indices: a counting sort.
+    """Sort bodies except points into slots by bucket, then index: a counting sort.
 
-    In a periodic box `find_buckets` comes before.
+    A periodic box needs `find_buckets` first.
     """
     cdef const real* radius = <const real*> data.radius
     cdef real* place = <real*> data.place
@@ -150,7 +150,7 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
         for j in range(dim):
             place[j * n + slot] = x[j * stride + i]
         place[dim * n + slot] = radius[i]
-    # Each start has moved on to its end, which is where the next begins.
+    # Each start has advanced to its end, which is the start of the next bucket.
     for i in range(<int64_t> data.mask, -1, -1):
         data.start[i + 1] = data.start[i]
     data.start[0] = 0
@@ -159,7 +159,7 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
 # The cells around a cell.
 
 cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* around) noexcept nogil:
-    """The slots of the cells around a cell and in it."""
+    """Slots of a cell and its neighbours."""
     cdef uint64_t first, last
     cdef int64_t row
     around.ranges = 0
@@ -183,7 +183,7 @@ cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* ar
 cdef inline void look_around_box(
     uint64_t bucket, int size_class, int dim, const Collisions* data, Around* around,
 ) noexcept nogil:
-    """The same in a periodic box, around a cell of this class."""
+    """Slots of a cell of this size class and its neighbours in a periodic box."""
     cdef int64_t row
     around.slots = 0
     buckets_around(bucket, data.cells + 3 * size_class, dim, around)
@@ -194,7 +194,7 @@ cdef inline void look_around_box(
 
 
 cdef inline void buckets_around(uint64_t bucket, const int64_t* cells, int dim, Around* around) noexcept nogil:
-    """The buckets of the cells around a cell of a periodic box, as ranges; each once, also where cells are few."""
+    """Ranges of buckets of a cell and its neighbours in a periodic box; each bucket once, even if cells are few."""
     cdef int64_t at[3]
     cdef int64_t few[3]
     cdef int64_t a, b, row
@@ -233,12 +233,12 @@ cdef inline void add_buckets(int64_t first, int64_t last, Around* around) noexce
     around.ranges += 1
 
 
-# Grids that are laid anew in each step.
+# Grids that are rebuilt in each step.
 
 cdef inline void classify(
     int64_t n, const real* radius, const uint8_t* alive, uint8_t* size_class, Collisions* data,
 ) noexcept nogil:
-    """Classes of size, as `Grid` of broad_phase.py makes them."""
+    """Assign size classes, as `Grid` of broad_phase.py does."""
     cdef double widest, wide
     cdef int64_t i
     cdef int number = 0
@@ -246,7 +246,7 @@ cdef inline void classify(
     for i in range(n):
         size_class[i] = 0
     while more and number < MOST_CLASSES:
-        # Those of this class are the ones that are left of the last.
+        # Bodies of this class are those too small for the last class.
         widest = 0
         for i in range(n):
             if size_class[i] == number and radius[i] > widest and radius[i] < INFINITY:
@@ -263,7 +263,7 @@ cdef inline void classify(
         number += 1
     data.classes = number
     data.points = True
-    # Points that stand still, and what is no number, meet none of their own; and who does not live meets nobody.
+    # Points at rest and NaN radii need no search among themselves; inactive bodies need none at all.
     for i in range(n):
         if alive[i] == NOWHERE:
             size_class[i] = NOWHERE
@@ -273,7 +273,7 @@ cdef inline void classify(
 
 
 cdef inline void lay_around(int dim, const real* width, Collisions* data) noexcept nogil:
-    """Cells of a periodic box for each class of size, as `laid_around` of broad_phase.py lays them."""
+    """Lay out the cells of a periodic box for each size class, as `laid_around` of broad_phase.py does."""
     cdef int64_t* cells
     cdef double most = 65536
     cdef double many

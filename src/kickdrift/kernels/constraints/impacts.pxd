@@ -1,4 +1,4 @@
-# Impacts of bodies on what does not move: formulas of kickdrift/reference/constraints/walls.py.
+# Impacts of bodies on static walls and shapes: formulas of kickdrift/reference/constraints/walls.py.
 
 from libc.stdint cimport int64_t
 
@@ -9,7 +9,7 @@ from ..simd.vec cimport real
 
 
 cdef inline bint is_constrained(const Wall* wall, bint movable, int64_t body) noexcept nogil:
-    """Does a wall act on a body in this call, or report it? Sensors need not be movable, but active."""
+    """True if a wall acts on a body in this call, or records it. Sensors need not be movable, but active."""
     if wall.only != NULL and not wall.only[body]:
         return False
     if wall.sensor == NULL or wall.sensor[body] == 0:
@@ -18,7 +18,7 @@ cdef inline bint is_constrained(const Wall* wall, bint movable, int64_t body) no
 
 
 cdef inline real speed_at_wall(real depth, real fast, real pull, real h) noexcept nogil:
-    """The speed with which a body met the wall that it is `depth` beyond now; fast: its speed now."""
+    """Speed at impact of a body that is `depth` beyond the wall now; fast: its current speed."""
     cdef real one = 1
     cdef real two = 2
     cdef real share
@@ -33,7 +33,7 @@ cdef inline real at_least_zero(real number) noexcept nogil:
 
 
 cdef inline real arrival(real depth, real speed, real pull, real h, real longest, real* fast) noexcept nogil:
-    """The time since a body met the wall that it is `depth` beyond now, and its speed there; speed: outwards, now."""
+    """Time since the impact of a body that is `depth` beyond a wall; fast: speed at impact; speed: outwards, now."""
     cdef real two = 2
     cdef real time
     fast[0] = 0
@@ -48,7 +48,7 @@ cdef inline void bounce(
     real depth, real speed, real pull, real slow, real restitution, real h, real longest, real pressed,
     real* inside, real* inwards, real* time,
 ) noexcept nogil:
-    """The state that a body goes on with that is `depth` beyond a wall; speed: outwards, now."""
+    """Compute the state after the bounce of a body that is `depth` beyond a wall; speed: outwards, now."""
     cdef real two = 2
     cdef real fast = magnitude(speed)
     cdef real at_wall = speed_at_wall(depth, fast, pull, h)
@@ -74,12 +74,12 @@ cdef inline void bounce(
 cdef inline bint meet_wall(
     real depth, real v, real gain, real restitution, real h, real lag, real* inside, real* inwards, real* time,
 ) noexcept nogil:
-    """Does a body collide with the wall? Then the state that it goes on with, as in `bounce`."""
+    """Return True if a body collides with a wall, and compute its new state as `bounce` does."""
     cdef real speed = v + lag * gain
     if not (depth > 0 or (depth == 0 and speed > 0)):
         return False
     if 0 < speed <= gain:
-        # It met the wall no faster than it moves now, and so rests. `bounce` finds the same, by a root and a quotient.
+        # The impact was no faster than now, hence below the resting threshold. `bounce` agrees, more slowly.
         inside[0], inwards[0], time[0] = 0 * depth, 0, pressed(h, lag)
         return True
     bounce(depth, speed, gain, at_least_zero(gain), restitution, h, h, pressed(h, lag), inside, inwards, time)
@@ -88,14 +88,14 @@ cdef inline bint meet_wall(
 
 
 cdef inline real each(const Each* values, int64_t i, real like) noexcept nogil:
-    """The number of a body; `like` only gives the type."""
+    """Coefficient of a body; `like` only selects the type."""
     return (<const real*> values.number)[i * values.body]
 
 
 cdef inline void replace(
     int dim, real h, int64_t stride, int64_t i, const real* y, const real* u, real* x, real* v, real* s,
 ) noexcept nogil:
-    """Give a body another position and velocity, and Verlet the previous position that goes with them."""
+    """Set position and velocity of a body, and for Verlet the matching previous position."""
     cdef int j
     for j in range(dim):
         if s != NULL:
@@ -105,7 +105,7 @@ cdef inline void replace(
 
 
 cdef inline real pressed(real h, real lag) noexcept nogil:
-    """For how long what is taken of a velocity all through a step has moved the position in it."""
+    """Effective time by which velocity removed evenly during a step has moved the position."""
     cdef real one = 1
     cdef real two = 2
     return h * (one / two + lag)

@@ -6,11 +6,11 @@ from libc.string cimport memset
 from ..abi.constraints cimport PAIRS_PER_BODY, Collisions
 
 cdef enum:
-    SHORT = 24              # lists that are sooner sorted by insertion
+    SHORT = 24              # up to this length, insertion sort is faster
 
 
 cdef inline void sort(int32_t* a, int32_t count) noexcept nogil:
-    """Ascending: by insertion, or where that takes long as a heap."""
+    """Sort ascending: insertion sort if short, else heapsort."""
     cdef int32_t i, j, value
     cdef bint sorted = True
     for i in range(1, count):
@@ -36,7 +36,7 @@ cdef inline void sort(int32_t* a, int32_t count) noexcept nogil:
 
 
 cdef inline void sift(int32_t* a, int32_t i, int32_t count) noexcept nogil:
-    """Let a number sink in a heap until none below is larger."""
+    """Sift a number down a heap."""
     cdef int32_t value = a[i]
     cdef int32_t child = 2 * i + 1
     while child < count:
@@ -51,7 +51,7 @@ cdef inline void sift(int32_t* a, int32_t i, int32_t count) noexcept nogil:
 
 
 cdef inline int32_t keep_lowest(int32_t* a, int32_t count, int32_t value) noexcept nogil:
-    """Put a number into an ascending list of the lowest ones; how many there are now."""
+    """Insert a number into an ascending list of the lowest PAIRS_PER_BODY ones; return its length."""
     cdef int32_t j
     if count == PAIRS_PER_BODY:
         if value > a[count - 1]:
@@ -66,7 +66,7 @@ cdef inline int32_t keep_lowest(int32_t* a, int32_t count, int32_t value) noexce
 
 
 cdef inline void sort_pairs(int64_t n, int64_t total, const Collisions* data) noexcept nogil:
-    """Pairs become the partners of each body, in ascending order."""
+    """Group pairs by lower body: partners of each body in ascending order."""
     cdef int64_t i, k, end
     memset(data.count, 0, n * sizeof(int32_t))
     for k in range(total):

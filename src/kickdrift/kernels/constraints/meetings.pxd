@@ -1,4 +1,4 @@
-# Contacts that are told: how bodies met in the substeps, and who touches at the end of the step.
+# Events of contacts: impacts in the substeps, and pairs that touch at the end of the step.
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -20,13 +20,13 @@ from ..simd.vec cimport real
 # In the solve.
 
 cdef inline void add_up(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
-    """The impulse of the substep that is over."""
+    """Add the impulse of the last substep to the recorded total."""
     cdef real* told = meeting(dim, data, k, like)
     told[TOTAL] = told[TOTAL] + contact(dim, data, k, like)[(2 * dim + PUSH) * data.lanes]
 
 
 cdef inline void meets(int dim, real ago, real fast, real time, int64_t k, const Contacts* data) noexcept nogil:
-    """They come to touch after so long a time, as the bodies go now."""
+    """Record an impact in `time` seconds, along the current velocities. ago: its time before the end of the step."""
     cdef real* told = meeting(dim, data, k, &ago)
     cdef const real* own = contact(dim, data, k, &ago)
     cdef const real* a = body(dim, data, data.first[k], &ago)
@@ -42,7 +42,7 @@ cdef inline void meets(int dim, real ago, real fast, real time, int64_t k, const
 cdef inline void tell_meetings(
     int dim, real full, int64_t n, int64_t stride, const real* before, const real* x, const Contacts* data,
 ) noexcept nogil:
-    """Report those that pushed each other, and those that only report."""
+    """Record contacts with impulses, and sensor contacts."""
     cdef const real* own
     cdef const real* told
     cdef const real* a
@@ -90,9 +90,9 @@ cdef inline void tell_meetings(
 cdef inline void notice_wall(
     int dim, real h, int64_t n, int64_t stride, int64_t k, const real* before, const real* x, const Contacts* data,
 ) noexcept nogil:
-    """Report a body that goes through a wall in the step, on the straight way that it is taken to have gone.
+    """Record a sensor body that passes through a wall in the step, on a straight path.
 
-    Who touched before the step has no speed.
+    Bodies that touched before the step get speed 0.
     """
     cdef int64_t i = data.one[k]
     cdef int64_t face = data.other[k] - n
@@ -130,7 +130,7 @@ cdef inline void notice_wall(
 cdef inline void notice_shape(
     int dim, real h, int64_t n, int64_t stride, int64_t k, const real* before, const real* x, const Contacts* data,
 ) noexcept nogil:
-    """The same at a shape."""
+    """Record a sensor body that passes through a shape in the step, on a straight path."""
     cdef int64_t i = data.one[k]
     cdef int64_t number = data.other[k] - n - data.faces
     cdef int64_t part = part_of(number, data)
@@ -163,7 +163,7 @@ cdef inline void notice_shape(
     report(data.grid.told, k, key_of(i, n - 1 - data.other[k]), (one - share) * h, 0, speed, 0, 0, dim, at, way)
 
 
-# Contacts: the walls of a body come before the bodies that it meets, the last of them first.
+# Key order: the walls of a body, last one first, come before other bodies.
 
 cdef inline void tell_contacts(
     int dim, int64_t n, int64_t stride, const real* x, const Contacts* data, Log* log,
@@ -196,7 +196,7 @@ cdef inline void tell_contact(
     int dim, int64_t n, int64_t stride, const real* x, int64_t k, int64_t key, int64_t* p, const Contacts* data,
     Log* log,
 ) noexcept nogil:
-    """One that was found in the step; those that touched, and come before it in order, were not."""
+    """Make events of a contact found in the step; earlier keys in `touching` were not found, and end."""
     cdef Told* told = data.grid.told
     cdef Contact* found
     cdef bint was
@@ -220,7 +220,7 @@ cdef inline void tell_contact(
 cdef inline void part_contact(
     int dim, int64_t n, int64_t stride, const real* x, int64_t key, const Contacts* data, Log* log,
 ) noexcept nogil:
-    """Two that touched, and did not meet in the step."""
+    """End the contact of a pair that touched and had no contact in this step, unless it still touches."""
     cdef int64_t i = key >> 32
     cdef int64_t j = other_of(key)
     cdef const real* normal

@@ -1,4 +1,4 @@
-# How far a body is from one shape, and when it comes to it: formulas of kickdrift/reference/constraints/shapes.py.
+# Distance of a body from one shape, and time of impact: formulas of kickdrift/reference/constraints/shapes.py.
 
 from libc.stdint cimport int64_t
 
@@ -9,7 +9,7 @@ from ..simd.vec cimport real
 
 
 cdef inline real away(int dim, const real* y, int64_t number, const Shapes* data, real* n) noexcept nogil:
-    """How far y is from a shape, and in which direction; from its inside, along the shortest way out."""
+    """Signed distance of y from a shape, and unit vector n away from it; inside, along the shortest way out."""
     cdef const real* a = <const real*> data.lower + number * dim
     cdef const real* b = <const real*> data.upper + number * dim
     return away_from_segment(dim, y, a, b, n) if data.segments else away_from_box(dim, y, a, b, n)
@@ -73,7 +73,7 @@ cdef inline real away_from_box(int dim, const real* y, const real* a, const real
 cdef inline bint touch(
     bint through, int dim, const real* y, const real* motion, real r, int64_t number, const Shapes* data, real* share,
 ) noexcept nogil:
-    """Does y come as near as r, and after which share of its motion? through: not where it is so near before."""
+    """True if y comes within r of a shape, after `share` of its motion. through: not if it is that near before."""
     cdef const real* a = <const real*> data.lower + number * dim
     cdef const real* b = <const real*> data.upper + number * dim
     cdef real n[MAX_DIM]
@@ -97,7 +97,7 @@ cdef inline void keep_first(real t, real* first) noexcept nogil:
 cdef inline void around_segment(
     int dim, const real* y, const real* motion, real r, const real* a, const real* b, real* first,
 ) noexcept nogil:
-    """Its two sides and its two ends."""
+    """Find the first contact with the two sides and two ends of a segment."""
     cdef real d[MAX_DIM]
     cdef real e[MAX_DIM]
     cdef real w[MAX_DIM]
@@ -135,7 +135,7 @@ cdef inline void around_segment(
 cdef inline void around_box(
     int dim, const real* y, const real* motion, real r, const real* a, const real* b, real* first,
 ) noexcept nogil:
-    """Its faces, edges and corners: beyond one, two or three pairs of its faces."""
+    """Find the first contact with faces, edges and corners of a box: outside of it along 1, 2 or 3 axes."""
     cdef real d[MAX_DIM]
     cdef real m[MAX_DIM]
     cdef real t
@@ -173,7 +173,7 @@ cdef inline void around_box(
 cdef inline bint is_within(
     int dim, const real* y, const real* motion, real t, const real* a, const real* b, int but,
 ) noexcept nogil:
-    """Is a place between all pairs of faces but these?"""
+    """True if a position is between the faces of all axes except those in the bit mask `but`."""
     cdef real place
     cdef int j
     for j in range(dim):
@@ -186,7 +186,7 @@ cdef inline bint is_within(
 
 
 cdef inline bint around_point(int dim, const real* d, const real* motion, real r, real* t) noexcept nogil:
-    """Does what is d away from a point come as near as r, and when?"""
+    """True if a body at offset d from a point comes within r of it, at time t in units of the motion."""
     cdef real square = dot(dim, motion, motion)
     cdef real along = dot(dim, d, motion)
     cdef real outside = dot(dim, d, d) - r * r

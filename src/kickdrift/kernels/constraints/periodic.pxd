@@ -12,7 +12,7 @@ from ..space cimport inside
 cdef inline int wrap(
     double h, int64_t first, int64_t last, int dim, int64_t stride, real* x, real* v, real* s, const Periodic* data,
 ) noexcept nogil:
-    """Bodies that have left the box come in on the other side."""
+    """Wrap bodies that have left the box to its other side."""
     cdef const real* weight = <const real*> data.weight
     cdef real y[MAX_DIM]
     cdef real u[MAX_DIM]

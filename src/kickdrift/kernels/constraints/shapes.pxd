@@ -1,4 +1,4 @@
-# Bodies that meet shapes: the formulas of kickdrift/reference/constraints/shapes.py.
+# Collisions of bodies with shapes: the formulas of kickdrift/reference/constraints/shapes.py.
 
 from libc.stdint cimport int64_t
 
@@ -15,8 +15,8 @@ from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
 
 cdef enum:
-    BOUNCES = 8     # of a body in a step at most
-    DEEPEST = 128   # nodes of a tree that wait
+    BOUNCES = 8     # maximum number of bounces of a body per step
+    DEEPEST = 128   # maximum size of the stack of tree nodes to visit
 
 
 cdef inline int meet_shapes(
@@ -90,7 +90,7 @@ cdef inline void meet_body(
 cdef inline void go_through(
     int dim, real h, int64_t i, const real* start, const real* y, const real* u, const real* g, const Shapes* data,
 ) noexcept nogil:
-    """Report the shape that a body which is not held comes to first, and all that it is in at the end of the step."""
+    """Record the first shape on the path of a sensor body, and all that it overlaps at the end of the step."""
     cdef real reach = each(&data.reach, i, h)
     cdef real motion[MAX_DIM]
     cdef real still[MAX_DIM]
@@ -111,7 +111,7 @@ cdef inline void go_through(
         elif touch(True, dim, start, motion, reach, number, data, &share):
             come(dim, h, i, number, share, start, motion, y, u, g, data)
         else:
-            # It was in there before the step.
+            # The overlap began before the step.
             away(dim, y, number, data, n)
             tell_shape(dim, h, i, number, h, 0, still, still, n, 0, y, data)
         number = next_overlap(dim, y, reach, number, data)
@@ -121,7 +121,7 @@ cdef inline void come(
     int dim, real h, int64_t i, int64_t number, real share, const real* start, const real* motion, const real* y,
     const real* u, const real* g, const Shapes* data,
 ) noexcept nogil:
-    """Report a shape that a body comes to after this share of its way."""
+    """Record a shape that a body reaches after `share` of its displacement."""
     cdef real at[MAX_DIM]
     cdef real d[MAX_DIM]
     cdef real n[MAX_DIM]
@@ -139,7 +139,7 @@ cdef inline void turn(
     int dim, real h, int64_t i, int64_t number, real ago, real depth, real* y, real* u, const real* g, const real* n,
     const real* at, const Shapes* data,
 ) noexcept nogil:
-    """What becomes of a body that is found `depth` beyond the plane of touch."""
+    """Bounce a body that is `depth` beyond the tangent plane at the contact."""
     cdef real lag = <real> data.wall.lag
     cdef real mu = each(&data.wall.friction, i, h)
     cdef real across = dot(dim, n, u)
@@ -180,11 +180,10 @@ cdef inline bint is_beside(int dim, const double* low, const double* high, const
 cdef inline int64_t first_touch(
     bint through, int dim, const real* start, const real* y, real reach, int64_t last, const Shapes* data, real* share,
 ) noexcept nogil:
-    """The shape that is touched first on the way, and after which share of it; of two at once the first; or -1.
+    """First shape touched along the displacement, and after which share of it; the lower number if equal; or -1.
 
-    last: that which was touched last is left out, or -1: it is convex, and the way leads along the plane of touch or
-    away.
-    through: the body is not held, and those that it is in from the start are left out.
+    last: the shape touched last, or -1. It is skipped: shapes are convex, and the path leaves it or slides along it.
+    through: for sensors; shapes that overlap the start are skipped.
     """
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
@@ -204,7 +203,7 @@ cdef inline int64_t first_touch(
 cdef inline int64_t next_overlap(
     int dim, const real* y, real reach, int64_t after, const Shapes* data,
 ) noexcept nogil:
-    """The first shape after this one that the body overlaps, or -1."""
+    """First shape with a number above `after` that the body overlaps, or -1."""
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
     cdef double large = reach
@@ -255,13 +254,13 @@ cdef inline int64_t search(
     return found
 
 
-# What is reported.
+# Events.
 
 cdef inline void tell_shape(
     int dim, real h, int64_t i, int64_t number, real ago, real depth, const real* u, const real* g, const real* n,
     real impulse, const real* at, const Shapes* data,
 ) noexcept nogil:
-    """Report a touch; of each body no more than there is room for. Who goes through leaves after the step."""
+    """Record a contact with a shape, up to the capacity of the body. Sensor contacts end after the step."""
     cdef Told* told = data.wall.told
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
@@ -307,7 +306,7 @@ cdef inline void tell_shapes(
     if told.contacts == 0 and told.count == 0:
         return
     for i in range(n):
-        # Those met in the step, in the order of their keys.
+        # Contacts of the step in the order of their keys.
         count = 0
         for k in range(told.slots):
             contact = met_at(told, i * told.slots + k)

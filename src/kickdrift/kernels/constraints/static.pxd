@@ -1,16 +1,16 @@
-# Constraints by what stands still, tile by tile: walls, shapes and sensors out of reach of a tile are skipped.
+# Static constraints tile by tile: walls, shapes and sensors out of reach of a tile are skipped.
 #
-# A tile is known by its extent: the least and the greatest coordinates of its active bodies. Comparisons are those of
+# The extent of a tile is the bounding box of its active bodies. Comparisons are those of
 # the constraints themselves, with the corners of the extent: rounded sums and products are monotonic, so no body inside
-# has another outcome. What is as near as rounding errors counts as reached.
+# has another outcome. Distances within rounding errors count as reached.
 
 from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int64_t
 
 from .events cimport slack
 from ..abi.constraints cimport (
-    BOX, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes, Torus,
-    Wall,
+    BOX, CORNERS, FLOOR, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes,
+    Torus, Wall,
 )
 from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, Plan
@@ -29,7 +29,7 @@ ctypedef struct Extent:
 cdef inline void measure(
     const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, const vec* x, Extent* extent,
 ) noexcept nogil:
-    """The extent of a tile, whose planes of so many numbers begin at x. NaN does not count."""
+    """Compute the extent of a tile at x, with `plane` numbers per component. NaNs are ignored."""
     cdef Py_ssize_t w = width(x)
     cdef const char* weight = NULL
     cdef const vec* q
@@ -74,7 +74,7 @@ cdef inline void widen(double number, double* low, double* high) noexcept nogil:
 
 
 cdef inline vec greatest(const Each* values, Py_ssize_t first, Py_ssize_t count, const vec* like) noexcept nogil:
-    """The greatest of the numbers of a tile, in all lanes; none is negative."""
+    """Largest coefficient of a tile, broadcast; coefficients are >= 0."""
     cdef vec found = filled(0, like)
     cdef double one = 0
     cdef double none = 0
@@ -92,7 +92,7 @@ cdef inline bint reaches_face(
     const void* normals, int64_t number, const void* offset, const Each* radius, int dim, Py_ssize_t first,
     Py_ssize_t count, const Extent* extent, const vec* like,
 ) noexcept nogil:
-    """Is the plane with this number in reach?"""
+    """True if a tile reaches the plane with this number."""
     cdef vec zero = filled(0, like)
     cdef vec height = zero
     cdef vec normal, part
@@ -107,7 +107,7 @@ cdef inline bint reaches_face(
 cdef inline bint reaches_corners(
     const Corners* corners, int dim, Py_ssize_t first, Py_ssize_t count, const Extent* extent, const vec* like,
 ) noexcept nogil:
-    """Are two of the planes in reach? One alone has no corner."""
+    """True if a tile reaches two or more planes: a single one has no corner."""
     cdef Each radius
     cdef int64_t face
     cdef int found = 0
@@ -135,7 +135,7 @@ cdef inline bint reaches_box(
 
 
 cdef inline double slack_of(const vec* like) noexcept nogil:
-    """The relative size of what counts as rounding errors."""
+    """Relative tolerance for rounding errors."""
     if vec is f32vec:
         return 2 * slack[float](0)
     else:
@@ -143,7 +143,7 @@ cdef inline double slack_of(const vec* like) noexcept nogil:
 
 
 cdef inline double size_of(int dim, const Extent* extent) noexcept nogil:
-    """The greatest sum of the magnitudes of coordinates."""
+    """Upper bound of the sum of a body's coordinate magnitudes."""
     cdef double size = 0
     cdef int j
     for j in range(dim):
@@ -154,7 +154,7 @@ cdef inline double size_of(int dim, const Extent* extent) noexcept nogil:
 cdef inline bint reaches_shapes(
     const Shapes* shapes, int dim, Py_ssize_t first, Py_ssize_t count, const Extent* swept, const vec* like,
 ) noexcept nogil:
-    """Is a shape in reach between the places before a step and after it?"""
+    """True if a tile may reach a shape on its way; swept: extent before and after the step."""
     cdef vec reach = greatest(&shapes.reach, first, count, like)
     cdef double margin = number_of(&reach, 0)
     cdef int j
@@ -166,7 +166,7 @@ cdef inline bint reaches_shapes(
 
 
 cdef inline bint reaches_region(const Sensor* sensor, int dim, const Extent* swept, const vec* like) noexcept nogil:
-    """Does the box of all ways come near the region? Far out squares overflow, and quotients are of no use."""
+    """True if the swept extent comes near a region. Coordinates so large that squares overflow count as near."""
     cdef double margin = slack_of(like) * size_of(dim, swept)
     cdef double largest = 1e8 if vec is f32vec else 1e60
     cdef double low, high, radius
@@ -205,9 +205,11 @@ cdef inline bint reaches(
     const ConstraintCall* constraint, int dim, Py_ssize_t first, Py_ssize_t count, const Extent* before,
     const Extent* now, const vec* like,
 ) noexcept nogil:
-    """May a static constraint change a body of a tile, or report one?"""
+    """True if a static constraint may change a body of a tile, or record an event of one."""
     cdef Extent swept
     cdef int j
+    if constraint.kind == FLOOR:
+        return True
     if constraint.kind == PLANE:
         return reaches_face(
             (<const Wall*> constraint.data).normal, 0, (<const Wall*> constraint.data).offset,
@@ -234,7 +236,7 @@ cdef inline bint reaches_any(
     const Coupling* coupling, int begin, int end, Py_ssize_t first, Py_ssize_t count, const Extent* before,
     const Extent* now, const vec* like,
 ) noexcept nogil:
-    """Is any of the static constraints from `begin` to `end` in reach?"""
+    """True if a tile reaches any static constraint from `begin` to `end`."""
     cdef int number
     for number in range(begin, end):
         if reaches(&coupling.constraint[number], coupling.plan.dim, first, count, before, now, like):
@@ -250,7 +252,7 @@ cdef inline void constrain_tile(
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Py_ssize_t register = workspace.row * item
-    cdef Py_ssize_t origin = workspace.first * item         # where planes would begin with the first of all bodies
+    cdef Py_ssize_t origin = workspace.first * item         # offset of the first body of the workspace
     cdef Py_ssize_t at = (first - workspace.first) * item
     cdef char* x = workspace.next + X * register - origin
     cdef char* v = workspace.next + V * register - origin
@@ -271,7 +273,7 @@ cdef inline void constrain_tile(
 cdef inline void find_gain(
     int dim, Py_ssize_t first, Py_ssize_t count, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """What the forces of the step have added to the velocities of a tile."""
+    """Compute delta_v by the forces of the step for a tile."""
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Py_ssize_t at = (first - workspace.first) * item
     cdef const vec* old = <const vec*> (workspace.now + V * workspace.row * item + at)

@@ -1,4 +1,4 @@
-# What all constraints of a stepper tell at the end of a step.
+# Events of all constraints at the end of a step.
 
 from libc.stdint cimport int64_t
 
@@ -16,9 +16,9 @@ cdef inline int64_t tell(
     bint keep, int64_t constraints, const ConstraintCall* constraint, int dim, int64_t n, int64_t stride,
     const real* x, Log* log,
 ) noexcept nogil:
-    """The end of a step: what constraints were told becomes events; or nothing, where the step is not kept.
+    """Turn the contacts recorded in a step into events, or drop them if the step is not kept.
 
-    The number of a constraint that reports, and that there is no branch for; or -1.
+    Return the number of a recording constraint without a branch here, or -1.
     """
     cdef int64_t number
     for number in range(constraints):

@@ -1,6 +1,6 @@
-# Bodies that collide with a wall, a vector of them at a time: kickdrift/reference/constraints/walls.py.
+# Collisions with planes and boxes, a vector of bodies at a time: kickdrift/reference/constraints/walls.py.
 #
-# One loop serves all dimensions. It asks whether there is another component: that costs less than arrays in memory.
+# One loop serves all dimensions. Its branches on `dim` cost less than arrays in memory.
 
 from libc.stdint cimport int64_t
 
@@ -12,9 +12,9 @@ from ..abi.plan cimport MAX_DIM
 from ..simd.masks cimport any_true, equals_zero, greater, greater_equal, select
 from ..simd.vec cimport f32vec, filled, load_part, product, real, spread, vec, vec_root, width
 
-# The bodies that a wall constrains, in planes of `stride` numbers.
+# Structure of arrays of the bodies that a wall constrains; `stride`: numbers per component.
 ctypedef struct Bodies:
-    int64_t last            # behind the last of them
+    int64_t last            # end of the range of bodies
     int64_t stride
     double h
     const void* gain        # velocity changes by the forces of the step
@@ -43,14 +43,14 @@ cdef inline int wall(
 
 
 cdef inline vec numbers_of(const Each* values, int64_t body, const vec* like) noexcept nogil:
-    """The numbers of a vector of bodies."""
+    """Load a coefficient of a vector of bodies."""
     if values.body == 0:
         return spread(values.number, 0, like)
     return place(values.number, body, like)[0]
 
 
 cdef inline vec movable(const Wall* wall, int64_t body, int64_t last, const vec* like) noexcept nogil:
-    """> 0 where the wall has an effect on a body, and not behind the last one."""
+    """Return > 0 in the lanes of bodies that the wall constrains or records; lanes past the last body are 0."""
     cdef int64_t lane
     cdef vec weight
     load_part(&weight, <const char*> place(wall.weight, body, like), last - body)
@@ -64,7 +64,7 @@ cdef inline vec movable(const Wall* wall, int64_t body, int64_t last, const vec*
 
 
 cdef inline vec solid(const Wall* wall, int64_t body, vec met) noexcept nogil:
-    """Of bodies that touch the wall those that do not go through."""
+    """Remove sensor bodies from the lanes that touch the wall."""
     cdef int64_t lane
     if wall.sensor != NULL:
         for lane in range(width(&met)):
@@ -77,7 +77,7 @@ cdef inline vec solid(const Wall* wall, int64_t body, vec met) noexcept nogil:
 
 
 cdef inline void load_bodies(int dim, const Bodies* bodies, int64_t i, vec* y, vec* u, vec* g) noexcept nogil:
-    """Positions, velocities, and the changes of these."""
+    """Load positions, velocities, and delta_v by forces."""
     cdef int j
     for j in range(MAX_DIM):
         if j < dim:
@@ -89,7 +89,7 @@ cdef inline void load_bodies(int dim, const Bodies* bodies, int64_t i, vec* y, v
 cdef inline void store_bodies(
     int dim, vec these, const Bodies* bodies, int64_t i, const vec* y, const vec* u,
 ) noexcept nogil:
-    """`replace` of impacts.pxd where `these` is > 0."""
+    """Do `replace` of impacts.pxd in the lanes where `these` > 0."""
     cdef vec h = filled(bodies.h, y)
     cdef vec zero = filled(0, y)
     cdef vec* x
@@ -108,16 +108,16 @@ cdef inline void store_bodies(
 
 
 cdef inline bint is_smooth(const Each* friction, const vec* like) noexcept nogil:
-    """Is there no friction for any body?"""
+    """True if friction is 0 for all bodies."""
     return friction.body == 0 and not any_true(greater(spread(friction.number, 0, like), filled(0, like)))
 
 
 cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
-    """1 where it takes no root to see that a body met the wall no faster than it is pulled, and 0 elsewhere.
+    """1 where the impact was certainly not faster than the resting threshold, which saves a root; 0 elsewhere.
 
-    speed: > 0. At the wall it was at most this; and its square was less by 2 pull / h depth, give or take some
-    roundings of the square of the speed. What is less than pull squared by far more than that is less when it is
-    rounded, too. Squares that may have overflown or lost digits do not count.
+    speed: > 0, an upper bound of the speed at impact. The square of that is speed² - 2 pull / h depth, up to some
+    rounding errors of speed². A margin of 1/256 below pull² excludes these. Squares that may overflow or underflow
+    give 0.
     """
     cdef vec one = filled(1, &h)
     cdef vec zero = filled(0, &h)
@@ -132,7 +132,7 @@ cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
 cdef inline vec meet_wall(
     vec depth, vec v, vec gain, vec part, vec restitution, vec h, vec lag, vec* inside, vec* inwards, vec* time,
 ) noexcept nogil:
-    """`meet_wall` of impacts.pxd, > 0 where a body collides; part: > 0 where it may. Without branches."""
+    """Branch-free `meet_wall` of impacts.pxd: > 0 where a body collides; part: > 0 where it may."""
     cdef vec zero = filled(0, &h)
     cdef vec one = filled(1, &h)
     cdef vec two = filled(2, &h)
@@ -157,14 +157,14 @@ cdef inline vec meet_wall(
     ago = two * depth / (at_wall + fast)
     ago = select(greater_equal(h, ago), ago, zero)
     back = restitution * at_wall
-    # Not those that meet it slowly, or would be outside again.
+    # Slow impacts do not bounce, nor those that would end outside again.
     bounces = select(greater(at_wall, pull), one, zero)
     time[0] = select(greater(speed, zero), select(greater(bounces, zero), ago, time[0]), zero)
     bounces = select(greater_equal(over * ago / two, back), zero, bounces)
     bounces = select(greater(speed, zero), bounces, zero)
     inside[0] = select(greater(bounces, zero), (back - over / two * ago) * ago, inside[0])
     fast = select(greater(bounces, zero), back - over * ago, zero)
-    fast = select(greater(speed, zero), fast, at_wall)  # those that are on their way back
+    fast = select(greater(speed, zero), fast, at_wall)  # bodies that move inwards already
     inwards[0] = select(greater(fast, zero), fast + lag * gain, zero)
     return met
 
@@ -284,7 +284,7 @@ cdef inline void box(
 
 
 cdef inline void bounds_of(int dim, const Wall* wall, int64_t i, vec* low, vec* high) noexcept nogil:
-    """The corners between which bodies do not touch the box."""
+    """Bounds within which bodies do not touch the box."""
     cdef vec r = numbers_of(&wall.radius, i, low)
     cdef int j
     for j in range(dim):
@@ -295,7 +295,7 @@ cdef inline void bounds_of(int dim, const Wall* wall, int64_t i, vec* low, vec* 
 cdef inline void collide_with_box(
     int dim, int sides, const vec* low, const vec* high, const Wall* wall, const Bodies* bodies, int64_t i,
 ) noexcept nogil:
-    """sides: 2, which compilers are not to know, as they would write down all that follows for each."""
+    """sides: 2, hidden from compilers, which would unroll the large loop over sides."""
     cdef vec zero = filled(0, low)
     cdef vec one = filled(1, low)
     cdef vec e = numbers_of(&wall.restitution, i, low)
@@ -360,20 +360,20 @@ cdef inline void collide_with_box(
     store_bodies(dim, outside, bodies, i, y, u)
 
 
-# Reports, body by body: vectors are given as the numbers of their lanes.
+# Events, body by body: vectors are passed as arrays of lanes.
 
 cdef inline void impact_at_wall(
     real depth, real v, real gain, real h, real impulse, int64_t i, const Wall* data, real* ago, real* fast,
     real* slow, real* given,
 ) noexcept nogil:
-    """The time since a body touched the wall, its speed there, the speed that is at rest there, and the impulse."""
+    """Compute the time since impact, approach speed, resting threshold and impulse of a body at a wall."""
     cdef real speed = v + <real> data.lag * gain
     ago[0] = arrival(depth, speed, gain, h, h, fast)
     slow[0] = at_least_zero(gain)
     given[0] = 0
     if senses(data.sensor, i):
         if depth > 0 and not ago[0] > 0:
-            # It goes through, and touched before the step.
+            # a sensor body that touched before the step
             ago[0], fast[0] = h, 0
     else:
         given[0] = impulse / (<const real*> data.weight)[i]
@@ -383,7 +383,7 @@ cdef inline void report_boxes(
     int64_t lanes, int dim, int64_t first, int64_t number, real h, const real* met, const real* bound, const real* y,
     const real* u, const real* g, const real* impulse, const Wall* data,
 ) noexcept nogil:
-    """Report the bodies that touch a side of a box."""
+    """Record contacts of bodies with a side of a box."""
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
     cdef real ago, fast, slow, given
@@ -413,7 +413,7 @@ cdef inline void report_planes(
     int64_t lanes, int dim, int64_t first, real h, const real* met, const real* depth, const real* across,
     const real* pull, const real* y, const real* u, const real* impulse, const Wall* data,
 ) noexcept nogil:
-    """Report the bodies that touch a plane."""
+    """Record contacts of bodies with a plane."""
     cdef const real* n = <const real*> data.normal
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]

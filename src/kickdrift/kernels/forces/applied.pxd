@@ -1,4 +1,4 @@
-# What users' forces make of the constant acceleration: kickdrift/stepper/model.py says the same, as `held`.
+# Forces in users' arrays, added to the constant acceleration; same formula as `held` of kickdrift/stepper/model.py.
 
 from ..abi.applied cimport Applied
 from ..abi.plan cimport MAX_DIM, ROW, Array
@@ -8,13 +8,13 @@ from .fields cimport values
 
 
 cdef enum:
-    TOGETHER = 4    # vectors whose work overlaps
+    TOGETHER = 4    # vectors per iteration, whose latencies overlap
 
 
 cdef inline void merge(
     const Applied* applied, Py_ssize_t first, Py_ssize_t count, char** out, const vec* like,
 ) noexcept nogil:
-    """g + F / m of so many bodies, of one row at most; `like` only tells the type."""
+    """Write g + F / m for up to a row of bodies; `like` only selects the type."""
     cdef int j
     for j in range(1 if applied.flat else applied.dim):
         merge_row(applied, j, first, count, out[j], like)
@@ -23,14 +23,14 @@ cdef inline void merge(
 cdef inline void merge_row(
     const Applied* applied, int j, Py_ssize_t first, Py_ssize_t count, char* out, const vec* like,
 ) noexcept nogil:
-    """Of one component, or of all where they lie side by side."""
+    """Write one component, or all components if they are contiguous."""
     cdef double buffer[ROW * MAX_DIM]
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef const char* base = values(&applied.g, j, first)
     cdef const char* force
     cdef int number
     cdef int components = applied.dim if applied.flat else 1
-    # Is each vector of g the same?
+    # True if all vectors of g are equal
     cdef bint even = applied.g.body == 0 and width(like) % components == 0
     for number in range(applied.count):
         force = row_of(&applied.force[number], first, count, j, components, item, <char*> buffer)
@@ -47,7 +47,7 @@ cdef inline const char* row_of(
     const Array* force, Py_ssize_t first, Py_ssize_t count, int component, int components, Py_ssize_t item,
     char* buffer,
 ) noexcept nogil:
-    """Numbers of an array in a row: where they are, or in the buffer."""
+    """Return forces as a contiguous row: in place, or copied to the buffer."""
     cdef const char* start = force.data + first * force.body + component * force.component
     cdef Py_ssize_t i
     cdef int j
@@ -70,9 +70,9 @@ cdef inline void add(
     bint light, bint even, const char* base, const char* inverse_mass, const char* force, char* out, Py_ssize_t count,
     const vec* like,
 ) noexcept nogil:
-    """out = base + F / m, in whole vectors; whatever is written for a body of infinite mass, it is not moved.
+    """out = base + F / m, in whole vectors. Results for bodies of infinite mass are not used.
 
-    light: `Applied.light`; even: is each vector of `base` the same? Both say what need not be loaded again.
+    light: `Applied.light`, 1/m is uniform; even: all vectors of `base` are equal. Both save loads.
     """
     cdef vec g = (<const vec*> base)[0]
     cdef vec q = (<const vec*> inverse_mass)[0]

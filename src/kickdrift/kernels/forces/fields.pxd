@@ -1,7 +1,7 @@
 # Acceleration of each force term: the formulas of kickdrift/reference/forces.py.
 #
-# A vector of bodies at a time, in registers from the positions to what the step makes of the acceleration:
-# that leaves the processor's other units busy while roots and quotients are under way.
+# Each vector of bodies stays in registers from positions to the completed stage. Other execution units then work during
+# the latency of roots and quotients.
 
 from libc.math cimport sqrt
 
@@ -22,7 +22,7 @@ cdef inline real root(real q) noexcept nogil:
 
 
 cdef inline const char* values(const Field* field, int component, Py_ssize_t body) noexcept nogil:
-    """A coefficient from a body on."""
+    """Address of a coefficient from a body on."""
     return field.component[component] + body * field.body
 
 
@@ -34,7 +34,7 @@ cdef inline real value(const Field* field, int component, Py_ssize_t body, real 
 cdef inline vec affine(
     bint drag, bint wind, bint spring, vec x, vec v, vec g, vec c, vec w, vec k, vec p,
 ) noexcept nogil:
-    """a = g - c (v - w) - k (x - p); without wind v - w is v to the bit"""
+    """a = g - c (v - w) - k (x - p); without wind v - w equals v bitwise"""
     cdef vec a = g
     if drag and wind:
         a = a - c * (v - w)
@@ -45,10 +45,10 @@ cdef inline vec affine(
     return a
 
 
-# Functions that branch on the kind of a term return whether they have a branch for it, which `has_branches` asks
-# once for each plan. Steps do not use the answer, so compilers leave it out there.
+# Functions that branch on the kind of a term return whether they support it. `has_branches` checks that once per plan.
+# Steps ignore the result, so that compilers remove it there.
 
-cdef enum:                      # where the coefficients of a term are among TERM_VECTORS vectors
+cdef enum:                      # indices of a term's coefficients among TERM_VECTORS vectors
     AT_STRENGTH = 0
     AT_SQUARE = 1
     AT_ORIGIN = 2
@@ -57,7 +57,7 @@ cdef enum:                      # where the coefficients of a term are among TER
 
 
 cdef inline void load_term(kinds.TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
-    """The coefficients of a vector of bodies, as far as this kind has them."""
+    """Load the coefficients of a vector of bodies."""
     cdef int j
     c[AT_STRENGTH] = field_vec(&term.field[STRENGTH], 0, body, c)
     for j in range(dim):
@@ -69,7 +69,7 @@ cdef inline void load_term(kinds.TermKind kind, int dim, const Term* term, Py_ss
 
 
 cdef inline void load_each(kinds.TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
-    """Those of the next vector of bodies that differ from body to body. The others stay in registers."""
+    """Load the per-body coefficients of the next vector of bodies. Uniform ones stay in registers."""
     cdef int j
     if term.field[STRENGTH].body != 0:
         c[AT_STRENGTH] = field_vec(&term.field[STRENGTH], 0, body, c)
@@ -81,14 +81,14 @@ cdef inline void load_each(kinds.TermKind kind, int dim, const Term* term, Py_ss
 
 
 cdef inline bint per_body(const Term* term) noexcept nogil:
-    """Do its coefficients differ from body to body?"""
+    """True if coefficients differ between bodies."""
     return term.field[STRENGTH].body != 0 or term.field[SQUARE].body != 0 or term.field[ORIGIN].body != 0
 
 
 cdef inline bint add_term(kinds.TermKind kind, int dim, const vec* c, const vec* x, vec* a) noexcept nogil:
     """a -= f d (PointGravity, QuadraticDrag) or a += f t (Vortex, Centrifugal).
 
-    c: what `load_term` loaded. x: what the term depends on, position or velocity.
+    c: as loaded by `load_term`; x: position or velocity, whichever the term depends on.
     """
     cdef vec d[MAX_DIM]
     cdef vec t[MAX_DIM]
@@ -146,8 +146,8 @@ cdef inline bint add_to_tile(
     kinds.TermKind kind, bint each, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors,
     Py_ssize_t plane, const vec* x, vec* a,
 ) noexcept nogil:
-    """a = `base` and what a term adds to it, for bodies in planes of so many vectors. each: is it `per_body`?"""
-    cdef Field there = base[0]      # which no store can change
+    """a = `base` + a term, for bodies in planes of `plane` vectors. each: `per_body`."""
+    cdef Field there = base[0]      # a local copy, which no store can alias
     cdef Term here = term[0]
     cdef vec c[TERM_VECTORS]
     cdef vec y[MAX_DIM]
@@ -172,7 +172,7 @@ cdef inline bint add_known(
     bint each, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane,
     const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
-    """`add_to_tile` with the kind as a constant, and with what the term depends on."""
+    """`add_to_tile`, specialised by kind, with position or velocity as argument."""
     if term.kind == kinds.POINT_GRAVITY:
         return add_to_tile(kinds.POINT_GRAVITY, each, dim, term, base, first, vectors, plane, x, a)
     if term.kind == kinds.QUADRATIC_DRAG:
@@ -188,8 +188,8 @@ cdef inline void affine_tile(
     bint drag, bint spring, int dim, const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane,
     const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
-    """a = the affine part of the acceleration, for bodies in planes of so many vectors."""
-    cdef Field g = plan.g       # copies, which no store can change
+    """a = affine acceleration, for bodies in planes of `plane` vectors."""
+    cdef Field g = plan.g       # local copies, which no store can alias
     cdef Field c = plan.c
     cdef Field w = plan.w
     cdef Field k = plan.k
@@ -222,10 +222,10 @@ cdef inline void accelerate_tile(
     const Plan* plan, int dim, int terms, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride,
     const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
-    """a = the acceleration of bodies in planes of `stride` numbers: the affine part, then the first so many terms."""
+    """a = affine acceleration + the first `terms` terms, for bodies in planes of `stride` numbers."""
     cdef Py_ssize_t plane = stride // width(a)
     cdef Py_ssize_t vectors = (count + width(a) - 1) // width(a)
-    cdef bint lone = terms > 0 and not plan.drag and not plan.spring   # then g itself is the affine part
+    cdef bint lone = terms > 0 and not plan.drag and not plan.spring   # g alone is the affine part
     cdef Field base
     cdef int number, j
     if plan.drag and plan.spring:
@@ -250,12 +250,12 @@ cdef inline void accelerate_tile(
             add_known(False, dim, &plan.term[number], &base, first, vectors, plane, x, v, a)
 
 
-# The rest is for methods that need more than the acceleration. They look at one body.
+# Derivatives and potentials of terms for implicit and energy-conserving schemes, body by body.
 
 cdef inline bint term_jacobian(
     const Term* term, int dim, Py_ssize_t body, const real* x, const real* v, real by_x[3][3], real by_v[3][3],
 ) noexcept nogil:
-    """Add the derivatives of one term by position and velocity; x and v hold dim numbers here."""
+    """Add the derivatives of one term by position and velocity; x and v have dim components."""
     cdef real d[3]
     cdef real b[3]
     cdef real u[3]
@@ -321,7 +321,7 @@ cdef inline bint term_jacobian(
 cdef inline bint potential_difference(
     const Term* term, int dim, Py_ssize_t body, real* dphi, const real* x, const real* y,
 ) noexcept nogil:
-    """Add the potential of one term at y less that at x; x and y hold dim numbers."""
+    """Add one term's potential at y minus that at x; x and y have dim components."""
     cdef real d[3]
     cdef real t[3]
     cdef real q
@@ -369,7 +369,7 @@ cdef inline real dot(int dim, const real* u, const real* v) noexcept nogil:
 
 
 cdef inline void cross(int dim, const real* u, const real* r, real* t) noexcept nogil:
-    """t = u x r; in the plane u is z."""
+    """t = u x r; in 2-D u is along z."""
     if dim == 2:
         t[0] = -r[1]
         t[1] = r[0]
@@ -384,7 +384,7 @@ cdef inline real magnitude(real a) noexcept nogil:
 
 
 cdef inline real largest(int dim, const real* u) noexcept nogil:
-    """The largest component by magnitude."""
+    """Largest magnitude of a component."""
     cdef real result = magnitude(u[0])
     cdef int j
     for j in range(1, dim):
@@ -394,7 +394,7 @@ cdef inline real largest(int dim, const real* u) noexcept nogil:
 
 
 cdef inline bint has_branches(int scheme, int dim, const Term* term, const real* like, const vec* wide) noexcept nogil:
-    """Is there a branch for the kind of a term wherever the scheme needs one? The term is tried at zeros."""
+    """True if the scheme supports the kind of a term; checked by evaluating it at zeros."""
     cdef vec x[MAX_DIM]
     cdef vec a[MAX_DIM]
     cdef real y[MAX_DIM]

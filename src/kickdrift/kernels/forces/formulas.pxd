@@ -1,8 +1,8 @@
-# The machine that runs formulas: a group of vectors goes through the operations up to the next function, noise or
-# column before the next group does.
+# Interpreter of formulas. A group of vectors runs through the operations up to the next function, noise or column, then
+# the next group does.
 #
-# What an operation works out stays in registers, where the next one finds it; only what a later one reads is stored, in
-# rows of one group each. What an operation does to numbers is said in kickdrift/reference/formulas.py.
+# The result of an operation stays in registers for the next one. Only what a later operation reads is stored, in rows
+# of a group. Semantics of operations: kickdrift/reference/formulas.py.
 
 from libc.stdint cimport int64_t
 
@@ -28,8 +28,8 @@ from ..simd.vec cimport f32vec, filled, vec, vec_root, width
 
 cdef extern from *:
     """
-    /* As many as registers hold beside what is read from memory, and as a block is made of; where these may be the
-       oldest, it is more important that this is small. */
+    /* Vectors per group: what registers hold beside memory operands, and a divisor of a block. The baseline favours
+       small code. */
     #if defined(__AVX512F__)
       #define KD_GROUP 6
     #elif defined(__AVX__) || defined(__aarch64__)
@@ -39,7 +39,7 @@ cdef extern from *:
     #endif
     typedef struct { char each[1]; } kd_one;
     typedef struct { char each[KD_GROUP]; } kd_group;
-    /* Loops that are written out: compilers keep in registers what has no variable for an index. */
+    /* Unrolled loops: compilers keep arrays in registers only if all indices are constants. */
     #define KD_NUMBER(number, to, value) { enum { KD_N = number }; (to)[KD_N] = value; }
     #define KD_TWO(number, to, value) KD_NUMBER(number, to, value) KD_NUMBER(number + 1, to, value)
     #define KD_WRITTEN_OUT(count, to, value) do { \
@@ -49,11 +49,11 @@ cdef extern from *:
         if ((count) > 6) { KD_TWO(6, to, value) } \
     } while (0)
     """
-    # to[N] = value, for `count` numbers N: 1, or those of a group
+    # to[N] = value, for N = 0 to count - 1; count: 1 or KD_GROUP
     void each "KD_WRITTEN_OUT"(Py_ssize_t count, ...) noexcept nogil
     enum:
         N "KD_N"
-    # How many vectors there are at once: as many as this has bytes.
+    # Number of vectors at once, encoded as the size of a type.
     ctypedef struct One "kd_one":
         char each
     ctypedef struct Group "kd_group":
@@ -67,7 +67,7 @@ ctypedef fused some:
 cdef inline void work_out(
     int code, Py_ssize_t vectors, vec* out, const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """A function of so many vectors. Steps of operands are 1, or 0 where they are the same for all."""
+    """Evaluate a function on vectors. Steps of operands are 1, or 0 if uniform."""
     if vec is f32vec:
         functions_of_floats(code, vectors, out, a, i, b, j)
     else:
@@ -77,7 +77,7 @@ cdef inline void work_out(
 cdef inline void move_column(
     bint out, vec* row, Py_ssize_t step, char* place, Py_ssize_t columns, Py_ssize_t count,
 ) noexcept nogil:
-    """A row from or to a column of numbers that lie row by row; what is stored may be the same for all."""
+    """Copy between a contiguous row and a column of rows (n, columns); a stored value may be uniform (step 0)."""
     cdef Py_ssize_t n
     if vec is f32vec:
         if step or not out:
@@ -93,7 +93,7 @@ cdef inline void move_column(
                 (<double*> place)[n * columns] = (<double*> row)[0]
 
 
-# Bodies that operations are done for at once; of flows their rows.
+# Bodies (or trajectories) of a block.
 ctypedef struct Block:
     const char* x
     char* out
@@ -107,9 +107,9 @@ ctypedef struct Block:
 cdef inline void aside(
     const Formula* formula, const Operation* o, char** at, const Py_ssize_t* step, const Block* block, const vec* like,
 ) noexcept nogil:
-    """What is done for all bodies of a block at once: functions, noise, and columns of what lies row by row.
+    """Do an operation for a whole block: function, noise, or column load and store.
 
-    Operands are somewhere, and have steps: 1, or 0 if the same for all.
+    at: address of each operand; step: 1, or 0 if uniform.
     """
     cdef Py_ssize_t size = sizeof(vec) // width(like)
     cdef Py_ssize_t n
@@ -129,16 +129,16 @@ cdef inline void aside(
 
 
 cdef inline void operate(const Operation* o, char** at, const vec* like, const some* vectors) noexcept nogil:
-    """Operations up to END, one after the other, on r, what the one before left, and on operands in memory."""
+    """Run operations up to END for one group; r is the previous result."""
     cdef vec r[GROUP]
     cdef vec* out
     cdef const vec* a
     cdef const vec* b
     cdef const vec* c
     cdef const vec* d
-    cdef vec same, other    # numbers that are read once for all
+    cdef vec same, other    # uniform operands
     cdef int code
-    # Nothing reads this; without it compilers think that registers hold something from the call before.
+    # Dead store: without it compilers assume that r keeps values between calls.
     same = filled(0, like)
     each(sizeof(some), r, same)
     while True:
@@ -324,7 +324,7 @@ cdef inline void operate(const Operation* o, char** at, const vec* like, const s
 cdef inline void operate_on_groups(
     const Formula* formula, const Operation* o, Py_ssize_t vectors, char** at, const vec* like,
 ) noexcept nogil:
-    """The same for all vectors of a block, group by group."""
+    """Run operations up to END for all vectors of a block, group by group."""
     cdef Py_ssize_t group_size = sizeof(Group)
     cdef Py_ssize_t together = group_size if vectors >= group_size else 1
     cdef Py_ssize_t done = 0
@@ -340,7 +340,7 @@ cdef inline void operate_on_groups(
         done += shift
         if done == vectors:
             break
-        # The last group ends with the last vector: some are worked out twice, with the same results.
+        # The last group ends with the last vector; overlapping vectors are recomputed with equal results.
         shift = min(together, vectors - done)
         for n in range(formula.still, formula.operands):
             at[n] += shift * sizeof(vec)
@@ -348,7 +348,7 @@ cdef inline void operate_on_groups(
         at[n] -= (vectors - together) * sizeof(vec)
 
 
-# Where the operands of a kind begin, and bytes from each to the next.
+# Base address of a kind of operand, bytes between operands, and step.
 ctypedef struct Kind:
     const char* base
     Py_ssize_t apart
@@ -363,7 +363,7 @@ cdef inline int run_formula(
     const Formula* formula, double t, int64_t first, int64_t count, Py_ssize_t stride, Py_ssize_t dim,
     const char* x, const char* v, const char* dx, const char* dv, char* out, int64_t tick, vec* like,
 ) noexcept nogil:
-    """Planes of `stride` numbers, or, for the formulas of flows, `dim` numbers for each. tick: that of the noise."""
+    """Run a formula on planes of `stride` numbers, or for flows on rows of `dim` numbers. tick: seeds the noise."""
     cdef double memory[8 + 8 * (1 + MAX_UNIFORM + MAX_SPREAD * GROUP) + MAX_REGISTERS * BLOCK]
     cdef char* at[MAX_OPERANDS]
     cdef Py_ssize_t step[MAX_OPERANDS]
@@ -386,7 +386,7 @@ cdef inline int run_formula(
     place(kinds, SPREAD_OUT, <char*> (buffer + 1 + MAX_UNIFORM), GROUP * sizeof(vec), 1)
     rows = <char*> (buffer + 1 + MAX_UNIFORM + MAX_SPREAD * GROUP)
     place(kinds, ROW, rows, BLOCK * size, 1)
-    # Registers are parts of rows, from the last one on.
+    # Registers are parts of the rows, from the last one backwards.
     shift = BLOCK * size // PARTS
     place(kinds, REGISTER, rows + MAX_REGISTERS * BLOCK * size - shift, -shift, 1)
     block.dim, block.tick = dim, tick
@@ -420,7 +420,7 @@ cdef inline int run_formula(
 cdef inline void operate_once(
     int code, Py_ssize_t vectors, vec* out, const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """A function that is in no list."""
+    """Evaluate one operation outside of a formula."""
     cdef Py_ssize_t n
     if code == SQRT:
         for n in range(vectors):

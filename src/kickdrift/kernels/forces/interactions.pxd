@@ -1,6 +1,6 @@
 # Forces between bodies: the formulas of kickdrift/reference/interactions.py.
 #
-# State lies in planes, as in abi/coupled.pxd: component j of body i is number j * stride + i.
+# States are structure of arrays, as in abi/coupled.pxd: component j of body i is number j * stride + i.
 
 from libc.stdint cimport int64_t
 
@@ -13,15 +13,15 @@ from ..space cimport is_periodic, turn_to_images
 from ..abi.plan cimport MAX_DIM
 
 cdef enum:
-    ABREAST = 2         # vectors of bodies side by side: while one waits for its root, the other goes on
+    ABREAST = 2         # vectors of bodies per iteration: the latency of one root overlaps with the other vector
 
 
 cdef inline void attract(
     int abreast, int dim, int64_t first, int64_t count, int64_t stride, const vec* x, vec* out, const NBody* data,
 ) noexcept nogil:
-    """Sum over all bodies, from the first on, what they do to `abreast` vectors of bodies at a time.
+    """Sum the attraction by all bodies, in order, for `abreast` vectors of bodies at a time.
 
-    Bodies attract themselves too, by zero. What is read and written behind the last body does not matter.
+    The self-attraction of a body is zero. Vectors may read and write past the last body.
     """
     cdef Py_ssize_t w = width(x)
     cdef const char* planes = <const char*> x
@@ -82,7 +82,7 @@ cdef inline void add_attraction(
     int dim, const f64vec* position, const char* planes, int64_t stride, Py_ssize_t j, const void* mu, f64vec q,
     f64vec* total,
 ) noexcept nogil:
-    """What body j does to a vector of bodies; q: their cubes."""
+    """Add the attraction by body j to a vector of bodies; q: their cubes."""
     cdef f64vec s = select_or_zero(positive(q), spread(mu, j, position) / q)
     cdef int c
     for c in range(dim):
@@ -92,15 +92,15 @@ cdef inline void add_attraction(
 cdef inline void attract_both(
     int dim, int64_t stride, const f64vec* x, f64vec* out, const NBody* data,
 ) noexcept nogil:
-    """The same sums as those of `attract`, of all bodies, to the bit, with one root for both bodies of a pair.
+    """Compute the sums of `attract` for all bodies, bitwise, with one root per pair.
 
-    d and -d have the same square, so both have the same cube: with the cubes of a vector of bodies and each of
-    another vector, transposed, each vector attracts the other. The quotients differ, as the masses do.
+    d and -d have equal squares, so that both bodies of a pair share the cube of their distance. The matrix of cubes of
+    two vectors of bodies serves both directions, once transposed. Quotients differ, as masses do.
 
-    Vectors meet in the order (0, 0), (0, 1) ... (1, 1), (1, 2) ...: so each sum runs from the first body to the last.
-    Those that come later wait in `out`, which is full of zeros before. A vector meets itself in one direction only.
+    Vectors are paired in the order (0, 0), (0, 1) ... (1, 1), (1, 2) ..., so that each sum runs from the first body to
+    the last. Partial sums of later vectors wait in `out`, initially zero. A vector with itself needs one direction.
 
-    The cubes of the next two vectors are worked out between the quotients of these: so nothing waits for a root.
+    Software pipelining: cubes of the next vectors are computed between the quotients of these, to hide root latency.
     """
     cdef Py_ssize_t w = width(x)
     cdef const char* planes = <const char*> x
@@ -116,7 +116,7 @@ cdef inline void attract_both(
     cdef f64vec e2 = spread(data.e2, 0, x)
     cdef Py_ssize_t plane = stride // w
     cdef Py_ssize_t last = (data.n - 1) // w
-    cdef Py_ssize_t sources = 0     # among vector j: there are no cubes yet
+    cdef Py_ssize_t sources = 0     # in vector j; 0: no cubes yet
     cdef Py_ssize_t i = 0
     cdef Py_ssize_t j = 0
     cdef Py_ssize_t next_i = 0
@@ -134,7 +134,7 @@ cdef inline void attract_both(
         if i != j:
             turned = transposed(cubes, memory + 2 * LANES)
         for k in range(0, w, 2):
-            forget()  # or else compilers would make a loop of the roots, and another of the quotients
+            forget()  # otherwise compilers separate the roots and the quotients into two loops
             for b in range(2):
                 ahead[k + b] = cube(dim, coming, planes, stride, min(next_j, last) * w + k + b, e2)
                 if k + b < sources:
@@ -156,14 +156,14 @@ cdef inline void attract_both(
 cdef inline int n_body(
     int64_t first, int64_t count, int64_t dim, int64_t stride, const vec* x, vec* out, const NBody* data,
 ) noexcept nogil:
-    """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range of bodies that begins with a tile."""
-    cdef bint few = count <= width(x)   # the second vector would be empty
-    if vec is f64vec:  # floats gain less by it than they lose: a transposition is longer, and roots are shorter
+    """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range of bodies that begins at a tile."""
+    cdef bint few = count <= width(x)   # a second vector would be empty
+    if vec is f64vec:  # slower for floats: transposing takes longer, roots take less
         if count == data.n and count >= BOTH_WAYS and data.alive == NULL:
             if dim == 2 and width(x) > 2:
                 attract_both(2, stride, x, out, data)
                 return 0
-            elif dim == 3 and width(x) > 4:  # with AVX2 there are too few registers
+            elif dim == 3 and width(x) > 4:  # AVX2 has too few registers
                 attract_both(3, stride, x, out, data)
                 return 0
     if dim == 1:
@@ -182,7 +182,7 @@ cdef inline int n_body(
 cdef inline void pull(
     int dim, bint damped, int64_t stride, const real* x, const real* v, real* out, const Springs* data, vec* like,
 ) noexcept nogil:
-    """Compute whole vectors of springs, then add spring by spring in order, as a body may have several."""
+    """Compute whole vectors of springs, then add their forces one by one in order, because a body may have several."""
     cdef Py_ssize_t w = width(like)
     cdef vec d[MAX_DIM]
     cdef vec u[MAX_DIM]
@@ -209,7 +209,7 @@ cdef inline void pull(
 
 
 cdef inline void gather(Py_ssize_t w, const Springs* data, Py_ssize_t s, const real* plane, real* to) noexcept nogil:
-    """From the first to the second body of w springs."""
+    """Differences between the second and the first bodies of w springs."""
     cdef Py_ssize_t n
     for n in range(w):
         to[n] = plane[data.second[s + n]] - plane[data.first[s + n]]
@@ -228,7 +228,7 @@ cdef inline int springs(
     return 0
 
 
-# How both change, to first order, for implicit steps.
+# First-order changes of both interactions, for implicit steps.
 
 cdef inline void pull_tangent(
     int dim, bint damped, int64_t stride, const real* x, const real* v, const real* dx, const real* dv, real* out,
@@ -340,7 +340,7 @@ cdef inline int n_body_tangent(
 cdef inline void scatter(
     int dim, Py_ssize_t count, const Springs* data, Py_ssize_t s, int64_t stride, const vec* force, real* out,
 ) noexcept nogil:
-    """Add forces to the first bodies of springs and take them from the second, spring by spring."""
+    """Add forces to the first bodies of springs, subtract them from the second, spring by spring."""
     cdef real number
     cdef int64_t i, j
     cdef Py_ssize_t n

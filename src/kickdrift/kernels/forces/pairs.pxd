@@ -1,7 +1,7 @@
-# Pairs of bodies that are near: `pair_potential` of kickdrift/reference/interactions.py.
+# Pair potentials with cutoff: `pair_potential` of kickdrift/reference/interactions.py.
 #
-# Candidates are listed for some time (Verlet 1967). Which of them are near is decided anew each time, and pairs are
-# gone through in the order of their indices: so nothing depends on when the list was made.
+# Candidates are kept in a neighbour list (Verlet 1967). Each evaluation filters them by the exact cutoff and sums in
+# index order. So results do not depend on when the list was built.
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
@@ -15,11 +15,11 @@ from ..simd.vec cimport real, vec, vec_root, width
 from ..space cimport is_periodic, nearest
 
 cdef enum:
-    SPARE = 32      # with less room than that pairs are worked out first
+    SPARE = 32      # pairs are evaluated when fewer free slots are left
 
 
 cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data) noexcept nogil:
-    """Does the list still have all pairs that may be near?"""
+    """True if the list still contains all pairs within the cutoff: no body has moved 0.49 of the margin."""
     cdef const real* was = <const real*> data.was
     cdef real limit = <real> (0.49 * data.margin)
     cdef real square, d
@@ -49,7 +49,7 @@ cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data
 cdef inline bint fresh_around(
     int dim, int64_t stride, const real* x, real limit, const Pairs* data,
 ) noexcept nogil:
-    """Has no body moved so far, by the nearest image, and are those near others that were?"""
+    """`fresh` in a periodic box: displacements are minimum images, and bodies in the grid are the same."""
     cdef const real* was = <const real*> data.was
     cdef real square, d
     cdef int64_t i
@@ -70,7 +70,7 @@ cdef inline bint fresh_around(
 cdef inline int32_t candidates(
     int dim, int64_t n, int64_t stride, const real* x, int32_t i, real reach, const Collisions* grid, int32_t* partner,
 ) noexcept nogil:
-    """Bodies of higher index within reach, in ascending order; how many."""
+    """Store bodies of higher index within reach, in ascending order; return their number."""
     cdef const real* place = <const real*> grid.place
     cdef const int32_t* body = grid.body
     cdef real here[MAX_DIM]
@@ -102,7 +102,7 @@ cdef inline int32_t candidates_around(
     int dim, int64_t n, const real* here, int32_t i, real reach, const Around* around, const Collisions* grid,
     int32_t* partner,
 ) noexcept nogil:
-    """The same in a periodic box."""
+    """`candidates` in a periodic box."""
     cdef const real* place = <const real*> grid.place
     cdef const int32_t* body = grid.body
     cdef real square, d
@@ -123,7 +123,7 @@ cdef inline int32_t candidates_around(
 
 
 cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) noexcept nogil:
-    """List the candidates; False where there is no room for so many."""
+    """Build the neighbour list; return False if its capacity is exceeded."""
     cdef real reach = <real> (data.cutoff + data.margin)
     cdef int64_t total = 0
     cdef int64_t i
@@ -145,7 +145,7 @@ cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) 
             count = candidates(dim, data.n, stride, x, <int32_t> i, reach * reach, &data.grid, data.near)
             if total + count > data.capacity:
                 return False
-            if count > 0:  # without room there is no place to copy nothing to
+            if count > 0:  # memcpy to the end of a full array would be undefined
                 memcpy(data.partner + total, data.near, count * sizeof(int32_t))
             total += count
     data.begin[data.n] = total
@@ -157,7 +157,7 @@ cdef inline int32_t gather(
     int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
     int32_t filled, const Pairs* data,
 ) noexcept nogil:
-    """Add those pairs of a body that are near; how many there are then."""
+    """Append the pairs of a body within the cutoff; return the new number of pairs."""
     cdef real* way = <real*> data.way
     cdef real* distance = <real*> data.distance
     cdef real here[MAX_DIM]
@@ -187,7 +187,7 @@ cdef inline int32_t gather_around(
     int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
     int32_t filled, const Pairs* data,
 ) noexcept nogil:
-    """The same in a periodic box."""
+    """`gather` in a periodic box."""
     cdef const Torus* torus = &data.grid.torus
     cdef real* way = <real*> data.way
     cdef real* distance = <real*> data.distance
@@ -219,7 +219,7 @@ cdef inline int32_t gather_around(
 cdef inline int work_out(
     int dim, int64_t stride, int32_t filled, real* out, const Pairs* data, vec* like,
 ) noexcept nogil:
-    """Push the pairs that were gathered, in their order."""
+    """Evaluate the gathered pairs and add their forces in order."""
     cdef const real* way = <const real*> data.way
     cdef const real* pull = <const real*> data.pull
     cdef vec* distance = <vec*> data.distance

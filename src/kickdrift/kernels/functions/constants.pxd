@@ -1,4 +1,4 @@
-# The numbers of kickdrift/reference/functions.py.
+# Constants of kickdrift/reference/functions.py.
 
 from libc.stdint cimport int64_t, uint32_t
 
@@ -85,7 +85,7 @@ cdef extern from *:
     #define KD_UP 4.149515568880993e+180
     #define KD_SIGN (-0x7fffffffffffffff - 1)
     #define KD_MANTISSA 0x000fffffffffffff
-    #define KD_EXPONENT (-0x0010000000000000)  /* and the sign */
+    #define KD_EXPONENT (-0x0010000000000000)  /* with the sign bit */
     #define KD_TRAILING 0x0000000007ffffff
     #define KD_ONE_BITS 0x3ff0000000000000
     #define KD_TWO_52_BITS 0x4330000000000000

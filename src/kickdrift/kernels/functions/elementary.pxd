@@ -1,9 +1,9 @@
-# sin, exp and their like for vectors of float64: the formulas of kickdrift/reference/functions.py, which explains them.
+# sin, exp and other functions of float64 vectors; formulas are derived in kickdrift/reference/functions.py.
 #
-# The longest ones take some vectors side by side, in steps: with one alone the processor would wait for each result.
+# The longest functions process several vectors in lockstep, which hides the latency of each operation.
 #
-# Vectors are computed as if all their numbers were ordinary. Where one is not, those that are not are looked at one by
-# one, before (to hand the formulas something ordinary) or after.
+# Formulas assume ordinary numbers. Lanes with special numbers are handled one by one, either before (the formula gets
+# an ordinary number instead) or after.
 
 from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -20,7 +20,7 @@ from ..simd.masks cimport absolute, all_true, equal, flags_of, greater_equal, le
 from ..simd.vec cimport f64vec, spread_f64, width
 
 cdef enum:
-    TOGETHER = 4    # vectors side by side
+    TOGETHER = 4    # vectors in lockstep
 
 
 cdef inline f64vec each(double a) noexcept nogil:
@@ -28,12 +28,12 @@ cdef inline f64vec each(double a) noexcept nogil:
 
 
 cdef inline f64vec signed(f64vec x, f64vec like) noexcept nogil:
-    """x >= 0 with the signs of others."""
+    """|x| with the signs of `like`."""
     return number(bits(x) | (bits(like) & all_of(SIGN)))
 
 
 cdef inline f64vec leading(f64vec x) noexcept nogil:
-    """The first 26 bits."""
+    """The leading 26 bits of the mantissa, the rest zero."""
     return number(bits(x) & all_of(~TRAILING))
 
 
@@ -47,7 +47,7 @@ cdef inline f64vec scaled(f64vec y, f64vec k) noexcept nogil:
 
 
 cdef inline f64vec polynomial(f64vec z, const double* c, int last) noexcept nogil:
-    """c0 + c1 z + c2 z² ..., even and odd powers each by Horner's rule."""
+    """c0 + c1 z + c2 z² ..., by Horner's rule for even and odd powers separately."""
     cdef f64vec square = z * z
     cdef f64vec ahead = each(c[last])
     cdef f64vec behind = each(c[last - 1])
@@ -106,7 +106,7 @@ cdef inline f64vec exp(f64vec x) noexcept nogil:
     low = exp_reduced(x, &k, &h)
     s = exp_parts(h, low, &tail)
     s = s + tail
-    # In two steps only where k may be beyond what an exponent holds: elsewhere one gives the same.
+    # Scaling in two steps is needed only where 2**k may overflow or be subnormal; elsewhere both give the same bits.
     return s * power_of_two(k) if near else scaled(s, k)
 
 
@@ -147,7 +147,7 @@ cdef inline f64vec log_parts(f64vec k, f64vec m) noexcept nogil:
 
 
 cdef inline mask ordinary(f64vec a) noexcept nogil:
-    """Which are normal and > 0?"""
+    """True for normal numbers > 0."""
     return greater_equal(a, each(SMALLEST)) & less(a, each(INFINITY))
 
 
@@ -169,7 +169,7 @@ cdef inline f64vec log(f64vec x) noexcept nogil:
 # sin, cos, tan
 
 cdef inline void exact_share(double x, int64_t* n, double* high, double* low) noexcept nogil:
-    """x 2/pi as n, of which two bits count, and high + low: with 190 bits after the point (Payne and Hanek 1983)."""
+    """Split x 2/pi into n (only two bits count) and high + low, with 190 fractional bits (Payne and Hanek 1983)."""
     cdef uint64_t i, mantissa, top, carry
     cdef uint32_t g[6]
     cdef uint32_t p[8]
@@ -184,7 +184,7 @@ cdef inline void exact_share(double x, int64_t* n, double* high, double* low) no
     e = <int> (i >> 52 & 0x7ff) - 1075
     mantissa = (i & <uint64_t> MANTISSA) | (<uint64_t> 1 << 52)
     first = e - 2 if e > 2 else 0
-    # The lowest 32 bits come first in g and p.
+    # g and p are little-endian: the lowest 32 bits come first.
     for k in range(6):
         j = (first + 32 * (5 - k)) >> 5
         top = (<uint64_t> TWO_OVER_PI_WORDS[j] << 32) | TWO_OVER_PI_WORDS[j + 1]
@@ -207,7 +207,7 @@ cdef inline void exact_share(double x, int64_t* n, double* high, double* low) no
     for k in range(6):
         top = (<uint64_t> p[k + 1] << 32) | p[k]
         p[k] = <uint32_t> (top >> s)
-    # To the nearest quarter of a turn.
+    # Round to the nearest integer: quarters of a turn.
     p[5] = p[5] + 0x20000000
     n[0] = p[5] >> 30
     p[5] = p[5] & 0x3fffffff
@@ -219,7 +219,7 @@ cdef inline void exact_share(double x, int64_t* n, double* high, double* low) no
             carry = carry + <uint32_t> ~p[k]
             p[k] = <uint32_t> carry
             carry = carry >> 32
-    # The first 53 bits, and the next.
+    # Leading 53 bits, then the next 53.
     while p[5] == 0 and shift < 160:
         for k in range(5, 0, -1):
             p[k] = p[k - 1]
@@ -251,7 +251,7 @@ cdef inline double two_to(int k) noexcept nogil:
 
 
 cdef inline mask trig_usual(f64vec x, f64vec* t, f64vec* b, f64vec* over) noexcept nogil:
-    """n in the last bits of t; x = n pi/2 + b - over. Where this is exact enough."""
+    """x = n pi/2 + b - over, n in the lowest bits of t; True where that is accurate."""
     cdef f64vec n, a, w
     t[0] = x * TWO_OVER_PI + ROUND
     n = t[0] - ROUND
@@ -265,7 +265,7 @@ cdef inline mask trig_usual(f64vec x, f64vec* t, f64vec* b, f64vec* over) noexce
 
 
 cdef inline void trig_exact(f64vec x, mask good, i64vec* n, f64vec* b, f64vec* over) noexcept nogil:
-    """The same for any x, where that was not good."""
+    """Replace n, b and over by accurate values of any magnitude where `good` is False."""
     cdef f64vec high = x
     cdef f64vec rest = x
     cdef i64vec which
@@ -282,7 +282,7 @@ cdef inline void trig_exact(f64vec x, mask good, i64vec* n, f64vec* b, f64vec* o
 
 
 cdef inline i64vec trig_parts(f64vec x, f64vec* b, f64vec* over) noexcept nogil:
-    """n; x = n pi/2 + b - over"""
+    """Return n of x = n pi/2 + b - over."""
     cdef f64vec t
     cdef mask good = trig_usual(x, &t, b, over)
     cdef i64vec n = bits(t)
@@ -296,7 +296,7 @@ cdef inline i64vec trig_parts(f64vec x, f64vec* b, f64vec* over) noexcept nogil:
 
 
 cdef inline i64vec trig_reduced(f64vec x, f64vec* r, f64vec* low) noexcept nogil:
-    """n; x = n pi/2 + r + l"""
+    """Return n of x = n pi/2 + r + low."""
     cdef f64vec b, over
     cdef i64vec n = trig_parts(x, &b, &over)
     r[0] = b - over
@@ -305,7 +305,7 @@ cdef inline i64vec trig_reduced(f64vec x, f64vec* r, f64vec* low) noexcept nogil
 
 
 cdef inline f64vec sin_rest(f64vec r, f64vec low, f64vec z) noexcept nogil:
-    """sin(r + l) - r"""
+    """sin(r + low) - r"""
     cdef f64vec v = z * r
     cdef f64vec u = polynomial(z, SIN + 1, 4)
     return -((z * (0.5 * low - v * u) - low) - v * SIN[0])
@@ -339,7 +339,7 @@ cdef inline f64vec cos(f64vec x) noexcept nogil:
 
 
 cdef inline f64vec tan_sine(f64vec r, f64vec low, f64vec z, f64vec* sl) noexcept nogil:
-    """sin(r + l) as a sum of two"""
+    """sin(r + low) = sh + sl; returns sh."""
     cdef f64vec rest = sin_rest(r, low, z)
     cdef f64vec sh = r + rest
     sl[0] = rest - (sh - r)
@@ -347,7 +347,7 @@ cdef inline f64vec tan_sine(f64vec r, f64vec low, f64vec z, f64vec* sl) noexcept
 
 
 cdef inline f64vec tan_cosine(f64vec r, f64vec low, f64vec z, f64vec more, f64vec* cl) noexcept nogil:
-    """cos(r + l) as a sum of two; r² = z + more"""
+    """cos(r + low) = ch + cl, with r² = z + more; returns ch."""
     cdef f64vec rest
     cdef f64vec w = cos_parts(r, low, z, &rest)
     cdef f64vec ch
@@ -363,7 +363,7 @@ cdef inline f64vec tan_ratio(mask odd, f64vec sh, f64vec sl, f64vec ch, f64vec c
 
 
 cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* out) noexcept nogil:
-    """Of up to TOGETHER vectors; i is their step, 1 or 0."""
+    """tan of up to TOGETHER vectors; i: step of x, 1 or 0."""
     cdef f64vec r[TOGETHER]
     cdef f64vec low[TOGETHER]
     cdef f64vec z[TOGETHER]
@@ -425,7 +425,7 @@ cdef inline f64vec cbrt(f64vec x) noexcept nogil:
 
 
 cdef inline void condition(double* a, double* b, double* direct) noexcept nogil:
-    """The same ratio of numbers that neither overflow nor underflow; and a / b, where that is its own atan."""
+    """Scale a and b so that neither overflows nor underflows; direct: the result for tiny a / b, else -1."""
     cdef double scale
     direct[0] = -1
     if a[0] != a[0] or b[0] != b[0]:

@@ -1,4 +1,4 @@
-# Standard normal numbers that depend only on seed, tick and body: kickdrift/reference/noise.py.
+# Standard normal numbers as a function of seed, tick and body: kickdrift/reference/noise.py.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -6,8 +6,8 @@ from .elementary cimport cos, log
 from ..simd.vec cimport f64vec, root_f64, width
 
 cdef enum:
-    AT_ONCE = 64    # bodies
-    NOISE_K = 2     # what noise(k) draws: 0 and 1 are the bath's
+    AT_ONCE = 64    # bodies per call
+    NOISE_K = 2     # random stream of noise(k); streams 0 and 1 belong to the thermostat
 
 
 cdef inline void philox(uint32_t* word, uint32_t k, uint32_t m) noexcept nogil:
@@ -32,9 +32,9 @@ cdef inline void draw(
     uint64_t seed, int64_t tick, int64_t first, Py_ssize_t count, uint32_t which, const int64_t* generation,
     double* u, double* angle,
 ) noexcept nogil:
-    """What normal numbers are made of, for so many bodies up to AT_ONCE: 0 < u <= 1 and 0 <= angle < 2 pi.
+    """Draw uniform 0 < u <= 1 and 0 <= angle < 2 pi for up to AT_ONCE bodies, to be transformed to normal numbers.
 
-    generation: of each slot, or NULL for the first in all.
+    generation: of the body in each slot; NULL: 1.
     """
     cdef uint32_t word[4]
     cdef double turn = 6.283185307179586
@@ -58,7 +58,7 @@ cdef inline void draw(
 cdef inline void noise_row(
     int k, int64_t tick, int64_t first, Py_ssize_t count, const int64_t* generation, void* out, bint single,
 ) noexcept nogil:
-    """noise(k) of so many bodies, as floats or as doubles."""
+    """noise(k) of `count` bodies, as floats or doubles."""
     cdef double u[AT_ONCE]
     cdef double angle[AT_ONCE]
     cdef f64vec* a = <f64vec*> u

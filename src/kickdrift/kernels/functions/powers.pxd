@@ -1,4 +1,4 @@
-# pow for vectors of float64: as the others in elementary.pxd.
+# pow of float64 vectors, like the functions of elementary.pxd.
 
 from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t
@@ -15,7 +15,7 @@ from ..simd.vec cimport f64vec, width
 
 
 cdef inline bint parity(double y, bint* odd) noexcept nogil:
-    """Is it a whole number, and is that odd?"""
+    """Return whether y is an integer; odd: whether it is odd."""
     cdef double a = -y if y < 0 else y
     odd[0] = False
     if a >= 9007199254740992.0:
@@ -27,9 +27,9 @@ cdef inline bint parity(double y, bint* odd) noexcept nogil:
 
 
 cdef inline double special_power(double x, double y, double* base, double* exponent, double* more) noexcept nogil:
-    """What x**y is where the formula is not for it; or 0 or -0, and what the formula is to be given: `more` is no NaN.
+    """Return x**y of special arguments; or 0 or -0, whose sign is that of the result, with arguments for the formula.
 
-    Then 0 or -0 tell the sign, which the formula knows nothing of.
+    more: to be added to the binary exponent of x; NaN: the return value is final.
     """
     cdef double a = -x if x < 0 else x
     cdef int64_t i
@@ -59,7 +59,7 @@ cdef inline double special_power(double x, double y, double* base, double* expon
     return -0.0 if negative else 0.0
 
 
-# What is known of a power between two steps: x = 2**k m, m - 1 = f, m + 1 = d, s = f / d in one or two parts
+# Intermediate results: x = 2**k m, m - 1 = f, m + 1 = d, s = f / d = sh + sl
 ctypedef struct Power:
     f64vec k, m, f, d, inverse, s, sh, sl, g, square, lh, ll, h, low, e
 
@@ -98,7 +98,7 @@ cdef inline void pow_logarithm(Power* p) noexcept nogil:
 
 
 cdef inline bint pow_product(f64vec y, Power* p) noexcept nogil:
-    """y ln x = k ln 2 + h - low; is the exponent of each that of a normal number?."""
+    """y ln x = k ln 2 + h - low; True if all results are normal numbers."""
     cdef f64vec yh = leading(y)
     cdef f64vec ph = yh * p.lh
     cdef f64vec pl = (y - yh) * p.lh + y * p.ll
@@ -149,7 +149,7 @@ cdef inline f64vec pow(f64vec x, f64vec y) noexcept nogil:
 cdef inline void pows(
     const f64vec* x, Py_ssize_t i, const f64vec* y, Py_ssize_t j, Py_ssize_t count, f64vec* out,
 ) noexcept nogil:
-    """Of up to TOGETHER vectors; i and j are their steps, 1 or 0."""
+    """x**y of up to TOGETHER vectors; i and j are steps, 1 or 0."""
     cdef Power p[TOGETHER]
     cdef bint near[TOGETHER]
     cdef mask good = equal(x[0], x[0])

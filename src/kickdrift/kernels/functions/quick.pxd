@@ -1,15 +1,14 @@
-# Functions of floats that are the nearest floats, or say that they do not know: what kickdrift/reference/functions.py
-# defines, in a fifth of the time.
+# Fast functions of float vectors: each result is the nearest float, or is flagged as uncertain. About five times as
+# fast as kickdrift/reference/functions.py, which defines them.
 #
-# A float64 value that is less than 2**-37 of itself off rounds to the same float as the exact one, unless it lies that
-# near to the middle of two floats: a few in 10,000 do (Ziv 1991, ACM TOMS 17, 410). So fewer terms of the polynomials
-# will do than for float64, and a vector of floats in which there is a doubtful one, or one out of the range of these
-# formulas, is left to what the reference says. `tools/prove.py functions` shows for all 2**32 arguments that the
-# results are the nearest floats. Polynomials are Chebyshev interpolants, that of tan is rational.
+# A float64 value with a relative error below 2**-37 rounds to the same float as the exact value, unless it is that
+# close to the midpoint of two floats: a few in 10,000 are (Ziv 1991, ACM TOMS 17, 410). So shorter polynomials than in
+# float64 suffice. Vectors with a doubtful lane, or one out of range, are recomputed by the float64 formulas.
+# `tools/prove.py functions` verifies all 2**32 arguments. Polynomials are Chebyshev interpolants, or rational (tan).
 #
-# What only chooses, exponents and signs, is worked out with floats or words, of which a vector holds twice as many.
-# Where a vector holds a table of 2**(j/8), exp, pow and tanh want shorter polynomials: of AVX-512 and of the others exp
-# and tanh are to be shown to be right.
+# Exponents and signs are computed in floats or 32-bit integers, of which a vector holds twice as many lanes. With a
+# table of 2**(j/8) in a register (AVX-512), exp, pow and tanh need shorter polynomials. So exp and tanh are verified
+# with and without it.
 
 from .constants cimport ROUND
 from .elementary cimport TOGETHER, polynomial
@@ -24,56 +23,56 @@ from ..simd.vec cimport f32vec, f64vec
 
 cdef extern from *:
     """
-    static const double kd_quick_power[] = {  /* 2**r, -1/2 <= r <= 1/2: 2**-38.7 */
+    static const double kd_quick_power[] = {  /* 2**r, -1/2 <= r <= 1/2; error 2**-38.7 */
         1, 0.6931471805568299, 0.24022650695888484, 0.05550410906349796, 0.009618129135252718,
         0.0013333478441780202, 0.00015403475164426638, 1.5303710920570028e-05, 1.3250812590443863e-06,
     };
-    static const double kd_quick_power_8[] = {  /* that for -1/16 <= r <= 1/16: 2**-41.7 */
+    static const double kd_quick_power_8[] = {  /* 2**r, -1/16 <= r <= 1/16; error 2**-41.7 */
         1.000000000000287, 0.6931471805599737, 0.24022650563641212, 0.05550410853384901, 0.009619031872799779,
         0.001333445206627039,
     };
-    static const double kd_quick_tanh[] = {   /* tanh(r ln 2 / 2) / r of r**2, -1/2 <= r <= 1/2: 2**-41.1 */
+    static const double kd_quick_tanh[] = {   /* tanh(r ln 2 / 2) / r in r**2, -1/2 <= r <= 1/2; 2**-41.1 */
         0.3465735902798305, -0.013876027137765558, 0.000666676996174682, -3.2401826660207854e-05,
         1.530534690395716e-06,
     };
-    static const double kd_quick_tanh_8[] = {  /* that for -1/16 <= r <= 1/16: 2**-43.9 */
+    static const double kd_quick_tanh_8[] = {  /* tanh(r ln 2 / 2) / r in r**2, |r| <= 1/16; 2**-43.9 */
         0.34657359027991225, -0.013876026887975595, 0.0006664879955568976,
     };
-    static const double kd_quick_log[] = {    /* 2 artanh(s) / s of s**2, to ln 2's middle: 2**-37.8 */
+    static const double kd_quick_log[] = {    /* 2 artanh(s) / s in s**2, |2 artanh(s)| <= ln 2 / 2; 2**-37.8 */
         2.0000000000083635, 0.6666666524691081, 0.4000038479011479, 0.2853504356313236, 0.23616504319718873,
     };
-    static const double kd_quick_log2[] = {   /* that by ln 2: 2**-45 */
+    static const double kd_quick_log2[] = {   /* 2 artanh(s) / (s ln 2) in s**2; 2**-45 */
         2.8853900817778504, 0.9617966941123595, 0.5770779426302618, 0.41220922733052445, 0.3199066608891474,
         0.28288718263073565,
     };
-    static const double kd_quick_sin[] = {    /* sin(pi r) / r of r**2, |r| < 0.50035: 2**-42.5 */
+    static const double kd_quick_sin[] = {    /* sin(pi r) / r in r**2, |r| < 0.50035; 2**-42.5 */
         3.1415926535896337, -5.167712779987439, 2.5501640358790376, -0.5992644334043258, 0.08214479012033916,
         -0.007363987692227815, 0.0004474662467029042,
     };
-    static const double kd_quick_atan[] = {   /* atan(q) / q of q**2, 0 <= q <= tan(pi/8): 2**-40.3 */
+    static const double kd_quick_atan[] = {   /* atan(q) / q in q**2, 0 <= q <= tan(pi/8); 2**-40.3 */
         0.9999999999992442, -0.3333333327688608, 0.19999993049762435, -0.1428538640718612, 0.11103454236491274,
         -0.08992528079362637, 0.06974084047595203, -0.03765307369056794,
     };
-    /* tan(r pi / 2) / r as (c + c z + z**2) / (c + c z + c z**2 + c z**3): 2**-45 */
+    /* tan(r pi / 2) / r = (c + c z + z**2) / (c + c z + c z**2 + c z**3), z = r**2; error 2**-45 */
     #define KD_TAN_1 80.8089752814357
     #define KD_TAN_2 -24.19422078037571
     #define KD_TAN_3 51.44459144892511
     #define KD_TAN_4 -57.71399984081574
     #define KD_TAN_5 6.344724591229524
     #define KD_TAN_6 -0.07531088011675503
-    #define KD_TURNS 0.636619770899415        /* 2 / pi, the first 29 bits: products with floats are exact, */
-    #define KD_TURNS_REST 1.4681663269012186e-09  /* and more than 0, so that -0 stays -0 */
-    #define KD_ROUND_8 844424930131968.0  /* ROUND / 8: rounds to eighths */
+    #define KD_TURNS 0.636619770899415        /* 2 / pi, leading 29 bits: products with floats are exact */
+    #define KD_TURNS_REST 1.4681663269012186e-09  /* the rest is > 0, so that -0 stays -0 */
+    #define KD_ROUND_8 844424930131968.0  /* ROUND / 8: adding it rounds to eighths */
     #define KD_LOG2_E 1.4426950408889634
     #define KD_EIGHTH_TURN 0.7853981633974483
-    /* w**(-1/3) / c of w c**3, |w - 1| < 2.5e-4, c = 0.80665: 2**-40.4. The last coefficient is 1. */
+    /* w**(-1/3) / c in w c**3, |w - 1| < 2.5e-4, c = 0.80665; error 2**-40.4. The leading coefficient is 1. */
     #define KD_CUBE_0 1.9284198886125912
     #define KD_CUBE_1 -1.837045143104074
     #define KD_ROUND_ONE 6755399441056767.0   /* ROUND + 1023, the exponent of 1 */
     #define KD_LN2_STEP 8.262958294867817e-08 /* ln 2 / 2**23 */
     #define KD_RANGE 126.0                    /* 2**v is a normal float for |v| below it */
-    /* Of floats. */
-    #define KD_CUBE_F_0 1.6059817f            /* c w**(-1/3), 0.423 < w < 0.535: 7.6e-5. The last one is 1. */
+    /* Constants for floats. */
+    #define KD_CUBE_F_0 1.6059817f            /* c w**(-1/3), 0.423 < w < 0.535; 7.6e-5. The leading one is 1. */
     #define KD_CUBE_F_1 -1.6794733f
     #define KD_TWO_THIRDS_F 0.6666667f
     #define KD_TAN_EIGHTH_F 0.41421357f
@@ -82,10 +81,10 @@ cdef extern from *:
     #define KD_SIGN_WORD 0x80000000u
     #define KD_MAGNITUDE_WORD 0x7fffffffu
     #define KD_LARGEST_WORD 0x7f7fffffu       /* the largest float */
-    #define KD_FAR_WORD 0x48435000u           /* 200000, for sin, cos and tan */
-    #define KD_EXP_WORD 0x42ae0000u           /* 87: e**x is a normal number */
+    #define KD_FAR_WORD 0x48435000u           /* 200000, upper limit of sin, cos and tan */
+    #define KD_EXP_WORD 0x42ae0000u           /* 87, upper limit of exp: e**x is normal */
     #define KD_TANH_WORD 0x43960000u          /* 300 */
-    #define KD_CUBE_WORD 0x699d0000u          /* the exponent of x**(-2/3) by that of x: as KD_CUBE_F wants it */
+    #define KD_CUBE_WORD 0x699d0000u          /* scales the exponent of x**(-2/3) to the range of KD_CUBE_F */
     """
     const double* POWER_Q "kd_quick_power"
     const double* POWER_8 "kd_quick_power_8"
@@ -126,19 +125,18 @@ cdef extern from *:
     const unsigned int CUBE_WORD "KD_CUBE_WORD"
 
 
-# So many vectors of floats are computed side by side, each function in steps: with one alone the processor would wait
-# for each result.
+# TOGETHER vectors of floats in lockstep, which hides the latency of each operation.
 ctypedef struct Side:
     f32vec x[TOGETHER]          # arguments
     f32vec y[TOGETHER]
-    flags outside[TOGETHER]     # set where they are out of range
-    f64vec v[2 * TOGETHER]      # results, as of the lower and upper halves of x
+    flags outside[TOGETHER]     # set where x is out of range
+    f64vec v[2 * TOGETHER]      # results, for the lower and upper halves of x
 
 
-# Vectors of which some may be wrong: those where `doubt` is set.
+# Vectors of results, some of which are uncertain.
 ctypedef struct Unsure:
     f32vec near[TOGETHER]
-    flags doubt[TOGETHER]
+    flags doubt[TOGETHER]  # set where `near` may be wrong
 
 
 cdef inline void take_within(Side* all, const f32vec* a, Py_ssize_t i, unsigned int most) noexcept nogil:
@@ -149,7 +147,7 @@ cdef inline void take_within(Side* all, const f32vec* a, Py_ssize_t i, unsigned 
 
 
 cdef inline void horner(const f64vec* z, f64vec* out, const double* c, int last) noexcept nogil:
-    """c0 + c1 z + c2 z² ...: each step for all vectors, so that none waits for the last. `out` may be z."""
+    """c0 + c1 z + c2 z² ..., all vectors in lockstep. `out` may be z."""
     cdef f64vec p[2 * TOGETHER]
     cdef int i, k
     for k in range(2 * TOGETHER):
@@ -194,7 +192,7 @@ cdef inline void power(f64vec* v) noexcept nogil:
 
 
 cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
-    """By halves of a turn: cos x = sin(x + pi/2)."""
+    """Sine by half turns, with cos x = sin(x + pi/2)."""
     cdef f64vec whole[2 * TOGETHER]
     cdef f64vec t, n
     cdef int k
@@ -207,7 +205,7 @@ cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
             whole[k] = t + ROUND
             n = whole[k] - ROUND
         v[k] = (t - n) + v[k] * (0.5 * TURNS_REST)
-    odd(v, SIN_Q, 6)  # which leaves the sign of -0
+    odd(v, SIN_Q, 6)  # preserves the sign of -0
     for k in range(2 * TOGETHER):
         v[k] = number(bits(v[k]) ^ left(bits(whole[k]), 63))
 
@@ -232,7 +230,7 @@ cdef inline void slope(f64vec* v) noexcept nogil:
 
 
 cdef inline void steepness(f64vec* v) noexcept nogil:
-    """tanh x as (e - 1) / (e + 1) for e = e**(2 x) = s (1 + t) / (1 - t), s = 2**k"""
+    """tanh x = (e - 1) / (e + 1) with e = e**(2 x) = s (1 + t) / (1 - t), s = 2**k."""
     cdef f64vec whole[2 * TOGETHER]
     cdef f64vec t, s
     cdef double round = ROUND_8 if TABLES else ROUND_ONE
@@ -249,11 +247,11 @@ cdef inline void steepness(f64vec* v) noexcept nogil:
         s = eighths(bits(whole[k])) if TABLES else number(left(bits(whole[k]), 52))
         t = 1 - s
         s = s + 1
-        v[k] = (s * v[k] - t) / (s - t * v[k])  # which leaves the sign of -0
+        v[k] = (s * v[k] - t) / (s - t * v[k])  # preserves the sign of -0
 
 
 cdef inline void take_apart(Side* all, const f32vec* a, Py_ssize_t i, w32vec* exponent) noexcept nogil:
-    """x = 2**k m, m from sqrt(1/2) to sqrt(2): 2**23 k, and (m - 1) / (m + 1) in v."""
+    """x = 2**k m with m in [sqrt(1/2), sqrt(2)]; exponent: 2**23 k, v: (m - 1) / (m + 1)."""
     cdef w32vec x
     cdef f32vec f
     cdef int k
@@ -268,7 +266,7 @@ cdef inline void take_apart(Side* all, const f32vec* a, Py_ssize_t i, w32vec* ex
 
 
 cdef inline void root(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
-    """First s = c x**(-2/3), of floats: a guess times a polynomial of x² s³. Then x s times another."""
+    """Estimate s = c x**(-2/3) in floats, a bit trick times a polynomial of x² s³. Then cbrt = x s times another."""
     cdef f32vec s[TOGETHER]
     cdef f32vec w[TOGETHER]
     cdef f64vec y[2 * TOGETHER]
@@ -293,8 +291,7 @@ cdef inline void root(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
 
 
 cdef inline void angle(Side* all, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j) noexcept nogil:
-    """The angle in the first eighth of a turn is that of the smaller by the larger, or of that less 1; it is added to
-    so many eighths. The result is right but for its sign."""
+    """atan of q or (q - 1) / (q + 1), q = smaller / larger magnitude, plus eighths of a turn; without the sign."""
     cdef f64vec e[2 * TOGETHER]
     cdef f64vec low, high, under, over
     cdef f32vec x, y, small, large
@@ -306,13 +303,13 @@ cdef inline void angle(Side* all, const f32vec* a, Py_ssize_t i, const f32vec* b
         y, x = floats(words(a[k * i]) & MAGNITUDE_WORD), floats(words(b[k * j]) & MAGNITUDE_WORD)
         swap = less(x, y)
         small, large = select(swap, x, y), select(swap, y, x)
-        all.outside[k] = not_normal(large) | above(words(small), LARGEST_WORD)  # also where one is NaN
+        all.outside[k] = not_normal(large) | above(words(small), LARGEST_WORD)  # also set if one is NaN
         big = less(large * TAN_EIGHTH_F, small)
         share = words_where(big, 1) - words_where(swap, 2)
         share = share - words_where(back & ~swap, 4) + words_where(back & swap, 4)
         e[2 * k], e[2 * k + 1] = lower_whole(share), upper_whole(share)
         low, high, under, over = lower(small), upper(small), lower(large), upper(large)
-        # both exact
+        # both differences are exact
         all.v[2 * k] = (low - select_or_zero(lower_mask(big), under)) / (under + select_or_zero(lower_mask(big), low))
         big = upper_mask(big)
         all.v[2 * k + 1] = (high - select_or_zero(big, over)) / (over + select_or_zero(big, high))
@@ -322,7 +319,7 @@ cdef inline void angle(Side* all, const f32vec* a, Py_ssize_t i, const f32vec* b
 
 
 cdef inline bint sure(Side* all, f32vec* out, const f32vec* sign, Py_ssize_t i, Unsure* unsure) noexcept nogil:
-    """Are these the nearest floats? If not, which are? `sign`: they get the signs of these."""
+    """Round to floats and return True if all are certain, else fill `unsure`. sign: source of the signs, or NULL."""
     cdef f32vec near[TOGETHER]
     cdef flags some
     cdef int k
@@ -352,9 +349,9 @@ cdef inline Py_ssize_t quick(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
     Unsure* unsure,
 ) noexcept nogil:
-    """f(a) or f(a, b), up to the first TOGETHER vectors in which some may be wrong: how many come before these.
+    """f(a) or f(a, b); return the number of vectors before the first uncertain block of TOGETHER.
 
-    i and j are steps, 1 or 0; there are a multiple of TOGETHER vectors.
+    i and j are steps, 1 or 0; `vectors` is a multiple of TOGETHER.
     """
     cdef Side all
     cdef w32vec exponent[TOGETHER]
@@ -401,7 +398,7 @@ cdef inline Py_ssize_t quick(
     elif code == LOG:
         while n < vectors:
             take_apart(&all, a + n * i, i, exponent)
-            odd(all.v, LOG_Q, 4)    # ln m is twice the artanh of this
+            odd(all.v, LOG_Q, 4)    # ln m = 2 artanh((m - 1) / (m + 1))
             for k in range(TOGETHER):
                 all.v[2 * k] = lower_whole(exponent[k]) * LN2_STEP + all.v[2 * k]
                 all.v[2 * k + 1] = upper_whole(exponent[k]) * LN2_STEP + all.v[2 * k + 1]

@@ -1,4 +1,4 @@
-# Functions of rows of numbers: of float64 as they are; of float32 quickly, or else by way of float64.
+# Functions of rows: float64 directly; float32 by quick.pxd, with float64 as fallback.
 
 from .elementary cimport TOGETHER, atan2s, cbrt, cos, exp, log, sin, tanh, tans
 from .powers cimport pows
@@ -8,13 +8,13 @@ from ..simd.bits cimport any_flag, joined, lower, upper
 from ..simd.vec cimport f32vec, f64vec, width
 
 
-# Arguments in float32 whose values lie so near the middle of two floats that float64 takes them for it: found by
-# `tools/prove.py functions`, which looks at all arguments. As NEAREST in kickdrift/reference/functions.py.
+# Float32 arguments whose results float64 cannot tell from the midpoint of two floats. `tools/prove.py functions` found
+# them by testing all arguments. Same list as NEAREST in kickdrift/reference/functions.py.
 
 
 cdef extern from *:
     """
-    /* Also for minus the argument, where `even`; the last one has a share of 0. */
+    /* even: also for minus the argument; share 0 ends the list. */
     typedef struct { int even; double argument, share; } kd_near_tie;
     #define KD_ABOVE (1 + 1 / 1125899906842624.0)
     #define KD_BELOW (1 - 1 / 1125899906842624.0)
@@ -48,7 +48,7 @@ cdef extern from *:
 cdef inline void functions(
     int code, Py_ssize_t vectors, f64vec* out, const f64vec* a, Py_ssize_t i, const f64vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """out = f(a) or f(a, b), for so many vectors; i and j are the steps of a and b."""
+    """out = f(a) or f(a, b) for `vectors` vectors; i and j are the steps of a and b."""
     cdef Py_ssize_t n = 0
     if code == SIN:
         for n in range(vectors):
@@ -81,7 +81,7 @@ cdef inline void functions(
 
 
 cdef inline void careful(int code, f32vec* out, f32vec a, f32vec b) noexcept nogil:
-    """f(a) or f(a, b) of floats by way of float64."""
+    """f(a) or f(a, b) of floats, computed in float64."""
     cdef f64vec x[2]
     cdef f64vec y[2]
     cdef f64vec result[2]
@@ -95,7 +95,7 @@ cdef inline void careful(int code, f32vec* out, f32vec a, f32vec b) noexcept nog
 cdef inline void blocks_of_floats(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """Quickly, but for the vectors that this says nothing about. There are a multiple of TOGETHER."""
+    """f(a) or f(a, b): uncertain vectors are recomputed in float64. `vectors` is a multiple of TOGETHER."""
     cdef Unsure unsure
     cdef Py_ssize_t n = 0
     cdef int k
@@ -113,7 +113,7 @@ cdef inline void blocks_of_floats(
 cdef inline void functions_of_floats(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """Blocks of TOGETHER vectors; of what is left, a block is made that repeats the last vector."""
+    """f(a) or f(a, b): the last block of TOGETHER is padded by repeating the last vector."""
     cdef f32vec x[TOGETHER]
     cdef f32vec y[TOGETHER]
     cdef f32vec near[TOGETHER]
@@ -133,7 +133,7 @@ cdef inline void functions_of_floats(
 
 
 cdef inline void nudge(int code, Py_ssize_t count, const double* a, double* result) noexcept nogil:
-    """Results that float64 cannot tell from the middle of two floats are moved to their side of it."""
+    """Move results that float64 cannot tell from the midpoint of two floats to the correct side."""
     cdef const NearTie* tie = NULL
     cdef Py_ssize_t n
     if code == COS:

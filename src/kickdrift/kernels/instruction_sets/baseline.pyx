@@ -1,7 +1,7 @@
 """The kernels of an instruction set.
 
-setup.py makes the modules of the other instruction sets of the same C, and links each with its parts: what
-baseline_coupled.pyx and baseline_formulas.pyx hold is compiled on its own, but is no module of its own.
+setup.py compiles the same C for the other instruction sets. Each module is linked with its parts baseline_coupled.pyx
+and baseline_formulas.pyx, which are compiled separately but are no modules.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
@@ -15,9 +15,9 @@ from . import scalar
 
 cdef extern from *:
     """
-    /* Each loop over bodies is written as many small functions: only inlining makes their constants constant. What
-       compilers choose by themselves costs half of the speed. Kernels of coupled bodies do not need it. */
-    #ifdef KICKDRIFT_INLINE  /* by setup.py, in a release */
+    /* Loops over bodies are written as many small functions, whose constants become constant only by inlining. The
+       compilers' own choice is half as fast. Kernels of coupled bodies do not need it. */
+    #ifdef KICKDRIFT_INLINE  /* defined by setup.py in release builds */
       #undef CYTHON_INLINE
       #define CYTHON_INLINE KICKDRIFT_INLINE
     #endif
@@ -27,7 +27,7 @@ cdef extern from *:
     bint kickdrift_fill_coupled(void* kernels) noexcept
     bint kickdrift_fill_formulas(void* kernels) noexcept
 
-cdef Kernels[2] kernels  # for float, for double
+cdef Kernels[2] kernels  # for float and double
 take_over(kernels, scalar.KERNELS)
 require_rounding(__name__, kickdrift_fill_formulas(&kernels[0]) and kickdrift_fill_coupled(&kernels[0]))
 fill(&kernels[0], <const float*> NULL, <const f32vec*> NULL)

@@ -1,6 +1,6 @@
-"""A part of the module of an instruction set: its kernels for coupled bodies, and for implicit steps of flows.
+"""Part of an instruction set's module: kernels of coupled bodies, and of implicit steps of flows.
 
-Of its C the linker keeps the one function below, and what that needs: nobody imports it.
+The linker keeps only `kickdrift_fill_coupled` and its callees; the module is never imported.
 """
 
 from .coupled_table cimport fill_coupled
@@ -10,15 +10,15 @@ from ..abi.tables cimport Kernels
 
 cdef extern from *:
     """
-    /* Inlining large functions wherever they are called takes half as long again to compile, and is no faster. */
-    #ifdef KICKDRIFT_INLINE  /* by setup.py, in a release */
+    /* Forced inlining of large functions takes 50 % longer to compile and is no faster. */
+    #ifdef KICKDRIFT_INLINE  /* defined by setup.py in release builds */
       #undef CYTHON_INLINE
       #define CYTHON_INLINE
     #endif
     """
 
 cdef public bint kickdrift_fill_coupled(void* kernels) noexcept nogil:
-    """Enter them for float and for double; does this part round as it should?"""
+    """Fill the tables for float and double; return whether this part rounds as IEEE 754 says."""
     fill_coupled(<Kernels*> kernels, <const float*> NULL, <const f32vec*> NULL)
     fill_coupled(<Kernels*> kernels + 1, <const double*> NULL, <const f64vec*> NULL)
     return rounds()

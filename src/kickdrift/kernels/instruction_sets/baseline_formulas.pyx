@@ -1,6 +1,6 @@
-"""A part of the module of an instruction set: its kernels for formulas and functions of arrays.
+"""Part of an instruction set's module: kernels of formulas and of functions of arrays.
 
-Of its C the linker keeps the one function below, and what that needs: nobody imports it.
+The linker keeps only `kickdrift_fill_formulas` and its callees; the module is never imported.
 """
 
 from .formulas_table cimport fill_formulas
@@ -10,7 +10,7 @@ from ..abi.tables cimport Kernels
 
 
 cdef public bint kickdrift_fill_formulas(void* kernels) noexcept nogil:
-    """Enter them for float and for double; does this part round as it should?"""
+    """Fill the tables for float and double; return whether this part rounds as IEEE 754 says."""
     fill_formulas(<Kernels*> kernels, <f32vec*> NULL)
     fill_formulas(<Kernels*> kernels + 1, <f64vec*> NULL)
     return rounds()

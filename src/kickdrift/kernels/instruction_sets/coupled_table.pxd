@@ -1,4 +1,4 @@
-# The kernels of an instruction set that compilers inline as they like: for coupled bodies, and implicit steps of flows.
+# Kernels without forced inlining: coupled bodies, and implicit steps of flows.
 
 from libc.stdint cimport int64_t
 
@@ -90,7 +90,7 @@ cdef inline void step_some(
 
 
 cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wide) noexcept nogil:
-    """Fill the table for the number types of `like` and `wide`."""
+    """Fill the function table for the dtype of `like` and its vector type, that of `wide`."""
     kernels.coupled.run = <RunCoupled> run[vec]
     kernels.coupled.leap = <RunCoupled> leap[vec]
     kernels.coupled.implicit = <ImplicitStep> together[vec]

@@ -1,6 +1,6 @@
-# Each scheme as functions that are called through pointers: inlined into one, they would take compilers minutes.
+# Functions for each scheme, called through pointers: compiling one function with all inlined takes minutes.
 #
-# One steps a row or a tile, the other what is too short for blocks, vector by vector: it keeps no registers for more.
+# One steps a row or tile in blocks. The other steps short rows vector by vector, with less register setup.
 
 from ..simd.vec cimport MEDIUM, NARROW, WIDE, f32vec, vec, width
 from ..abi.plan cimport (
@@ -158,7 +158,7 @@ cdef inline vec exact_vectors(
 
 
 cdef inline void set_up(Plan* plan, const Kernels* kernels, const vec* like) noexcept nogil:
-    """What does not change from call to call: constants as vectors, the scheme's function, the first rows."""
+    """Prepare what persists between calls: constants as vectors, functions of the scheme, pointers to rows."""
     cdef vec* k = aligned(plan.prepared, like)
     cdef float f32[MAX_CONSTANTS]
     cdef double f64[MAX_CONSTANTS]
@@ -187,11 +187,11 @@ cdef inline void set_up(Plan* plan, const Kernels* kernels, const vec* like) noe
     plan.fsal = fsal(plan.scheme, plan.velocity_dependent)
     choose(plan, like)
     if in_a_row(plan) and plan.n * plan.numbers <= width(k):
-        plan.step = plan.lone  # such as a single body: nothing may stand in its way
+        plan.step = plan.lone  # such as a single body, which needs the shortest path
 
 
 cdef inline bint choose(Plan* plan, const vec* like) noexcept nogil:
-    """The functions of the plan's scheme; False where there are none."""
+    """Set the functions of the plan's scheme; return False if it has none."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef vec (*lone)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     if plan.scheme == EXPLICIT_EULER:

@@ -1,4 +1,4 @@
-# The kernels for formulas, and for functions of arrays.
+# Kernels of formulas and of functions of arrays.
 
 from libc.stdint cimport int64_t
 

@@ -21,7 +21,7 @@ cdef extern from *:
       #define KD_COMPILER "unknown"
     #endif
 
-    /* Both ask the operating system too: registers that it does not save cannot be used. */
+    /* Both checks include the operating system, which must save the registers. */
     #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
       static int kd_avx2(void) { __builtin_cpu_init(); return __builtin_cpu_supports("avx2"); }
       static int kd_avx512(void) {
@@ -36,7 +36,7 @@ cdef extern from *:
       #include <intrin.h>
       static int kd_features(unsigned first, unsigned seventh, unsigned long long saved) {
           int r[4];
-          first |= 1u << 27;  /* OSXSAVE: the operating system can be asked */
+          first |= 1u << 27;  /* OSXSAVE: XGETBV is available */
           __cpuid(r, 1);
           if (((unsigned)r[2] & first) != first || (_xgetbv(0) & saved) != saved) return 0;
           __cpuidex(r, 7, 0);

@@ -1,4 +1,4 @@
-"""The kernels that take one number after the other: for all instruction sets, compiled for any processor."""
+"""Scalar kernels, shared by all instruction sets and compiled for any processor."""
 
 from cpython.pycapsule cimport PyCapsule_New
 
@@ -8,7 +8,7 @@ from ..abi.tables cimport Kernels
 
 require_rounding(__name__)
 
-cdef Kernels[2] kernels  # for float, for double
+cdef Kernels[2] kernels  # for float and double
 fill_scalar(&kernels[0], <const float*> NULL)
 fill_scalar(&kernels[1], <const double*> NULL)
 KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)

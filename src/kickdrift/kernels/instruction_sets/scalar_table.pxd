@@ -1,4 +1,4 @@
-# The kernels that take one number after the other, for which no instruction set is better than the baseline.
+# Scalar kernels, which no instruction set makes faster.
 
 from ..abi.constraints cimport ConstraintFunction
 from ..abi.coupled cimport TellFunction

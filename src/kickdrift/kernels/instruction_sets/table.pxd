@@ -1,4 +1,4 @@
-# The kernels of an instruction set that are fast by constants: setup.py has everything inlined into them.
+# Kernels that are fast by constant propagation: setup.py forces inlining into them.
 
 from libc.stdint cimport int64_t
 from libc.string cimport memset
@@ -29,7 +29,7 @@ from .dispatch cimport choose, set_up
 
 
 cdef inline void run_passes(const Plan* plan, Job* job, const vec* like) noexcept nogil:
-    """A job that fused.pxd has no loop for, by passes without interactions."""
+    """Run a job of a scheme without its own loops: by passes, without interactions."""
     cdef Coupling coupling
     memset(&coupling, 0, sizeof(Coupling))
     coupling.plan = plan
@@ -65,7 +65,7 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
 
 
 cdef inline int missing(Plan* plan, const vec* like) noexcept nogil:
-    """What of a plan there is no branch for."""
+    """Number of the first term without a kernel, or SCHEME, or NOTHING."""
     cdef float* f32 = NULL
     cdef double* f64 = NULL
     cdef bint there
@@ -126,7 +126,7 @@ cdef inline void step_three(
 
 
 cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexcept:
-    """Fill the table for the number types of `like` and `wide`."""
+    """Fill the function table for the dtype of `like` and its vector type, that of `wide`."""
     kernels.prepare = <Prepare> prepare[vec]
     kernels.missing = <Missing> missing[vec]
     kernels.digest = <Digest> digest[real]

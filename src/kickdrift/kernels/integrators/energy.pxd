@@ -1,7 +1,7 @@
-# Energy-conserving Euler where bodies are pushed too: `energy_together` of kickdrift/reference/integrators.py.
+# Energy-conserving Euler with interactions: `energy_together` of kickdrift/reference/integrators.py.
 #
-# All bodies are one tile, as in newton_krylov.pxd. What the potentials of interactions come to is told for all
-# bodies at once, at both places where a body may end; the rest is done body by body, as in newton.pxd.
+# All bodies are one tile, as in newton_krylov.pxd. Potentials of interactions are evaluated for all bodies at once, at
+# both candidate positions. The rest is done body by body, as in newton.pxd.
 
 from libc.string cimport memset
 
@@ -19,7 +19,7 @@ from .newton cimport difference, mirror
 cdef inline int add_work(
     const Coupling* coupling, Job* job, const Workspace* workspace, double t, vec* work, vec* like,
 ) noexcept nogil:
-    """The potential per unit of mass at the places of `next` less that at those of `now`, of all pushes."""
+    """Store the interactions' potential per unit of mass at `next` minus that at `now`."""
     cdef vec* here = <vec*> (workspace.start + (Q - P) * size(workspace, like))
     cdef vec* there = <vec*> (workspace.start + (Y - P) * size(workspace, like))
     cdef const InteractionCall* term
@@ -122,7 +122,7 @@ cdef inline int energy_step(
 cdef inline int energy_together(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """One step of all bodies, from `now` to `next`; other than 0 where that fails."""
+    """One step of all bodies, from `now` to `next`; other than 0 if an interaction fails."""
     cdef double t = coupling.origin + (job.tick + step - coupling.origin_tick) * coupling.plan.h
     cdef float single = 0
     cdef double whole = 0

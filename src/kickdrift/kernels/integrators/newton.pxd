@@ -1,8 +1,8 @@
-# The schemes that look at all components of a body at once: implicit and energy-conserving Euler.
+# Schemes that couple the components of a body: implicit and energy-conserving Euler.
 #
-# Accelerations are evaluated for the whole tile, in vectors; the rest is done body by body in the scalar
-# arithmetic of kickdrift/reference/integrators.py. Small integers are variables of type real here: as
-# literals they would turn float expressions into double ones.
+# Accelerations are evaluated for the whole tile, in vectors. The rest is done body by body in the scalar arithmetic of
+# kickdrift/reference/integrators.py. Small integers are variables of type real: as literals they would turn float
+# expressions into double ones.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 
@@ -20,7 +20,7 @@ cdef inline void gather(int dim, const real* planes, Py_ssize_t i, real* u) noex
 cdef inline bint implicit_step(
     const Plan* plan, Py_ssize_t first, Py_ssize_t count, real* x, real* v, Newton* state,
 ) noexcept nogil:
-    """Solve f(u) = u - v - h a(x + h u, u) = 0 for each body; False, changing nothing, where one fails."""
+    """Solve f(u) = u - v - h a(x + h u, u) = 0 for each body. False: one failed, and nothing has changed."""
     cdef real h = <real> plan.h
     cdef real tolerance = <real> plan.tolerance
     cdef real four = 4
@@ -95,9 +95,9 @@ cdef inline bint implicit_step(
 cdef inline bint correct(
     const Plan* plan, Py_ssize_t body, real h, const real* y, const real* u, real* f, real* slope,
 ) noexcept nogil:
-    """Replace f by the Newton correction J⁻¹ f, J = 1 - h (da/dv + h da/dx); False where J is singular.
+    """Replace f by the Newton correction J⁻¹ f, J = 1 - h (da/dv + h da/dx); return False if J is singular.
 
-    slope: how strongly f reacts to y, its largest derivative.
+    slope: largest magnitude in da/dv + h da/dx, which scales the rounding errors of f.
     """
     cdef real by_x[3][3]
     cdef real by_v[3][3]
@@ -153,7 +153,7 @@ cdef inline bint correct(
 cdef inline bint energy_step(
     const Plan* plan, Py_ssize_t first, Py_ssize_t count, real* x, real* v, Newton* state,
 ) noexcept nogil:
-    """x' = x + h v; then the speed that keeps the energy, along v + h a. That can always be solved."""
+    """x' = x + h v, then scale v + h a to the speed that conserves energy. This never fails."""
     cdef real h = <real> plan.h
     cdef real two = 2
     cdef real half = h / two
@@ -174,11 +174,11 @@ cdef inline bint energy_step(
         for j in range(dim):
             y[j] = old[j] + h * u[j]
         speed2 = dot(dim, &u[0], &u[0])
-        if speed2 - two * difference(plan, first + i, &old[0], &y[0]) <= 0:  # a turning point is near
+        if speed2 - two * difference(plan, first + i, &old[0], &y[0]) <= 0:  # near a turning point
             for j in range(dim):
                 y[j] = old[j] + h * (u[j] + half * b[j])
         speed2 = speed2 - two * difference(plan, first + i, &old[0], &y[0])
-        if speed2 < 0:  # even the parabola leaves what the energy reaches
+        if speed2 < 0:  # even the parabolic step is energetically forbidden
             mirror(dim, &b[0], &u[0])
             for j in range(dim):
                 y[j] = old[j]
@@ -197,7 +197,7 @@ cdef inline bint energy_step(
 
 
 cdef inline void mirror(int dim, const real* a, real* v) noexcept nogil:
-    """Turn v back in the direction of a, or altogether where a is zero."""
+    """Reflect v along a; reverse it if a is zero."""
     cdef real a2 = dot(dim, a, a)
     cdef real two = 2
     cdef real f = 0
@@ -209,13 +209,13 @@ cdef inline void mirror(int dim, const real* a, real* v) noexcept nogil:
 
 
 cdef inline real difference(const Plan* plan, Py_ssize_t body, const real* x, const real* y) noexcept nogil:
-    """The potential per unit of mass at y less that at x."""
+    """Potential per unit of mass at y minus that at x."""
     cdef real work = 0
     cdef real two = 2
     cdef real a, dphi
     cdef int j, term
     for j in range(plan.dim):
-        # A linear force does the work of its middle, times the way.
+        # A linear force at the midpoint, times the displacement, is its exact work.
         a = value(&plan.g, j, body, work)
         if plan.spring:
             a = a - value(&plan.k, j, body, work) * ((x[j] + y[j]) / two - value(&plan.p, j, body, work))

@@ -1,7 +1,7 @@
-# Implicit Euler where bodies see each other: kickdrift/reference/newton_krylov.py, in the same order of operations.
+# Implicit Euler with interactions: kickdrift/reference/newton_krylov.py, in the same order of operations.
 #
-# Vectors are registers as in passes.pxd, in a workspace of their own; X and V of the next state are where
-# functions are evaluated, as Python is shown no other place.
+# Vectors are registers as in passes.pxd, in a workspace of their own. Forces are evaluated in X and V of the next
+# state, because Python functions have views of that memory only.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 from libc.stdint cimport int64_t
@@ -21,18 +21,18 @@ from ..abi.coupled cimport UNSOLVED, NoisyTangent, InteractionCall, Coupling
 from ..forces.fields cimport field_vec, magnitude, root, term_jacobian, value
 
 cdef enum:
-    MOST_PRODUCTS = 1000    # of one linear system
-    SUMS = 16               # the largest vector width of any instruction set
+    MOST_PRODUCTS = 1000    # maximum number of products J p per linear system
+    SUMS = 16               # running sums: the largest vector width of any instruction set
 
-# A step on its way.
+# Data of a step in progress.
 ctypedef struct System:
     const Coupling* coupling
     Job* job
     const Workspace* workspace
-    double t                # when it ends
-    int64_t tick            # that of the noise then
+    double t                # end of the step, s
+    int64_t tick            # tick that seeds the noise
     double far, fast        # magnitudes of positions and velocities
-    double slope            # how strongly f reacts to places, as far as was seen
+    double slope            # largest observed |da| / |du|
 
 
 cdef inline vec* vector(const System* system, int number, vec* like) noexcept nogil:
@@ -40,12 +40,12 @@ cdef inline vec* vector(const System* system, int number, vec* like) noexcept no
 
 
 cdef inline vec* shown(const System* system, int number, vec* like) noexcept nogil:
-    """X or V of the next state."""
+    """Return X or V of the next state."""
     return <vec*> (system.workspace.next + number * size(system.workspace, like))
 
 
 cdef inline void combine(const System* system, vec* to, const vec* a, int sign, real s, const vec* b) noexcept nogil:
-    """to = a + s b, a - s b, or for the sign 0: s b."""
+    """to = a + s b, a - s b, or s b if sign is 0."""
     cdef vec factor = spread(&s, 0, b)
     cdef Py_ssize_t plane = system.workspace.plane // width(b)
     cdef Py_ssize_t vectors = (system.workspace.count + width(b) - 1) // width(b)
@@ -62,7 +62,7 @@ cdef inline void combine(const System* system, vec* to, const vec* a, int sign, 
 
 
 cdef inline void quotient(const System* system, vec* to, const vec* a, const vec* b, real s) noexcept nogil:
-    """to = (a - b) / s, or for no b: a / s."""
+    """to = (a - b) / s, or a / s without b."""
     cdef vec divisor = spread(&s, 0, a)
     cdef Py_ssize_t plane = system.workspace.plane // width(a)
     cdef Py_ssize_t vectors = (system.workspace.count + width(a) - 1) // width(a)
@@ -78,7 +78,7 @@ cdef inline void copy(const System* system, vec* to, const vec* source) noexcept
 
 
 cdef inline real inner(const System* system, const vec* p, const vec* q, real like) noexcept nogil:
-    """The sum of m p q, in SUMS running sums per component, which are added at last."""
+    """Sum of m p q, as SUMS running sums per component, which are added in the end."""
     cdef const Field* weight = &system.coupling.weight
     cdef vec sums[SUMS]
     cdef vec u, v
@@ -108,7 +108,7 @@ cdef inline real inner(const System* system, const vec* p, const vec* q, real li
 
 
 cdef inline real most(const System* system, const void* numbers, real like) noexcept nogil:
-    """The largest component by magnitude; where the first is no number, that."""
+    """Largest magnitude of a component; NaN if the first component is NaN."""
     cdef const real* u = <const real*> numbers
     cdef real largest[SUMS]
     cdef real a
@@ -131,7 +131,7 @@ cdef inline real most(const System* system, const void* numbers, real like) noex
 
 
 cdef inline Py_ssize_t worst(const System* system, const real* f) noexcept nogil:
-    """The body with the largest component; of what is no number the first."""
+    """Body with the largest component; the first body with a NaN, if any."""
     cdef Py_ssize_t body = 0, i
     cdef real largest = magnitude(f[0])
     cdef real a
@@ -148,7 +148,8 @@ cdef inline Py_ssize_t worst(const System* system, const real* f) noexcept nogil
 
 
 cdef inline int evaluate(const System* system, real h, vec* like) noexcept nogil:
-    """f of the velocities shown, and where they lead to; other than 0 where an interaction fails."""
+    """Evaluate f and positions for the velocities in V of the next state; return other than 0 if an interaction fails.
+    """
     cdef const Coupling* coupling = system.coupling
     cdef const Workspace* workspace = system.workspace
     cdef const vec* x = <const vec*> (workspace.now + X * size(workspace, like))
@@ -166,7 +167,7 @@ cdef inline int evaluate(const System* system, real h, vec* like) noexcept nogil
 
 
 cdef inline void take_matrices(const System* system, real h, vec* like) noexcept nogil:
-    """The derivatives of the terms of single bodies, da/dv + h da/dx, and what the interactions write."""
+    """Store the Jacobians da/dv + h da/dx of forces on single bodies, and the outputs of interactions."""
     cdef const Plan* plan = system.coupling.plan
     cdef Py_ssize_t plane = system.workspace.plane
     cdef const real* y = <const real*> vector(system, PLACE, like)
@@ -200,7 +201,7 @@ cdef inline void take_matrices(const System* system, real h, vec* like) noexcept
 
 
 cdef inline int call(const System* system, int number, vec* like) noexcept nogil:
-    """Evaluate one push at the place shown."""
+    """Evaluate one interaction at X and V of the next state."""
     cdef const InteractionCall* term = &system.coupling.interaction[number]
     cdef char* out = out_register(system.workspace, number, like)
     memset(out, 0, size(system.workspace, like))
@@ -214,7 +215,7 @@ cdef inline int call(const System* system, int number, vec* like) noexcept nogil
 
 
 cdef inline int differences(const System* system, int number, const vec* p, vec* like, real zero) noexcept nogil:
-    """How an interaction changes, by its values nearby, with half of the digits."""
+    """Change of an interaction by finite differences, accurate to half of the digits."""
     cdef real epsilon = FLT_EPSILON if real is float else DBL_EPSILON
     cdef real half = root(epsilon)
     cdef real e
@@ -242,7 +243,7 @@ cdef inline int differences(const System* system, int number, const vec* p, vec*
 
 
 cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogil:
-    """q = J r: r less h times how accelerations change when velocities change by r, and places by h r."""
+    """q = J r = r - h da, where da is the change of accelerations for velocities + r, positions + h r."""
     cdef const Coupling* coupling = system.coupling
     cdef const Workspace* workspace = system.workspace
     cdef const vec* p = vector(system, R, like)
@@ -310,7 +311,7 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
 
 
 cdef inline int orthomin(System* system, real h, real share, vec* like) noexcept nogil:
-    """Replace the b in register R by w in WAY, with |b - J w| <= share |b|, or as near as there is use in coming."""
+    """Solve J w = b for the b in register R, into WAY: until |b - J w| <= share |b|, or no further progress."""
     cdef vec* w = vector(system, WAY, like)
     cdef vec* r = vector(system, R, like)
     cdef vec* p
@@ -337,7 +338,7 @@ cdef inline int orthomin(System* system, real h, real share, vec* like) noexcept
             s = inner(system, q, image, h) / norms[before % (KEPT + 1)]
             combine(system, p, p, -1, s, vector(system, DIRECTION + before % (KEPT + 1), like))
             combine(system, q, q, -1, s, image)
-        if not inner(system, p, q, h) > 0:  # downhill ends here; and where numbers do
+        if not inner(system, p, q, h) > 0:  # no descent, or NaN
             if number == 0:
                 copy(system, w, r)
             break
@@ -352,7 +353,7 @@ cdef inline int orthomin(System* system, real h, real share, vec* like) noexcept
 cdef inline int implicit_step(
     const Coupling* coupling, Job* job, const Workspace* workspace, double t, int64_t tick, vec* like, real zero,
 ) noexcept nogil:
-    """Solve f(u) = 0 for the new velocities u, and move on with them; other than 0 where that fails."""
+    """Solve f(u) = 0 for the new velocities u, and step with them; return other than 0 if that fails."""
     cdef System system
     cdef const Plan* plan = coupling.plan
     cdef real h = <real> plan.h
@@ -385,7 +386,7 @@ cdef inline int implicit_step(
         )
         far = most(&system, shown(&system, X, like), h) + magnitude(h) * most(&system, shown(&system, V, like), h)
         goal = tolerance * scale + four * epsilon * (scale + <real> system.slope * far) + smallest
-        # The first guess is never good enough: for fast bodies any force would seem negligible.
+        # The first guess never counts as solved: for fast bodies any force would seem negligible.
         if iteration > 0 and residual <= goal:
             break
         if iteration == plan.iterations:
@@ -417,7 +418,7 @@ cdef inline int implicit_step(
 cdef inline int together(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """One implicit step of all bodies, from `now` to `next`; other than 0 where that fails."""
+    """One implicit step of all bodies, from `now` to `next`; other than 0 if it fails."""
     cdef double t = coupling.origin + (job.tick + step - coupling.origin_tick) * coupling.plan.h + coupling.after[0]
     cdef int64_t tick = job.tick + step + coupling.ticks[0]
     cdef float single = 0

@@ -1,11 +1,10 @@
-# The schemes, one component at a time: what happens to a vector around each evaluation of the
-# acceleration. A step is opening(), then for each stage: a = a(x, v), stage(). x and v are at all
-# times where the next acceleration is to be evaluated; the registers p, q, y, z carry what a
-# step still needs, s is the history. The formulas are those of kickdrift/reference/integrators.py, and
-# so is the order of their operations.
+# Integration schemes for one component: what happens to a vector around each evaluation of the acceleration. A step is
+# opening(), then for each stage: a = a(x, v), stage(). x and v always hold the state of the next evaluation. Registers
+# p, q, y, z hold intermediate results, s is the history. Formulas and the order of operations are those of
+# kickdrift/reference/integrators.py.
 #
-# Callers pass scheme, number of stage and `drag` (do forces depend on velocity?) as constants where
-# speed matters, so that nothing of the branching is left.
+# Callers pass scheme, number of stage and `drag` (velocity-dependent forces) as constants where speed matters, so that
+# compilers remove the branches.
 
 from ..abi.constants cimport EXTRA, H, HALF, PER_KICK
 from ..simd.vec cimport vec, real
@@ -24,7 +23,7 @@ cdef inline bint has_opening(int scheme, bint drag) noexcept nogil:
 
 
 cdef inline int kicks(int scheme, const Plan* plan) noexcept nogil:
-    """How often a step of a composition repeats its evaluations, with other constants."""
+    """Kicks of a composition, each with its own constants; 1 for other schemes."""
     return plan.kicks if scheme == COMPOSITION or scheme == COMPOSITION_RK4 else 1
 
 
@@ -38,7 +37,7 @@ cdef inline int stages(int scheme, bint drag, const Plan* plan) noexcept nogil:
 
 
 cdef inline int evaluations(int scheme, bint drag, const Plan* plan) noexcept nogil:
-    """Those of a step, or of each kick."""
+    """Evaluations per step, or per kick of a composition."""
     if scheme == MIDPOINT or scheme == HEUN:
         return 2
     if scheme == RK4:
@@ -51,9 +50,9 @@ cdef inline int evaluations(int scheme, bint drag, const Plan* plan) noexcept no
 
 
 cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
-    """Fill k with the scheme's constants and return how many there are.
+    """Fill k with the scheme's constants and return their number.
 
-    First h and h / 2, which all have, and from EXTRA on its own. The two after h / 2 may be left as they are.
+    h and h / 2 come first, then from EXTRA on the scheme's own. The two after h / 2 may stay unset.
     """
     cdef real h = <real> plan.h
     cdef real last = <real> plan.last_h
@@ -72,7 +71,7 @@ cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
         k[EXTRA] = h / last
         k[EXTRA + 1] = h * (h + last) / two
         k[EXTRA + 2] = last / two
-        # For the start: the history reaches back as far as the last step did.
+        # Start: the history reaches back by the last timestep.
         k[EXTRA + 3] = last * last / two
         k[EXTRA + 4] = last
         return EXTRA + 5
@@ -92,7 +91,7 @@ cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
 cdef inline void start(
     int scheme, bint taylor, const vec* k, vec a, vec* x, vec* v, vec* s,
 ) noexcept nogil:
-    """Fill the history from the state and its acceleration."""
+    """Initialise the history from the state and its acceleration."""
     if scheme == GROOT_WARREN:
         s[0] = a
     else:
@@ -104,7 +103,7 @@ cdef inline void start(
 
 
 cdef inline void opening(int scheme, const vec* k, vec* x, vec* v, vec* s, vec* p, vec* q) noexcept nogil:
-    """Run the part of a step before its first evaluation."""
+    """Do the part of a step before its first evaluation."""
     cdef vec y
     if scheme == DRIFT_KICK:
         x[0] = x[0] + k[H] * v[0]
@@ -129,9 +128,9 @@ cdef inline void stage(
     const vec* fc, const vec* fs, const vec* fp, const vec* fq, vec a,
     vec* x, vec* v, vec* s, vec* p, vec* q, vec* y, vec* z,
 ) noexcept nogil:
-    """What a step does after evaluation `number` (from 0) gave a.
+    """Do the part of a step after evaluation `number` (from 0), which returned a.
 
-    kick: the constants of this kick of a composition; ends: is the evaluation its last one?
+    kick: constants of this kick of a composition; ends: the evaluation is the last one.
     """
     cdef vec last
     if scheme == EXPLICIT_EULER:
@@ -239,7 +238,7 @@ cdef inline void stage(
 
 
 cdef inline void turn(int scheme, int dim, const vec* t, vec s, vec* x, vec* v, vec* history) noexcept nogil:
-    """Rotate velocities by half a step; Verlet's velocity is the last displacement. t: always three."""
+    """Rotate velocities by half a step; for Verlet also the last displacement. t has three components even in 2-D."""
     cdef vec way[3]
     cdef int j
     rotate(dim, t, s, v)
@@ -265,7 +264,7 @@ cdef inline void rotate(int dim, const vec* t, vec s, vec* v) noexcept nogil:
 
 
 cdef inline void across(int dim, const vec* v, const vec* t, vec* result) noexcept nogil:
-    """v x t; in the plane t is z."""
+    """v x t; in 2-D t is along z."""
     if dim == 2:
         result[0] = v[1] * t[2]
         result[1] = -(v[0] * t[2])
@@ -276,7 +275,7 @@ cdef inline void across(int dim, const vec* v, const vec* t, vec* result) noexce
 
 
 cdef inline void damp(int scheme, vec decay, vec* x, vec* v, vec* s) noexcept nogil:
-    """v *= exp(-rate h); Verlet's velocity is the displacement from the previous position."""
+    """v *= exp(-rate h); Verlet also scales the last displacement."""
     v[0] = decay * v[0]
     if verlet(scheme):
         s[0] = x[0] - decay * (x[0] - s[0])

@@ -7,25 +7,25 @@ from ..abi.plan cimport (
 
 
 cdef inline bint verlet(int scheme) noexcept nogil:
-    """Does a step go on from the previous position (kept in s)?"""
+    """True if a step continues from the previous position (kept in s)."""
     return scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
 
 
 cdef inline bint splits_on_drag(int scheme) noexcept nogil:
-    """Is a step another one where forces depend on velocity?"""
+    """True if velocity-dependent forces need other stages."""
     return scheme == VELOCITY_VERLET or verlet(scheme) or scheme == COMPOSITION or scheme == COMPOSITION_RK4
 
 
 cdef inline bint unspecialised(int scheme) noexcept nogil:
-    """Is it too rarely used to be worth loops of its own? Then passes.pxd steps it under any forces."""
+    """True for rarely used schemes without loops of their own, which passes.pxd steps under any forces."""
     return ALTERNATE <= scheme < IMPLICIT_EULER
 
 
 cdef inline bint evaluates_first(int scheme) noexcept nogil:
-    """Is all that a step does done after its only evaluation?"""
+    """True if all of a step follows its only evaluation."""
     return scheme == KICK_DRIFT or scheme == EXPLICIT_EULER
 
 
 cdef inline bint fsal(int scheme, bint drag) noexcept nogil:
-    """Does the acceleration at the end of a step serve the next (kept in p)?"""
+    """True if the acceleration at the end of a step is reused by the next one (first same as last; kept in p)."""
     return not drag and (scheme == VELOCITY_VERLET or scheme == VERLET_CENTRAL)

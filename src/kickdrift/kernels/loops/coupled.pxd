@@ -1,5 +1,5 @@
-# Running a job where many bodies are pushed at once: tile after tile where each body goes its way, all
-# bodies as one tile where they see each other, or a function wants them all.
+# Jobs of coupled bodies. Tiles step one after the other if bodies are independent. All bodies step as one tile if they
+# interact, or if a function needs them all.
 
 from libc.stdint cimport int64_t
 from libc.string cimport memset
@@ -31,7 +31,7 @@ cdef inline void run(const Coupling* coupling, Job* job, vec* like) noexcept nog
 
 
 cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
-    """Step those tiles that reach no static constraint in the job; the others stay as they are, and are marked."""
+    """Step the tiles that stay clear of static constraints during the job; mark the others and leave them unchanged."""
     cdef Coupling own = coupling[0]
     cdef const Told* told
     cdef int64_t k
@@ -42,7 +42,7 @@ cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept no
     for number in range(coupling.constraints):
         told = coupling.constraint[number].told
         if told != NULL:
-            for k in range(told.count):     # these touch something: that they part is an event
+            for k in range(told.count):     # these touch a constraint: their separation is an event
                 coupling.near[(told.touching[k] >> 32) // TILE] = True
     job.bad_body = -1
     job.failed_step = job.steps
@@ -52,7 +52,7 @@ cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept no
 
 
 cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
-    """All steps of a tile, then the next; the earliest failure counts."""
+    """Step each tile through the whole job. The earliest failure is reported."""
     cdef double memory[(OUT + REGISTERS) * MAX_DIM * TILE + 8]
     cdef vec* r = aligned(<char*> memory, like)
     cdef const Plan* plan = coupling.plan
@@ -78,11 +78,11 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         part.evaluations = 0
         workspace.now = workspace.next = <char*> r
         if coupling.constraints > 0:
-            # Constraints read the state before the step as well. There are no interactions then, with registers there.
+            # Constraints read the state before the step, too. Without interactions their registers are free for it.
             workspace.next = workspace.start + (OUT - P) * size(&workspace, like)
             workspace.gain = workspace.next + P * size(&workspace, like)
         elif plan.scheme == RK4 and not plan.turned:
-            workspace.next = workspace.start    # where others keep what rk4 leaves in `now`, see `leaves`
+            workspace.next = workspace.start    # where other schemes store the initial state, see `leaves`
         move_state(False, plan, workspace.first, workspace.count, r)
         keep_tile(plan, job, workspace.first, workspace.count, r)
         fetch_state(plan, workspace.first, job.last, like)
@@ -130,7 +130,7 @@ cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexce
 
 
 cdef inline void park_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
-    """Functions are shown zeros for the dead, whatever stands in their rows; and zeros they remain."""
+    """Zero the state of inactive slots, because functions see all slots."""
     cdef const vec* weight = <const vec*> (<const char*> plan.living.weight + first * plan.living.item)
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t n, i

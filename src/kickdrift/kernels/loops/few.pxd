@@ -1,11 +1,11 @@
-# A few bodies that attract each other, and do nothing else: all steps in one loop, with the state beside it.
+# All steps of a few bodies with mutual attraction in one loop, with the state in local arrays or registers.
 #
-# Passes over planes of all bodies (passes.pxd) take some 60 ns for each step, which is more than the step itself.
+# Passes over planes (passes.pxd) have an overhead of some 60 ns per step, more than the step itself.
 #
-# Of two or three bodies one chain takes the time: a root waits for positions, quotients for the root, positions for
-# the quotients. So all is in registers. Body i is in place i. Each has one ahead of it, in place i + 1, and one behind
-# it, after the last the first: three pairs have one root, and one quotient for either direction. Two bodies are three,
-# of which the third attracts none, is attracted by none, and stays where it is but for gravity.
+# Latency limits two or three bodies: square root, quotient and position depend on each other. So the state of three
+# bodies is in registers, body i in lane i. Rotating the lanes gives the body ahead (i + 1) and behind (i - 1): three
+# pairs share one root and need one quotient per direction. Of two bodies the third lane is padding: it attracts
+# none, is attracted by none, and feels gravity only.
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
@@ -22,12 +22,12 @@ from .planes cimport aligned
 
 cdef enum:
     PLACES = 3
-    VECTORS = 4     # of bodies, at most: one, two or four, as `attract` of forces/interactions.pxd takes them
-    MOST = 16       # quads in as many of them
+    VECTORS = 4     # maximum number of vectors per component; 1, 2 or 4, as in `attract` of forces/interactions.pxd
+    MOST = 16       # maximum number of quads per component
 
 
 cdef inline bint take(const char* numbers, Py_ssize_t size, int quads, double wanted, quad* to) noexcept nogil:
-    """So many bytes of numbers, zeros after them; are all of them the one that is wanted?"""
+    """Copy bytes and zero the rest; return True if all numbers equal `wanted`."""
     cdef Py_ssize_t i
     cdef bint same = True
     memset(to, 0, quads * sizeof(quad))
@@ -44,10 +44,9 @@ cdef inline bint take(const char* numbers, Py_ssize_t size, int quads, double wa
 cdef inline void attract_three(
     bint deep, const quad* x, quad e2, quad mu_ahead, quad mu_behind, quad* a,
 ) noexcept nogil:
-    """The sums of `attract` in forces/interactions.pxd: of two that are added to zero either may be the first.
+    """Compute the sums of `attract` in forces/interactions.pxd, bitwise: addition of two numbers to zero commutes.
 
-    deep: is there a third component? mu_ahead: of the one that is ahead of a body; mu_behind: of the body that is
-    behind the one ahead of it.
+    deep: True in 3-D. mu_ahead: G m of the body ahead. mu_behind: G m of the body itself, which attracts that one.
     """
     cdef quad d[MAX_DIM]
     cdef quad other[MAX_DIM]
@@ -75,7 +74,7 @@ cdef inline void accelerate(
     bint three, int dim, int quads, bint plain, const Coupling* coupling, const quad* x, const quad* v,
     const quad* mu, const quad* g, const quad* share, quad* a,
 ) noexcept nogil:
-    """plain: is there no gravity, and nobody who stays where he is?"""
+    """Compute accelerations of the current state. plain: no gravity, and all factors are 1."""
     cdef const NBody* bodies = <const NBody*> coupling.interaction[0].data
     cdef int c, i
     cdef Py_ssize_t lanes = sizeof(quad) // (4 if quad is f32quad else 8)
@@ -95,10 +94,10 @@ cdef inline void step_few(
     bint three, int dim, int quads, const Coupling* coupling, Py_ssize_t steps, int64_t tick,
     const char* source, char* to, const char* constants, Py_ssize_t size, Py_ssize_t item, quad* like,
 ) noexcept nogil:
-    """So many steps from the state in one place to that in another, or the same.
+    """Advance a state by `steps` steps; `source` and `to` may be the same.
 
-    three: are there no more than three? quads: of each component. constants: those of the scheme, each a vector of so
-    many bytes. item: bytes of a number.
+    three: at most three bodies. quads: quads per component. constants: the scheme's, each a vector of `size` bytes.
+    item: bytes of a number.
     """
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t plane = coupling.padded * item
@@ -112,7 +111,7 @@ cdef inline void step_few(
     cdef quad share[MOST]
     cdef quad mu[2]
     cdef quad buffer[3 * MOST * MAX_DIM]
-    # What is the same for all lies in whole vectors, of which a quad is a part.
+    # Uniform numbers fill whole vectors, of which a quad is a part.
     cdef quad h = (<const quad*> (constants + H * size))[0]
     cdef quad half = (<const quad*> (constants + HALF * size))[0]
     cdef quad opening = h
@@ -120,7 +119,7 @@ cdef inline void step_few(
     cdef quad drift = h
     cdef int scheme = plan.scheme
     cdef int kicks = plan.kicks if scheme == COMPOSITION else 1
-    # 1 * a is a, and so is 0 + a: sums from zero on are never -0.
+    # 1 * a is a, and so is 0 + a: sums that start from zero are never -0.
     cdef bint plain = take(values(&coupling.interaction[0].factor, 0, 0), bytes_, quads, 1, buffer)
     cdef Py_ssize_t step, i
     cdef int number, c
@@ -163,7 +162,7 @@ cdef inline void step_few(
             if scheme != VELOCITY_VERLET and scheme != DRIFT_KICK:
                 for i in range(dim * quads):
                     x[i] = x[i] + drift * v[i]
-    # By a copy, or else they could not be in registers before.
+    # Via a copy: variables whose address is taken would not stay in registers.
     for i in range(dim * quads):
         buffer[i], buffer[dim * quads + i] = x[i], v[i]
     for c in range(plan.dim):
@@ -172,7 +171,7 @@ cdef inline void step_few(
 
 
 cdef inline void weigh(Py_ssize_t n, const NBody* bodies, quad* mu) noexcept nogil:
-    """What the bodies that `attract_three` lets attract do so with; zeros for a third that is none."""
+    """Fill mu for `attract_three`: G m of the bodies ahead, then of the bodies themselves; 0 for a missing third."""
     cdef Py_ssize_t item = sizeof(quad) // 4
     cdef Py_ssize_t i
     memset(mu, 0, 2 * sizeof(quad))
@@ -183,7 +182,7 @@ cdef inline void weigh(Py_ssize_t n, const NBody* bodies, quad* mu) noexcept nog
 
 
 cdef inline int vectors_of(Py_ssize_t n, const vec* like) noexcept nogil:
-    """One, two or four: `attract` takes two at a time, where there are several."""
+    """Vectors per component: 1, 2 or 4, because `attract` processes pairs of vectors."""
     return 1 if n <= width(like) else 2 if n <= 2 * width(like) else VECTORS
 
 
@@ -191,7 +190,7 @@ cdef inline void run_few(
     bint three, const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to,
     const vec* like,
 ) noexcept nogil:
-    """three: are there two or three, and registers that hold them? Else it takes as many vectors as they fill."""
+    """three: two or three bodies in registers of quads; otherwise loops over vectors."""
     cdef f32quad* f32 = NULL
     cdef f64quad* f64 = NULL
     if vec is f32vec:

@@ -1,5 +1,4 @@
-# The loops over a loaded tile: its bodies go through all steps of the call while they are in the first-level cache, or
-# in registers.
+# Loops over a tile in the first-level cache: all steps of the call, with each stage fused into one pass.
 
 from libc.string cimport memset
 
@@ -15,7 +14,7 @@ from ..forces.fields cimport TERM_VECTORS, accelerate_tile, add_term, field_vec,
 from ..integrators.traits cimport fsal, splits_on_drag
 
 cdef enum:
-    NO_TERM = -1            # kind of term
+    NO_TERM = -1            # no term after affine forces
 
 
 cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, vec* r) noexcept nogil:
@@ -33,7 +32,7 @@ cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t vect
 
 
 cdef inline void turn_planes(const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t vectors, vec* r) noexcept nogil:
-    """Half a step of turning. What has a history is not stepped in planes."""
+    """Rotate velocities by half a step. Schemes with a history are not stepped in planes."""
     cdef Py_ssize_t plane = TILE // width(r)
     cdef vec* speed = r + V * MAX_DIM * plane
     cdef vec t[3]
@@ -73,13 +72,13 @@ cdef inline void finish_stage(
     int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, const Term* term,
     const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
-    """What a stage makes of `base` and the last term. each: is that `per_body`? opens: is the opening to be done, too?
+    """Complete a stage with the accelerations `base` and the last term. each: `per_body`; opens: do the opening, too.
 
-    Both in one pass: what depends on square roots and quotients of one vector waits while the next is begun.
+    One pass for all: latencies of roots and quotients overlap with the next vector.
     """
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
-    cdef Field there = base[0]      # which no store can change
+    cdef Field there = base[0]      # a local copy, which no store can alias
     cdef Term here
     cdef vec constants[EXTRA + 2]
     cdef vec of_kick[PER_KICK]
@@ -141,7 +140,7 @@ cdef inline void finish_known(
     int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, const Term* term,
     const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
-    """`finish_stage` with constants that are known only now."""
+    """`finish_stage`, specialised by the kind of term."""
     if kind == NO_TERM:
         finish_stage(
             scheme, drag, NO_TERM, False, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
@@ -168,15 +167,15 @@ cdef inline void step_planes(
     int scheme, bint drag, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
     Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """Step a loaded tile through the job. Each stage passes over it once for each term, the last time to its end.
+    """Step a loaded tile through the job. Each term but the last has a pass of its own in each stage.
 
-    None of these schemes has a history: accelerations are where it would be.
+    These schemes have no history, so that accelerations use its register.
     """
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef vec* a = r + S * row
-    cdef int before = max(plan.terms - 1, 0)    # terms that have a pass of their own
+    cdef int before = max(plan.terms - 1, 0)    # terms with a pass of their own
     cdef bint once = before == 0 and not (plan.drag or plan.spring)
     cdef const Term* term = &plan.term[before]
     cdef int kind = term.kind if plan.terms > 0 else NO_TERM
@@ -214,7 +213,7 @@ cdef inline void step_tile(
     int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count,
     vec* r,
 ) noexcept nogil:
-    """Step a loaded tile: schemes that are others where forces depend on velocity have two loops."""
+    """Step a loaded tile; velocity-dependent forces need another loop in some schemes."""
     if splits_on_drag(scheme) and plan.velocity_dependent:
         step_planes(scheme, splits_on_drag(scheme), dim, plan, job, k, first, count, r)
     else:
@@ -224,7 +223,7 @@ cdef inline void step_tile(
 cdef inline void step_alone(
     int scheme, const Plan* plan, const Job* job, const void* k, const Row* row, Py_ssize_t count, alone r,
 ) noexcept nogil:
-    """Here compilers may assume that no store changes a coefficient."""
+    """`r` is a restrict pointer: no store changes a coefficient."""
     cdef Py_ssize_t first = row.first
     if alone is f32alone:
         if plan.dim == 3:
@@ -251,7 +250,7 @@ cdef inline void accelerate_planes(
 
 
 cdef inline void solve_planes(const Plan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
-    """The same for the schemes that look at all components of a body, up to the step that cannot be solved."""
+    """Step a tile by an implicit scheme, up to the first step that is not solved."""
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     cdef vec* x = r + X * row
     cdef vec* v = r + V * row
@@ -264,7 +263,7 @@ cdef inline void solve_planes(const Plan* plan, Job* job, Py_ssize_t first, Py_s
             turn_tile(plan, first, count, r)
         solved = plan.solve(plan, first, count, x, v, &newton)
         if not solved:
-            # The earliest step that fails is reported, and the first body that fails in it.
+            # Report the earliest failed step, and the first body that failed in it.
             if step < job.failed_step:
                 job.failed_step = step
                 job.failed_body = newton.body
@@ -280,5 +279,5 @@ cdef inline void solve_planes(const Plan* plan, Job* job, Py_ssize_t first, Py_s
 
 
 cdef inline bint fused(int scheme) noexcept nogil:
-    """Is there one loop for all that a stage does to a vector? It is fast, but much code for each scheme."""
+    """True if the scheme has a fused loop, which is fast but takes much code for each scheme."""
     return scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4 or scheme == COMPOSITION

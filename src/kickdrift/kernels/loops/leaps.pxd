@@ -1,8 +1,7 @@
-# Tiles whose bodies meet nothing but static constraints: they take all steps of a call while they are in the cache.
+# Tiles under static constraints take all steps of a call while they are in the cache.
 #
-# A tile leaps where forces are affine: from its greatest speed and acceleration follows how far its bodies may come in
-# some steps. Where nothing is in reach they take these in one go, in registers. Else they go step by step, and what
-# they reach is asked after each.
+# With affine forces a tile leaps: the largest speed and acceleration bound the distance that bodies can cover. If no
+# constraint is within that distance, the steps run in one go, in registers. Otherwise each step is checked.
 
 from libc.math cimport fabs
 from libc.string cimport memcpy
@@ -23,10 +22,10 @@ from .planes cimport aligned
 from .tiles cimport affine_only, in_planes, locate_planes
 
 cdef enum:
-    LONGEST = 4096  # steps of a leap: more would add up too many rounding errors
-    PATIENCE = 8    # steps before a tile that could not leap tries again
+    LONGEST = 4096  # maximum steps per leap, because rounding errors accumulate
+    PATIENCE = 8    # steps before a failed leap is tried again
 
-# How bodies move at most along one axis.
+# Bounds of the motion along one axis, over the bodies of a tile.
 ctypedef struct Motion:
     double speed
     double acceleration
@@ -45,7 +44,7 @@ cdef inline double greatest_of(vec q) noexcept nogil:
 cdef inline void find_motion(
     const Plan* plan, int j, Py_ssize_t first, Py_ssize_t count, const vec* r, Py_ssize_t plane, Motion* motion,
 ) noexcept nogil:
-    """The greatest magnitudes among the bodies of a tile; Verlet's velocity is that from the previous position too."""
+    """Find the largest magnitudes in a tile. For Verlet, v also counts as (x - s) / last_h."""
     cdef const vec* x = r + (X * MAX_DIM + j) * plane
     cdef const vec* v = r + (V * MAX_DIM + j) * plane
     cdef const vec* s = r + (S * MAX_DIM + j) * plane
@@ -79,7 +78,7 @@ cdef inline void find_motion(
 
 
 cdef inline double time_of(const Plan* plan, Py_ssize_t steps) noexcept nogil:
-    """So long do steps drift or kick at most, back and forth; each may look ahead by another step."""
+    """Upper bound of the time that steps drift or kick, one step of lookahead included; signs do not matter."""
     cdef double drift = fabs(plan.h)
     cdef double kick = 0
     cdef int i
@@ -94,10 +93,10 @@ cdef inline double time_of(const Plan* plan, Py_ssize_t steps) noexcept nogil:
 cdef inline bint extend(
     const Plan* plan, Py_ssize_t steps, const Motion* motion, const Extent* now, Extent* there, const vec* like,
 ) noexcept nogil:
-    """The extent of a tile over so many steps; False where there is no bound.
+    """Bound the extent of a tile over `steps` steps; return False if there is no bound.
 
-    With the greatest speed W and acceleration A on the way, and after a time T: W <= V + T A, the way is T W at most,
-    and A <= a + c (W + V) + k T W. Here V and a are those at the start.
+    With largest speed W and acceleration A during time T: W <= V + T A, the displacement is at most T W, and
+    A <= a + c (W + V) + k T W. V and a are the initial values.
     """
     cdef double t = time_of(plan, steps)
     cdef double epsilon = 1.2e-7 if vec is f32vec else 2.3e-16
@@ -120,7 +119,7 @@ cdef inline Py_ssize_t free_steps(
     const Coupling* coupling, Py_ssize_t steps, Py_ssize_t first, Py_ssize_t count, const vec* r, Py_ssize_t plane,
     const Extent* now,
 ) noexcept nogil:
-    """So many steps, or fewer, in which a tile reaches nothing; 0 where that is not known."""
+    """Number of steps, up to `steps`, in which a tile touches no constraint; 0 if unknown."""
     cdef const Plan* plan = coupling.plan
     cdef Motion motion[MAX_DIM]
     cdef Extent there
@@ -139,9 +138,9 @@ cdef inline Py_ssize_t free_steps(
 cdef inline void step_by_loops(
     const Coupling* coupling, const Plan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """Steps of a tile without constraints, by the loops of rows.pxd and fused.pxd."""
+    """Step a tile without constraints, by the loops of rows.pxd and fused.pxd."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef const vec* k = aligned(coupling.plan.prepared, r)     # a copy may be aligned otherwise
+    cdef const vec* k = aligned(coupling.plan.prepared, r)     # a copy of the plan may have another alignment
     cdef Row row
     cdef int j
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
@@ -158,7 +157,7 @@ cdef inline void step_by_loops(
 cdef inline Py_ssize_t advance_static(
     const Coupling* coupling, Job* job, Workspace* workspace, bint stops, vec* like,
 ) noexcept nogil:
-    """All steps of a tile, from `now` on; stops: only up to one after which it reaches something. The steps done."""
+    """Step a tile from `now`; return the steps done. stops: end before a step in which it touches a constraint."""
     cdef const Plan* plan = coupling.plan
     cdef const Plan* simple = plan
     cdef Py_ssize_t first = workspace.first
@@ -176,7 +175,7 @@ cdef inline Py_ssize_t advance_static(
     cdef Plan undamped
     cdef Extent before, now
     workspace.opened = workspace.opens = False
-    if plan.damped:     # after the constraints
+    if plan.damped:     # damping follows the constraints
         undamped = plan[0]
         undamped.damped = False
         simple = &undamped

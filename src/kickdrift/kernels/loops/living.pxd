@@ -1,8 +1,7 @@
-# Jobs of slots: rows of bodies that live are stepped, others are not, and what is stepped between them is parked.
+# Jobs of worlds with inactive slots: only rows with active bodies are stepped.
 #
-# Bodies that are stepped on their own do not see each other. So it does not matter what becomes of the dead among
-# them, and the loops need not know: their rows are zeros again afterwards. Kernels of coupled bodies choose zeros for
-# the accelerations of the dead instead, since functions are shown all rows in each stage.
+# Uncoupled loops ignore the masks, because bodies do not influence each other; inactive slots are zeroed afterwards.
+# Coupled kernels zero the accelerations of inactive slots instead, since functions see all slots in each stage.
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -13,7 +12,7 @@ from ..abi.slots cimport Living
 
 
 cdef inline void run_living(const Plan* plan, Job* job, const void* like) noexcept nogil:
-    """Run `plan.each` for the living bodies. Of several failures the earliest is reported."""
+    """Run `plan.each` on spans with active bodies. The earliest failure is reported."""
     cdef const Living* living = plan.living
     cdef Py_ssize_t k
     cdef Job part
@@ -43,10 +42,10 @@ cdef inline void run_living(const Plan* plan, Job* job, const void* like) noexce
 
 
 cdef inline int64_t begin_young(const Plan* plan, const Job* job) noexcept nogil:
-    """Fill the history of those that were born after the last step; returns how often forces were evaluated.
+    """Initialise the history of bodies spawned since the last step; return the number of evaluations.
 
-    A job of no steps fills that of whole rows, and who has one gets it back. Coupled bodies do nothing in such a
-    job: they choose by themselves, see `finish_scheme`.
+    A job of no steps initialises whole rows; bodies that have a history get it back from a copy. Coupled bodies skip
+    this: see `begin_young` of passes.pxd.
     """
     cdef double buffer[2 * MAX_DIM * ROW]
     cdef char* v = <char*> buffer
@@ -74,7 +73,7 @@ cdef inline int64_t begin_young(const Plan* plan, const Job* job) noexcept nogil
 
 
 cdef inline void keep_row(bint there, const Plan* plan, const Array* array, Py_ssize_t i, char* buffer) noexcept nogil:
-    """Copy the numbers of a body to a place, or back."""
+    """Copy the numbers of a body to a buffer, or back."""
     cdef char* at = array.data + i * array.body
     cdef int j
     for j in range(plan.dim):
@@ -93,7 +92,7 @@ cdef inline bint any_of(const uint8_t* mask, Py_ssize_t count) noexcept nogil:
 
 
 cdef inline void park(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """The rows of the dead become zeros."""
+    """Zero the inactive slots."""
     cdef const uint8_t* alive = plan.living.alive
     cdef uint64_t eight, all_eight = 0x0101010101010101u
     cdef Py_ssize_t i = first
@@ -117,7 +116,7 @@ cdef inline void park(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexc
 
 
 cdef inline void park_turning(const Turning* turning, Py_ssize_t item) noexcept nogil:
-    """The rows of the dead become zeros."""
+    """Zero angular velocities and orientations of inactive slots."""
     cdef Py_ssize_t i
     cdef int j
     for i in range(turning.n):
@@ -129,7 +128,7 @@ cdef inline void park_turning(const Turning* turning, Py_ssize_t item) noexcept 
 
 
 cdef inline void clear(const Plan* plan, const Array* array, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """Zeros in the rows of bodies."""
+    """Zero an array for bodies first to last."""
     cdef Py_ssize_t item = plan.living.item
     cdef Py_ssize_t i
     cdef int j

@@ -1,16 +1,18 @@
-# Steps in which many bodies are pushed at once: each stage passes over them before the next begins.
+# Steps of coupled bodies by passes: each stage runs over all bodies before the next begins.
 #
-# The registers of steps.pxd are planes of many bodies here: of a tile, or of all. A plane is as many
-# numbers as a workspace says, a whole number of vectors, so that passes need not mind where the bodies end.
+# The registers of steps.pxd are structure-of-arrays planes here, of a tile or of all bodies. Planes are padded to whole
+# vectors, so that passes ignore the end of the bodies.
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
-from ..abi.constraints cimport CONTACTS, DISTANCE, Contacts, Distance, is_static
+from ..abi.constraints cimport CONTACTS, DISTANCE, ConstraintCall, Contacts, Distance, LoadCell, Torus, is_static
+from ..abi.events cimport Log
+from ..constraints.loads cimport settle
 from ..constraints.static cimport Extent, constrain_tile, find_gain, measure, reaches_any
-from ..simd.vec cimport vec, width
+from ..simd.vec cimport f32vec, vec, width
 from ..abi.plan cimport (
     ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, ROW, TILE, TURNING, VELOCITY_VERLET, Job, Plan,
 )
@@ -35,7 +37,7 @@ cdef inline int evaluate_interaction(
     const Workspace* workspace, int dim,
     const void* x, const void* v, void* out,
 ) noexcept nogil:
-    """A function of an interaction, told the tick where it has noise."""
+    """Call a function of an interaction, with the tick if it has noise."""
     if term.noisy:
         return (<NoisyFunction> function)(
             t, workspace.first, workspace.count, dim, workspace.plane, x, v, out, data, tick,
@@ -47,7 +49,8 @@ cdef inline int interact(
     const Coupling* coupling, Job* job, const Workspace* workspace, const char* state, double t, int64_t tick,
     vec* like, int to,
 ) noexcept nogil:
-    """Evaluate all pushes at a state; other than 0 where one fails. tick: that of the noise; to: the first register."""
+    """Evaluate all interactions at a state; return 0 or a failure code. tick: seeds noise; to: first output register.
+    """
     cdef const InteractionCall* term
     cdef char* out
     cdef Py_ssize_t vectors = (workspace.count + width(like) - 1) // width(like)
@@ -71,7 +74,7 @@ cdef inline int interact(
 cdef inline void finish(
     int number, int scheme, const Coupling* coupling, const Workspace* workspace, const char* state, vec* like,
 ) noexcept nogil:
-    """The accelerations of all bodies at a state, pushes included, and what a step makes of them."""
+    """Compute accelerations at a state, interactions included, and complete the stage with them."""
     if coupling.plan.terms > 0:
         coupling.plan.accelerate(
             coupling.plan, coupling.plan.terms, workspace.first, workspace.count, workspace.plane,
@@ -84,7 +87,7 @@ cdef inline void finish(
 cdef inline int coupled_step(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """One step by passes, from `now` to `next`; other than 0 where an interaction fails."""
+    """Make one step by passes, from `now` to `next`; return other than 0 if an interaction fails."""
     cdef const Plan* plan = coupling.plan
     cdef const char* state = workspace.now
     cdef int64_t tick = job.tick + step
@@ -109,13 +112,13 @@ cdef inline int coupled_step(
             memcpy(workspace.next, workspace.now, 3 * size(workspace, like))
             state = workspace.next
         begin_young(plan, workspace, like)
-    # One loop for all that is evaluated, so that compilers inline the passes once.
+    # One loop for all evaluations: compilers then inline the passes once.
     for number in range(START, stages(scheme, drag, plan)):
         after, ticks = 0, 0
         if number == START and not (step == 0 and job.start):
             continue
-        # What constraints move is pushed otherwise.
-        if number == KEEP and not (fsal(scheme, drag) and (step == 0 or keeps_nothing)):
+        # Constraints move bodies after the last evaluation, so that its accelerations cannot be reused.
+        if number == KEEP and not (fsal(scheme, drag) and (step == 0 and not coupling.recalled or keeps_nothing)):
             continue
         if number == 0 and plan.turned:
             plan.between(TURNING, scheme, plan, workspace, state, NULL, NULL)
@@ -147,7 +150,7 @@ cdef inline int coupled_step(
 
 
 cdef inline void put_back(const Coupling* coupling, const Workspace* workspace, vec* like) noexcept nogil:
-    """The only constraint, a periodic box, before the last evaluation of a step, which serves the next one too."""
+    """Apply the only constraint, a periodic box, before the last evaluation of a step: the next step reuses that."""
     cdef char* s = workspace.next + S * size(workspace, like) if verlet(coupling.plan.scheme) else NULL
     coupling.constraint[0].function(
         coupling.constraint[0].kind, coupling.plan.h, 0, coupling.plan.n, coupling.plan.dim, workspace.plane, NULL,
@@ -157,7 +160,7 @@ cdef inline void put_back(const Coupling* coupling, const Workspace* workspace, 
 
 
 cdef inline void begin_young(const Plan* plan, const Workspace* workspace, vec* like) noexcept nogil:
-    """Fill the history of those that were born after the last step, whose accelerations are kept."""
+    """Initialise the history of bodies spawned since the last step, from the accelerations that KEEP stored."""
     cdef vec* x = <vec*> (workspace.next + X * size(workspace, like))
     cdef vec* v = <vec*> (workspace.next + V * size(workspace, like))
     cdef vec* s = <vec*> (workspace.next + S * size(workspace, like))
@@ -183,15 +186,15 @@ cdef inline void begin_young(const Plan* plan, const Workspace* workspace, vec* 
 
 
 cdef inline const Plan* plan_of(const Coupling* coupling, const char* state) noexcept nogil:
-    """The plan of all bodies as one tile whose state is here: there is one for each of the two places."""
+    """Return the plan for a state buffer of the workspace."""
     return coupling.plan if state == coupling.workspace else coupling.plan + 1
 
 
 cdef inline int lone_step(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
-    # The plan belongs to this job alone, so it may be changed and put back.
+    """Make one step of bodies without interactions; return other than 0 if it cannot be solved."""
+    # The plan belongs to this job alone, so that it may be changed and restored.
     cdef Plan* plan = <Plan*> plan_of(coupling, workspace.next)
     cdef bint damped = plan.damped
     cdef Job lone = job[0]
@@ -226,14 +229,14 @@ cdef inline void copy_planes(const Plan* plan, const Workspace* workspace, const
 
 
 cdef inline bint is_near(const Coupling* coupling, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """Is any tile from a body to another to be stepped in the workspace?"""
+    """True if any tile in a range of bodies steps in the workspace."""
     return coupling.near == NULL or any_of(coupling.near + first // TILE, (last + TILE - 1) // TILE - first // TILE)
 
 
 cdef inline void step_near(
     const Coupling* coupling, const Plan* plan, Job* job, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """A step of whole rows that have a near tile: what becomes of others there is of no account."""
+    """Step whole rows that contain a near tile; results of other tiles in them are discarded."""
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Py_ssize_t first = 0
     cdef Py_ssize_t at
@@ -257,7 +260,7 @@ cdef inline void step_near(
 cdef inline void constrain_by_tiles(
     const Coupling* coupling, int begin, int end, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """The static constraints from `begin` to `end`, tile by tile."""
+    """Apply the static constraints `begin` to `end`, tile by tile."""
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Py_ssize_t first = 0
@@ -280,7 +283,7 @@ cdef inline void constrain_by_tiles(
 cdef inline int constrain(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """The constraints, in their order, what they tell, and then damping."""
+    """Apply the constraints in order, record their events, then apply damping."""
     cdef const Plan* plan = coupling.plan
     cdef char* s = workspace.next + S * size(workspace, like) if verlet(plan.scheme) else NULL
     cdef const vec* old = <const vec*> (workspace.now + V * size(workspace, like))
@@ -332,9 +335,33 @@ cdef inline int constrain(
         plan.between(DAMPING, plan.scheme, plan, workspace, workspace.next, at_rest, gain)
     for number in range(coupling.constraints):
         if coupling.constraint[number].kind == CONTACTS:
-            # The step is done, and nothing goes back before it: the next begins with the impulses of this one.
+            # The step is final: the next one warm-starts from its impulses.
             remember(<const Contacts*> coupling.constraint[number].data)
+        if coupling.constraint[number].kind == CONTACTS or coupling.constraint[number].kind == DISTANCE:
+            keep_loads(coupling, &coupling.constraint[number], workspace, like)
     return 0
+
+
+cdef inline void keep_loads(
+    const Coupling* coupling, const ConstraintCall* call, const Workspace* workspace, const vec* like,
+) noexcept nogil:
+    """The loads of the pairs of a constraint, now that the step is done."""
+    cdef const Plan* plan = coupling.plan
+    cdef const char* x = workspace.next + X * size(workspace, like)
+    cdef const Torus* torus = &(<const Distance*> call.data).torus
+    cdef const LoadCell* cell = (<const Distance*> call.data).cell
+    cdef const void* load = (<const Distance*> call.data).load
+    cdef Log* log = coupling.log
+    cdef int64_t count
+    if call.kind == CONTACTS:
+        torus, cell = &(<const Contacts*> call.data).grid.torus, (<const Contacts*> call.data).cell
+        count, load = (<const Contacts*> call.data).rods, (<const Contacts*> call.data).load
+    else:
+        count = (<const Distance*> call.data).stage[(<const Distance*> call.data).stages]
+    if vec is f32vec:
+        settle[float](plan.dim, plan.h, workspace.plane, <float*> x, count, cell, <const float*> load, torus, log)
+    else:
+        settle[double](plan.dim, plan.h, workspace.plane, <double*> x, count, cell, <const double*> load, torus, log)
 
 
 cdef inline void remember(const Contacts* contacts) noexcept nogil:
@@ -342,7 +369,7 @@ cdef inline void remember(const Contacts* contacts) noexcept nogil:
 
 
 cdef inline bint only_attracted(const Coupling* coupling, const vec* like) noexcept nogil:
-    """Is there nothing beside the only interaction and gravity, few bodies, and a scheme that few.pxd knows?"""
+    """True if few.pxd can step this: few bodies, one interaction, gravity, and a scheme it supports."""
     cdef const Plan* plan = coupling.plan
     return (
         plan.n <= VECTORS * width(like) and plan.living == NULL and plan.terms == 0
@@ -358,7 +385,7 @@ cdef inline bint only_attracted(const Coupling* coupling, const vec* like) noexc
 cdef inline Py_ssize_t advance_few(
     const Coupling* coupling, Job* job, Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """Steps of the job until somebody wants to stop."""
+    """Run the steps of the job with the few-body kernel, until interrupted."""
     cdef Py_ssize_t step = 0
     cdef Py_ssize_t count
     job.evaluations += job.steps * stages(coupling.plan.scheme, False, coupling.plan)
@@ -381,7 +408,7 @@ cdef inline Py_ssize_t advance_few(
 
 
 cdef inline bint sound(const Coupling* coupling, Job* job, const Workspace* workspace, vec* like) noexcept nogil:
-    """Is the state of all bodies finite? Else `job` says whose is not."""
+    """True if the state of all bodies is finite; otherwise store the first bad body in the job."""
     cdef const Plan* plan = plan_of(coupling, workspace.now)
     cdef Py_ssize_t part = workspace.count if coupling.near == NULL else TILE
     cdef Py_ssize_t first = 0
@@ -400,7 +427,8 @@ cdef inline bint sound(const Coupling* coupling, Job* job, const Workspace* work
 
 
 cdef inline Py_ssize_t advance(const Coupling* coupling, Job* job, Workspace* workspace, vec* like) noexcept nogil:
-    """Steps of the job until one fails, or of all bodies until one is not finite; returns how many were completed."""
+    """Run the steps of the job until one fails, or until all bodies (one tile) are not finite; return the number done.
+    """
     cdef Py_ssize_t step
     cdef bint ahead = opens_ahead(coupling)
     workspace.opens = False

@@ -1,4 +1,4 @@
-# Tiles in planes: a plane is TILE numbers, a register MAX_DIM planes.
+# Structure-of-arrays tiles: a plane has TILE numbers, a register MAX_DIM planes.
 
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
@@ -11,14 +11,14 @@ from ..abi.plan cimport MAX_DIM, TILE, Array, Job, Plan
 
 
 cdef inline vec* aligned(const char* buffer, const vec* like) noexcept nogil:
-    """Round up to whole cache lines: no vector from there on lies in two of them."""
+    """Round up to a cache line, so that no vector straddles two of them."""
     return <vec*> ((<uintptr_t> buffer + 63) // 64 * 64)
 
 
 cdef inline void move_tile(
     bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
-    """Copy a tile into planes, zeros following up to a whole vector, or out of them."""
+    """Copy a tile into planes, zero-padded to a whole vector, or out of them."""
     cdef Py_ssize_t size = sizeof(vec) // width(planes)
     cdef Py_ssize_t rest = width(planes) - 1 - (count - 1) % width(planes)
     cdef int j
@@ -51,7 +51,7 @@ cdef inline void move_tile(
 
 
 cdef inline void fetch(const Array* array, Py_ssize_t dim, Py_ssize_t item, Py_ssize_t first) noexcept nogil:
-    """Have a tile on its way from memory, where its numbers lie side by side."""
+    """Prefetch a tile if its numbers are contiguous."""
     cdef bint rows = array.component == item and array.body == dim * item
     cdef Py_ssize_t size = TILE * item * (dim if rows else 1)
     cdef const char* place = array.data + first * array.body
@@ -65,20 +65,20 @@ cdef inline void fetch(const Array* array, Py_ssize_t dim, Py_ssize_t item, Py_s
 
 
 cdef inline void fetch_state(const Plan* plan, Py_ssize_t first, Py_ssize_t last, const vec* like) noexcept nogil:
-    """The tile that comes after one, if any."""
+    """Prefetch the next tile, if any."""
     if first + TILE < last:
         fetch(&plan.x, plan.dim, sizeof(vec) // width(like), first + TILE)
         fetch(&plan.v, plan.dim, sizeof(vec) // width(like), first + TILE)
 
 
 cdef inline vec sum_planes(int dim, Py_ssize_t count, const vec* r) noexcept nogil:
-    """The sums of all numbers of a tile, as in `block` of rows.pxd."""
+    """Sum all positions and velocities of a tile per lane, to check that they are finite."""
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     return sum_state(dim, count, TILE // width(r), r + X * row, r + V * row)
 
 
 cdef inline vec sum_state(int dim, Py_ssize_t count, Py_ssize_t plane, const vec* x, const vec* v) noexcept nogil:
-    """The same for planes of so many vectors."""
+    """Sum all positions and velocities per lane; plane: vectors from one component to the next."""
     cdef Py_ssize_t vectors = (count + width(x) - 1) // width(x)
     cdef Py_ssize_t i, n
     cdef int j
@@ -86,7 +86,7 @@ cdef inline vec sum_state(int dim, Py_ssize_t count, Py_ssize_t plane, const vec
     memset(&q, 0, sizeof(vec))
     p = q
     for j in range(dim):
-        for n in range(0, vectors - 1, 2):  # two sums: or else each addition would wait for the one before it
+        for n in range(0, vectors - 1, 2):  # two sums, because one would wait for each addition
             i = j * plane + n
             q = q + (x[i] + v[i])
             p = p + (x[i + 1] + v[i + 1])
@@ -97,7 +97,7 @@ cdef inline vec sum_state(int dim, Py_ssize_t count, Py_ssize_t plane, const vec
 
 
 cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, vec* like) noexcept nogil:
-    """The first living body whose state is not finite, or -1."""
+    """Return the first active body whose state is not finite, or -1."""
     cdef Py_ssize_t i, place
     cdef int j
     cdef double x, v
@@ -127,7 +127,7 @@ cdef inline void move_state(
 cdef inline void keep_tile(
     const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """The state before the steps, while it is in planes anyway."""
+    """Store the state before the steps from the planes."""
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     if job.before != NULL:
         move_tile(True, &job.before[0], plan.dim, first, count, r + X * row)
@@ -140,7 +140,7 @@ cdef inline bint is_finite(vec check) noexcept nogil:
 
 
 cdef inline void end(const Plan* plan, Job* job, vec check) noexcept nogil:
-    # A sum is finite only if all its numbers are. If it is not, the body is searched. There may be none, since a sum
-    # of finite numbers may overflow.
+    # A finite sum proves that all numbers are finite. Otherwise search the body. There may be none, because the sum of
+    # finite numbers may overflow.
     if not is_finite(check):
         job.bad_body = first_bad(plan, job.first, job.last, &check)

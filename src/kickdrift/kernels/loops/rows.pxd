@@ -1,4 +1,4 @@
-# Rows of affine components: blocks of vectors are taken from them into registers, and stay there for all steps.
+# Loops over rows of affine components: a block of vectors stays in registers for all steps.
 
 from libc.string cimport memcpy, memset
 
@@ -9,12 +9,12 @@ from ..forces.fields cimport affine
 from ..integrators.traits cimport fsal, verlet
 
 cdef enum:
-    FEW = 2     # for up to so many steps it is faster to step vectors one by one than to copy them
-    LONG = 24   # vectors that are stepped in turn, where each waits for its own results: more than registers hold
+    FEW = 2     # up to this many steps, single vectors are faster than a padded copy of a partial block
+    LONG = 24   # vectors of a composition in flight, in the first-level cache; more than registers hold
 
 
 cdef inline const vec* coefficient(int vectors, const char* row, Py_ssize_t at, const vec* like) noexcept nogil:
-    """From a place in a row on."""
+    """The coefficients of a row from byte `at` on."""
     return <const vec*> (opaque(row + at) if vectors > 1 else row + at)
 
 
@@ -25,8 +25,8 @@ cdef inline vec block(
 ) noexcept nogil:
     """Step `vectors` vectors through the job in registers; return sums of all numbers.
 
-    at: bytes from the start of the row, for the coefficients. A vector that is alone may have fewer numbers than fit.
-    before_x, before_v: where the state goes as it is read, or NULL: there is no cheaper time to copy it.
+    at: byte offset in the rows of coefficients. A single vector may be partial, with `numbers` numbers.
+    before_x, before_v: copy of the initial state, or NULL.
     """
     cdef vec x[WIDE]
     cdef vec v[WIDE]
@@ -60,8 +60,8 @@ cdef inline vec block(
             p[i] = affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i])
     for _step in range(job.steps):
         forget()
-        # A vector takes its whole step, so that few registers hold what is between its stages: the
-        # processor itself overlaps vectors.
+        # Each vector completes its step, so that few registers hold intermediate results. Out-of-order execution
+        # overlaps the vectors.
         for i in range(vectors):
             if has_opening(scheme, drag):
                 opening(scheme, constants, &x[i], &v[i], &s[i], &p[i], &q)
@@ -104,7 +104,7 @@ cdef inline void store(bint part, vec q, vec* place, Py_ssize_t numbers) noexcep
 cdef inline void begin_row(
     int scheme, const Plan* plan, const vec* constants, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    """Fill the history of the `count` numbers of a row from `at` bytes on, vector by vector."""
+    """Initialise the history of `count` numbers of a row from byte `at` on, vector by vector."""
     cdef vec x, v, s
     while count > 0:
         load(True, <vec*> (row.x + at), count, &x)
@@ -127,7 +127,7 @@ cdef inline vec lone_vectors(
     int scheme, const Plan* plan, const Job* job, const vec* constants, const Row* row,
     Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    """Step the `count` numbers of a row from `at` bytes on, vector by vector."""
+    """Step `count` numbers of a row from byte `at` on, vector by vector."""
     cdef vec check
     if verlet(scheme) and job.start:
         begin_row(scheme, plan, constants, row, at, count)
@@ -147,7 +147,7 @@ cdef inline vec lone_vectors(
 cdef inline vec row_of_blocks(
     int scheme, int vectors, const Plan* plan, const Job* job, const vec* constants, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    """Step a row of `count` numbers in blocks; what does not fill the last is stepped in a copy or vector by vector."""
+    """Step a row of `count` numbers in blocks; a partial block is stepped in a padded copy or vector by vector."""
     cdef vec (*lone)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef vec x[WIDE]
     cdef vec v[WIDE]
@@ -166,10 +166,10 @@ cdef inline vec row_of_blocks(
     cdef Py_ssize_t w = width(constants)
     cdef Py_ssize_t most = vectors * w
     cdef Py_ssize_t at = 0
-    # Coefficients that are the same for all bodies are the same for all blocks, if these are whole bodies. Then all
-    # read the first block's, which stay in the fastest cache.
+    # Uniform coefficients repeat in each block if it holds whole bodies. All blocks then read those of the first, which
+    # stay in the first-level cache.
     cdef Py_ssize_t ahead = 0 if plan.alike and most % plan.numbers == 0 else vectors * sizeof(vec)
-    cdef Py_ssize_t place = 0   # of them
+    cdef Py_ssize_t place = 0   # offset of the coefficients
     cdef Job begun
     lone = <vec (*)(
         const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t,
@@ -201,7 +201,7 @@ cdef inline vec row_of_blocks(
         if count <= w or (count < most and job.steps <= FEW):
             return check + lone(plan, job, constants, row, at, count)
         if count < most:
-            # Coefficients are padded, the caller's arrays are not.
+            # Only coefficients are padded, not the caller's arrays.
             px, pv, ps = x, v, s
             copy_part(False, position, x, vectors, count)
             copy_part(False, velocity, v, vectors, count)
@@ -230,9 +230,9 @@ cdef inline vec long_row(
     int scheme, bint drag, bint spring, const Plan* plan, const Job* job, const vec* constants, const Row* row,
     Py_ssize_t count,
 ) noexcept nogil:
-    """`row_of_blocks` for compositions: the few vectors that registers hold would wait for their own results.
+    """`row_of_blocks` for compositions, whose long dependency chains would stall the few vectors in registers.
 
-    In the fastest cache there are enough of them to fill the time: twice as fast.
+    Enough vectors in the first-level cache hide that latency: twice as fast.
     """
     cdef vec x[LONG]
     cdef vec v[LONG]
@@ -242,7 +242,7 @@ cdef inline vec long_row(
     cdef Py_ssize_t bytes_ = count * (<Py_ssize_t> sizeof(vec) // w)
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t i, vectors, _step
-    cdef int middle = plan.iterations - 2   # iterations of a kick between its first and its last
+    cdef int middle = plan.iterations - 2   # evaluations of a kick between its first and its last
     cdef int kick, _iteration
     cdef const vec* here
     cdef const vec* g
@@ -294,7 +294,7 @@ cdef inline void kick_once(
 
 
 cdef inline void copy_part(bint out, vec* row, vec* copy, Py_ssize_t vectors, Py_ssize_t count) noexcept nogil:
-    """Copy `count` numbers of state into whole vectors, anything finite following, or out of them."""
+    """Copy `count` numbers of the state into whole vectors, or out of them. Padding repeats finite numbers."""
     cdef Py_ssize_t w = width(copy)
     cdef Py_ssize_t used = (count + w - 1) // w
     cdef Py_ssize_t i
@@ -310,7 +310,7 @@ cdef inline vec blocks(
     int scheme, int vectors, const Plan* plan, const Job* job, const vec* constants, const Row* row, Py_ssize_t at,
     vec* x, vec* v, vec* s, vec* bx, vec* bv,
 ) noexcept nogil:
-    """`block` for each affine family."""
+    """`block`, specialised by the affine forces of the plan."""
     if plan.drag and plan.spring:
         return block(scheme, True, True, True, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     elif plan.drag and plan.wind:

@@ -1,4 +1,4 @@
-# What a stage makes of the accelerations of many bodies: the schemes of steps.pxd over planes, see passes.pxd.
+# Stages of the schemes of steps.pxd over structure-of-arrays planes, see passes.pxd.
 
 from libc.string cimport memcpy
 
@@ -17,17 +17,17 @@ from ..forces.fields cimport affine, field_vec, values
 
 
 cdef inline Py_ssize_t size(const Workspace* workspace, const vec* like) noexcept nogil:
-    """Of a register, in bytes."""
+    """Bytes of a register."""
     return workspace.row * <Py_ssize_t> sizeof(vec) // width(like)
 
 
 cdef inline bint leaves(const Plan* plan, const Workspace* workspace) noexcept nogil:
-    """Does a step of rk4 leave the state that it begins with where it is? It needs no copy then."""
+    """True if a step of RK4 leaves its initial state in `now`, which then needs no copy."""
     return plan.scheme == RK4 and not plan.turned and workspace.now != workspace.next
 
 
 cdef inline bint is_usual(const Coupling* coupling) noexcept nogil:
-    """Are there gravity and one push, of bodies that all live, and no history? Little is asked of each then."""
+    """True if the accelerations are gravity and one interaction, without slots and history."""
     cdef const Plan* plan = coupling.plan
     return (
         coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
@@ -36,10 +36,10 @@ cdef inline bint is_usual(const Coupling* coupling) noexcept nogil:
 
 
 cdef inline bint keeps_pushes(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
-    """Is the usual all that a step of rk4 asks for?
+    """True if RK4 can keep its slopes: one interaction, gravity, no history.
 
-    What each evaluation writes is kept then, in the registers from Y on, and the last stage makes the sums of it. Tiles
-    have it written there; where all bodies are one tile, functions know one place alone, and it is copied.
+    The registers from Y on then hold the output of each evaluation, and the last stage combines them. Tiles evaluate
+    into them; if all bodies are one tile, functions have one output array, which is copied.
     """
     return is_usual(coupling) and leaves(coupling.plan, workspace)
 
@@ -47,7 +47,7 @@ cdef inline bint keeps_pushes(const Coupling* coupling, const Workspace* workspa
 cdef inline vec pushed(
     const Coupling* coupling, Py_ssize_t body, const vec* out, Py_ssize_t row, vec a,
 ) noexcept nogil:
-    """a += out / m, or out times 0 for bodies that nothing moves, for each interaction."""
+    """a += out / m for each interaction; the factor is 0 for immovable bodies."""
     cdef int number
     for number in range(coupling.interactions):
         a = a + field_vec(&coupling.interaction[number].factor, 0, body, out) * out[number * row]
@@ -57,7 +57,7 @@ cdef inline vec pushed(
 cdef inline void finish(
     int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    """What a step makes of the accelerations of all bodies at a state, to which it adds what they are pushed with."""
+    """Add the interactions to the accelerations of all bodies at a state, and complete the stage."""
     if number == KEEP:
         finish_bodies(False, KEEP, 0, coupling, workspace, state)
     elif number == START:
@@ -68,12 +68,12 @@ cdef inline void finish(
         finish_scheme(number, RK4, coupling, workspace, state)
     elif scheme == VELOCITY_VERLET:
         finish_scheme(number, VELOCITY_VERLET, coupling, workspace, state)
-    else:  # one for all others: what they ask for each vector costs less than what pushed it
+    else:  # one loop for all others: its branches cost less than an interaction
         finish_bodies(False, number, scheme, coupling, workspace, state)
 
 
 cdef inline bint opens_ahead(const Coupling* coupling) noexcept nogil:
-    """May a step begin before the last one has been looked at? So it may where a tile that fails starts anew."""
+    """True if a step may begin before the last one was checked: failed tiles restart from their stored state."""
     cdef const Plan* plan = coupling.plan
     return (
         coupling.workspace == NULL and coupling.constraints == 0 and coupling.noise == NULL
@@ -85,7 +85,7 @@ cdef inline bint opens_ahead(const Coupling* coupling) noexcept nogil:
 cdef inline void finish_scheme(
     int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    # Only the most used schemes have a loop of their own: each loop is compiled for every instruction set.
+    # Only the most used schemes have a loop of their own, because each is compiled for every instruction set.
     if scheme == RK4 and keeps_pushes(coupling, workspace):
         finish_kept(number, coupling, workspace, state)
     elif scheme != RK4 and is_usual(coupling):
@@ -97,7 +97,7 @@ cdef inline void finish_scheme(
 cdef inline void finish_kept(
     int number, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    """`finish` for a step of rk4 that `keeps_pushes`."""
+    """`finish` for RK4 if `keeps_pushes`."""
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t row = workspace.row // width(state)
     cdef const vec* x0 = <const vec*> workspace.now + X * row
@@ -139,7 +139,7 @@ cdef inline void go_on_kept(
     bint same, Py_ssize_t vectors, vec far, const char* g, Py_ssize_t each, const char* factor, Py_ssize_t every,
     const vec* x0, const vec* v0, const vec* speed, const vec* push, vec* x, vec* v,
 ) noexcept nogil:
-    """One component, to the state where the next evaluation is. same: are gravity and masses the same for all?"""
+    """Advance one component to the state of the next evaluation. same: gravity and masses are uniform."""
     cdef vec here = (<const vec*> g)[0]
     cdef vec share = (<const vec*> factor)[0]
     cdef vec y
@@ -157,7 +157,7 @@ cdef inline void end_kept(
     bint same, Py_ssize_t row, Py_ssize_t vectors, const vec* k, const char* g, Py_ssize_t each, const char* factor,
     Py_ssize_t every, const vec* x0, const vec* v0, const vec* kept, vec* x, vec* v,
 ) noexcept nogil:
-    """The same to the end of the step. The velocities of the stages are made anew from what was kept."""
+    """Advance one component to the end of the step, recomputing the velocities of the stages from kept outputs."""
     cdef vec h = k[H]
     cdef vec half = k[HALF]
     cdef vec sixth = k[EXTRA]
@@ -198,8 +198,8 @@ cdef inline void finish_bodies(
     cdef vec a, x, v, s, here, share
     cdef vec* x0 = r
     cdef vec* v0 = r + (Q - P) * row
-    # The usual case, gravity and one push, is read from here: compilers must take it that what is
-    # stored may be a pointer of the plan, or a constant. What is the same for all bodies is loaded once.
+    # The usual case reads the plan here once: compilers must assume that stores alias its pointers and constants.
+    # Uniform numbers are loaded once.
     cdef bint compiled = not usual and plan.terms > 0
     cdef bint plain = usual or not (compiled or plan.drag or plan.spring)
     cdef bint drag = plan.velocity_dependent
@@ -224,7 +224,7 @@ cdef inline void finish_bodies(
     if leaves(plan, workspace):
         x0 = <vec*> workspace.now + X * row
         v0 = <vec*> workspace.now + V * row
-    # The last stage of velocity Verlet leaves positions alone.
+    # The last stage of velocity Verlet does not change positions.
     cdef bint opens = (
         (scheme == VELOCITY_VERLET or scheme == COMPOSITION) and workspace.opens and number == last
     )
@@ -240,7 +240,7 @@ cdef inline void finish_bodies(
             body = workspace.first + n * width(state)
             v = state[V * row + i]
             if not moves:
-                x = v   # nobody reads it
+                x = v   # unused
             else:
                 x = state[X * row + i]
             if plain:
@@ -262,7 +262,7 @@ cdef inline void finish_bodies(
                 a = a + share * r[(OUT - P) * row + i]
             else:
                 a = pushed(coupling, body, r + (OUT - P) * row + i, row, a)
-            if not usual and weight != NULL:  # what functions write for the dead may be anything
+            if not usual and weight != NULL:  # functions may write anything for inactive slots
                 a = select_or_zero(positive(weight[n]), a)
             if not usual and number == KEEP:
                 r[i] = a
@@ -288,9 +288,9 @@ cdef inline void between(
     Moment moment, int scheme, const Plan* plan, const Workspace* workspace, const vec* state, const vec* at_rest,
     const vec* gain,
 ) noexcept nogil:
-    """What a step does beside its evaluations.
+    """Do a part of a step beside its evaluations.
 
-    at_rest, or NULL: of what was gained this share is what bodies read at rest, which damping leaves alone.
+    at_rest, or NULL: the share of `gain` that bodies read at rest, which damping leaves alone.
     """
     cdef vec* to = <vec*> workspace.next
     cdef vec* r = <vec*> workspace.start
@@ -341,7 +341,7 @@ cdef inline void between(
 cdef inline void turn_bodies(
     int scheme, const Plan* plan, const Workspace* workspace, const vec* state, vec* to,
 ) noexcept nogil:
-    """Half a step of turning, from one state to another."""
+    """Rotate velocities by half a step, from one state to another."""
     cdef Py_ssize_t plane = workspace.plane // width(to)
     cdef Py_ssize_t row = workspace.row // width(to)
     cdef bint historic = plan.s.data != NULL

@@ -1,8 +1,8 @@
-# Running a job: tile after tile is loaded, stepped through all steps of the call, and stored.
+# Jobs of uncoupled bodies: each tile is loaded, stepped through all steps of the call, and stored.
 #
-# Where all forces are affine, components do not see each other. Then there is no tile to speak of: rows.pxd
-# steps the caller's own. Otherwise a tile is copied into planes that fit the first-level cache, and stepped by
-# fused.pxd. What has no loop there, because it is unspecialised (see in_passes), is stepped by passes.pxd.
+# Affine forces act on components separately: rows.pxd steps them in the caller's arrays. Otherwise a tile is copied
+# into planes that fit the first-level cache, and stepped by fused.pxd. Schemes without a loop there (see in_passes) are
+# stepped by passes.pxd.
 
 from libc.string cimport memset
 
@@ -21,7 +21,7 @@ from ..integrators.traits cimport unspecialised
 cdef inline vec step_scheme(
     int scheme, int vectors, const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    """Step a row of `count` numbers, or a tile of so many bodies; return sums of all numbers of the row."""
+    """Step a row of `count` numbers, or a tile of `count` bodies; return the sum of the row, for the finite check."""
     cdef vec nothing
     if row.planes == NULL:
         return row_of_blocks(scheme, vectors, plan, job, k, row, count)
@@ -35,7 +35,7 @@ cdef inline vec step_scheme(
 
 
 cdef inline void locate(const Plan* plan, Py_ssize_t first, int component, Row* row) noexcept nogil:
-    """The row of a component from a body on, or of all components where they lie side by side."""
+    """Locate the row of a component from a body on, or the row of all components if they are contiguous."""
     cdef int i
     row.first = first
     row.planes = NULL
@@ -55,14 +55,14 @@ cdef inline void locate(const Plan* plan, Py_ssize_t first, int component, Row* 
 
 
 cdef inline void keep_row(const Job* job, Row* row, int component) noexcept nogil:
-    """Where the state before the steps goes, if anybody wants it: `before` has the plan's layout then."""
+    """Locate the destination of the state before the steps; `before` has the layout of the plan."""
     if job.before != NULL:
         row.before_x = job.before[0].data + row.first * job.before[0].body + component * job.before[0].component
         row.before_v = job.before[1].data + row.first * job.before[1].body + component * job.before[1].component
 
 
 cdef inline void locate_planes(const Plan* plan, Py_ssize_t first, int component, vec* r, Row* row) noexcept nogil:
-    """The same for a tile, whose state is in planes."""
+    """Locate the row of a component in a structure-of-arrays tile."""
     cdef Py_ssize_t plane = TILE // width(r)
     locate(plan, first, component, row)
     row.x = <char*> (r + (X * MAX_DIM + component) * plane)
@@ -86,7 +86,7 @@ cdef inline bint in_a_row(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint in_passes(const Plan* plan) noexcept nogil:
-    """Is there no loop for them here? Then bodies are stepped as if pushes were among their forces."""
+    """True for schemes without a loop here. Bodies then step by passes, like coupled ones."""
     return plan.scheme < IMPLICIT_EULER and not affine_only(plan) and not in_planes(plan)
 
 
@@ -95,7 +95,7 @@ cdef inline bint in_planes(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
-    """May it use the loops of rows.pxd? They take a plan that has drag for one whose forces depend on velocities."""
+    """True if the loops of rows.pxd can be used. They take drag as velocity-dependent."""
     cdef bint stepped_without = plan.drag and not plan.velocity_dependent
     if plan.terms > 0 or plan.turned:
         return False
@@ -103,7 +103,7 @@ cdef inline bint affine_only(const Plan* plan) noexcept nogil:
 
 
 cdef inline void run_row(const Plan* plan, Job* job, vec* like) noexcept nogil:
-    """The same for bodies that fit one row: as little work as possible around their steps."""
+    """Step bodies that fit one row, with minimal overhead."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
@@ -111,7 +111,7 @@ cdef inline void run_row(const Plan* plan, Job* job, vec* like) noexcept nogil:
 
 
 cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
-    """Step bodies job.first to job.last in the caller's memory; what happened is in the job."""
+    """Step bodies job.first to job.last in the caller's arrays."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t first, numbers
@@ -122,7 +122,7 @@ cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
     memset(&check, 0, sizeof(vec))
-    # One component after the other: processors prefetch memory that is read in order.
+    # Component by component: hardware prefetches sequential reads.
     for j in range(plan.rows):
         first = job.first
         while first < job.last:
@@ -138,17 +138,17 @@ cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
 
 
 cdef enum:
-    BEYOND = 1024   # bytes: coefficients are read in whole blocks, which end at most so far after the last one
+    BEYOND = 1024   # bytes; coefficients are read in whole blocks, at most this far past the last one
 
 
 cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
-    """`run_rows` where forces are in users' arrays: each row's are merged just before it is stepped."""
+    """`run_rows` with forces in users' arrays, which are added to g just before each row is stepped."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef char buffer[ROW * MAX_DIM * 8 + BEYOND + 64]
     cdef char* g = <char*> aligned(buffer, like)
     cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t item = sizeof(vec) // width(k)
-    cdef Py_ssize_t most = ROW * 4 // item      # as many bytes of either kind, that stay in the fastest cache
+    cdef Py_ssize_t most = ROW * 4 // item      # bodies per row: same bytes for either dtype, for the first-level cache
     cdef Py_ssize_t first, count
     cdef int j
     cdef Row row
@@ -166,8 +166,8 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
                 row = plan.row[j]
             keep_row(job, &row, j)
             merge_row(<const Applied*> plan.applied, j, first, count, g, k)
-            if count < most and job.steps > FEW:     # else what is read beyond ends with a vector
-                memset(g + count * plan.numbers * item, 0, BEYOND)     # finite, as what is read there must be
+            if count < most and job.steps > FEW:     # otherwise reads end with a whole vector
+                memset(g + count * plan.numbers * item, 0, BEYOND)     # padding must be finite
             row.g = g
             check = check + step(plan, job, k, &row, 0, count * plan.numbers)
             first += most
@@ -175,7 +175,7 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
 
 
 cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil:
-    """The same in copies of tiles."""
+    """Step bodies job.first to job.last in structure-of-arrays copies of tiles."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef double buffer[REGISTERS * MAX_DIM * TILE + 8]
     cdef vec* r = aligned(<char*> buffer, like)
@@ -188,7 +188,7 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
     begin(plan, job)
     memset(&check, 0, sizeof(vec))
     if plan.scheme == IMPLICIT_EULER:
-        job.evaluations = 0  # what it takes
+        job.evaluations = 0  # counted by the solver
     first = job.first
     while first < job.last:
         count = min(<Py_ssize_t> TILE, job.last - first)

@@ -1,4 +1,4 @@
-# Points in the cells of a grid, as constraints/broad_phase.py describes it; and lists of those that are found.
+# Points in a cell grid, as constraints/broad_phase.py describes it; and growing result lists.
 
 from libc.math cimport floor, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
@@ -15,25 +15,27 @@ ctypedef struct Cells:
     int dim
     int64_t n
     double radius
-    double per_cell         # 1 / width of a cell, more than the radius
-    uint64_t mask           # buckets less one
-    uint64_t step[3]        # from a cell to the next along each axis, in buckets
-    Torus torus             # of a periodic box; then points are in it, and along each axis
-    int64_t cells[3]        # there are so many cells
-    double per_width[3]     # of 1 / width
-    const double* x         # points, one after the other
-    int32_t* start          # of each bucket: its first slot
-    uint32_t* bucket        # of each point
-    int32_t* body           # in each slot: points sorted by bucket, then index
-    double* place           # of the point in each slot: component after component
+    double per_cell         # 1 / cell width; cells are wider than the radius
+    uint64_t mask           # number of buckets - 1
+    uint64_t step[3]        # hash step along each axis, in buckets
+    Torus torus             # periodic box, with all points inside; or open space
+    int64_t cells[3]        # periodic only: cells per axis
+    double per_width[3]     # periodic only: 1 / cell width per axis
+    const double* x         # points, (n, dim)
+    int32_t* start          # first slot of each bucket
+    uint32_t* bucket        # bucket of each point
+    int32_t* body           # point of each slot, sorted by bucket, then index
+    double* place           # coordinates in slot order, component by component
+    const double* size      # radius of each point, added to the reach of casts; or NULL
+    double largest          # the largest size
 
-# Numbers as they are found, in memory that grows.
+# Growing array of results.
 ctypedef struct List:
     int32_t* number
     int64_t count
     int64_t capacity
 
-# Slots, from each first to before each last.
+# Ranges of slots: first, end.
 ctypedef struct Ranges:
     int count
     int32_t first[2 * MOST_ROWS]
@@ -41,7 +43,7 @@ ctypedef struct Ranges:
 
 
 cdef inline bint reserve(List* found, int64_t more) noexcept nogil:
-    """For so many numbers more; False where there is no memory."""
+    """Make room for `more` numbers; return False without memory."""
     cdef int64_t capacity = found.count + more
     cdef void* place
     if capacity <= found.capacity:
@@ -65,7 +67,7 @@ cdef inline uint64_t bucket_at(const double* x, const Cells* cells, int64_t i) n
 
 
 cdef inline void sort_points(const Cells* cells) noexcept nogil:
-    """Points into the slots of their buckets, in the order of their indices: a counting sort."""
+    """Sort points by bucket, then index: a counting sort."""
     cdef int64_t i, slot
     cdef int32_t count
     cdef int32_t total = 0
@@ -74,7 +76,7 @@ cdef inline void sort_points(const Cells* cells) noexcept nogil:
     for i in range(cells.n):
         cells.bucket[i] = <uint32_t> bucket_at(cells.x + i * cells.dim, cells, i)
         cells.start[cells.bucket[i] + 1] += 1
-    # Each start stands one place too far until the points have moved it on to its end.
+    # start[b + 1] serves as write position of bucket b, and ends as its end.
     for i in range(1, <int64_t> cells.mask + 2):
         count = cells.start[i]
         cells.start[i] = total
@@ -89,7 +91,7 @@ cdef inline void sort_points(const Cells* cells) noexcept nogil:
 
 
 cdef inline void add_range(uint64_t first, int width, const Cells* cells, Ranges* around) noexcept nogil:
-    """The slots of so many adjacent buckets, around the ring."""
+    """Append the slots of `width` adjacent buckets, modulo the number of buckets."""
     cdef uint64_t last
     first &= cells.mask
     last = first + <uint64_t> width
@@ -105,11 +107,11 @@ cdef inline void add_range(uint64_t first, int width, const Cells* cells, Ranges
 
 
 cdef inline uint64_t bucket_of_cell(const int64_t* at, const Cells* cells) noexcept nogil:
-    """Of the cell with these numbers, in open space."""
+    """Bucket of a cell in open space."""
     return (<uint64_t> at[0] + cells.step[1] * <uint64_t> at[1] + cells.step[2] * <uint64_t> at[2]) & cells.mask
 
 
-# The points around a position: the formulas of kickdrift/reference/neighbours.py.
+# Points within a radius of a position: the formulas of kickdrift/reference/neighbours.py.
 
 
 cdef inline int64_t find_around(const double* x, const Cells* cells, List* found) noexcept nogil:
@@ -154,19 +156,19 @@ cdef inline int64_t find_around(const double* x, const Cells* cells, List* found
     return tests
 
 
-# Pairs of points that are near each other: the formulas of kickdrift/reference/neighbours.py.
+# Pairs of points within a radius: the formulas of kickdrift/reference/neighbours.py.
 
 
 cdef enum:
-    TESTS = 4_000_000       # of distances between two looks for Ctrl-C: some milliseconds
+    TESTS = 4_000_000       # distance tests between two Ctrl-C checks, some milliseconds
 
 
-# Of two cells side by side one looks at the other: half of those around are ahead.
+# Half-stencil: each pair of adjacent cells is searched from one of them only.
 
 cdef inline int64_t find_ahead(
     int dim, uint64_t* bucket, const Cells* cells, List* lower, List* higher,
 ) noexcept nogil:
-    """Pairs from a bucket on, for some milliseconds or until none is left; -1 where there is no memory."""
+    """Append pairs from a bucket on, until TESTS or the end; return -1 without memory."""
     cdef Ranges ahead
     cdef int64_t tests = 0
     cdef int64_t p, total
@@ -175,7 +177,7 @@ cdef inline int64_t find_ahead(
     while bucket[0] <= cells.mask and tests < TESTS:
         end = cells.start[bucket[0] + 1]
         if end > cells.start[bucket[0]]:
-            # What follows in the own cell and in the next one, which is the first of the ranges.
+            # The rest of the own cell and the next one are the first range.
             ahead.count = 0
             if bucket[0] < cells.mask:
                 add_range(bucket[0], 2, cells, &ahead)
@@ -207,7 +209,7 @@ cdef inline int64_t find_ahead(
 cdef inline int64_t find_pairs_around(
     int dim, uint64_t* bucket, const Cells* cells, List* lower, List* higher,
 ) noexcept nogil:
-    """The same in a periodic box, where each cell looks at all around it, and takes points of higher index."""
+    """`find_ahead` in a periodic box: each cell searches its full neighbourhood for points of higher index."""
     cdef Around around
     cdef int64_t tests = 0
     cdef int64_t p, k, total
@@ -260,7 +262,7 @@ cdef inline void pair_up(
             for c in range(1, dim):
                 d = place[c * n + k] - here[c]
                 q = q + d * d
-            # Processors cannot predict which are near. So each is stored, and kept or overwritten, without a branch.
+            # Branch-free: hits are unpredictable, so that each pair is stored, and kept or overwritten.
             j = cells.body[k]
             lower.number[count] = i if i < j else j
             higher.number[count] = j if i < j else i
@@ -277,9 +279,9 @@ cdef inline void sort_by(
     const int32_t* key, const int32_t* other, int64_t count, int64_t n, int32_t* start, const int64_t* row,
     index* key_out, index* other_out,
 ) noexcept nogil:
-    """Pairs by one of their points, and as they were among those that have the same: a counting sort.
+    """Sort pairs by one of their points, keeping the order of equal ones: a counting sort.
 
-    row: what points are called in the arrays that come out, or NULL.
+    row: renames points in the output, or NULL.
     """
     cdef int64_t k
     cdef int32_t slot
@@ -298,21 +300,22 @@ cdef inline void sort_by(
         other_out[slot] = <index> (other[k] if row == NULL else row[other[k]])
 
 
-# The first point along a displacement: the formulas of kickdrift/reference/neighbours.py. The axis along
-# which it goes farthest is cut at the borders of cells: in each slab the way passes few cells.
+# First point hit along a displacement: the formulas of kickdrift/reference/neighbours.py. The longest axis is cut into
+# slabs at cell borders, in each of which the path crosses few cells.
 
 
 cdef inline int64_t find_in_way(
-    const double* origin, const double* motion, double reach, const Cells* cells, int64_t* i, double* share,
+    const double* origin, const double* motion, double reach, int64_t skip, const Cells* cells, int64_t* i,
+    double* share,
 ) noexcept nogil:
-    """The first point that comes as near as `reach`; returns how many tests it took."""
+    """Find the first point, other than `skip`, that comes within `reach`; return the number of tests."""
     cdef int64_t low[3]
     cdef int64_t high[3]
     cdef int64_t at[3]
     cdef int64_t tests = 0
     cdef int64_t slab, first, last, way, slot
     cdef double width = 1 / cells.per_cell
-    cdef double wide = reach + width / 16        # by more than rounding can hide
+    cdef double wide = reach + cells.largest + width / 16    # margin far above rounding errors
     cdef double from_share, to_share, near, far
     cdef uint64_t bucket
     cdef int dim = cells.dim
@@ -320,12 +323,12 @@ cdef inline int64_t find_in_way(
     cdef int c
     i[0], share[0] = -1, 1
     if is_periodic(&cells.torus):
-        return meet_images(origin, motion, reach, cells, i, share)
+        return meet_images(origin, motion, reach, skip, cells, i, share)
     for c in range(1, dim):
         if (motion[c] if motion[c] > 0 else -motion[c]) > (motion[axis] if motion[axis] > 0 else -motion[axis]):
             axis = c
     way = -1 if motion[axis] < 0 else 1
-    # Far out cells have other widths; and sooner all points than more cells than there are points.
+    # Test all points if coordinates are too large for the grid, or if the path crosses more cells than points exist.
     near = wide
     for c in range(dim):
         far = (origin[c] if origin[c] > 0 else -origin[c]) + (motion[c] if motion[c] > 0 else -motion[c]) + wide
@@ -336,7 +339,7 @@ cdef inline int64_t find_in_way(
                                   (motion[c] if motion[c] > 0 else -motion[c]))) * cells.per_cell + 2)
     if not (near * cells.per_cell < 1e9 and far < cells.n):
         for slot in range(cells.n):
-            meet_point(origin, motion, reach, slot, cells, i, share)
+            meet_image(origin, motion, reach, skip, slot, NULL, NULL, cells, i, share)
         return cells.n
     first = cell(origin[axis] - way * wide, cells.per_cell, 0)
     last = cell(origin[axis] + motion[axis] + way * wide, cells.per_cell, 0)
@@ -344,7 +347,7 @@ cdef inline int64_t find_in_way(
         low[c] = high[c] = 0
     slab = first
     while (last - slab) * way >= 0:
-        # Where the way may be while a point of this slab is in it.
+        # Part of the path during which points of this slab are within reach.
         from_share, to_share = 0, 1
         if motion[axis] != 0:
             near = ((slab if way > 0 else slab + 1) * width - way * wide - origin[axis]) / motion[axis]
@@ -365,15 +368,16 @@ cdef inline int64_t find_in_way(
                     tests += 1
                     for slot in range(cells.start[bucket], cells.start[bucket + 1]):
                         tests += 1
-                        meet_point(origin, motion, reach, slot, cells, i, share)
+                        meet_image(origin, motion, reach, skip, slot, NULL, NULL, cells, i, share)
         slab += way
     return tests
 
 
 cdef inline int64_t meet_images(
-    const double* origin, const double* motion, double reach, const Cells* cells, int64_t* i, double* share,
+    const double* origin, const double* motion, double reach, int64_t skip, const Cells* cells, int64_t* i,
+    double* share,
 ) noexcept nogil:
-    """In a periodic box: all points, in each of the boxes side by side that the way may touch."""
+    """Test all points, in every periodic image that the path may touch."""
     cdef const double* lower = <const double*> cells.torus.lower
     cdef const double* upper = <const double*> cells.torus.upper
     cdef const double* width = <const double*> cells.torus.width
@@ -397,23 +401,16 @@ cdef inline int64_t meet_images(
             for turn[0] in range(first[0], last[0] + 1):
                 tests += cells.n
                 for slot in range(cells.n):
-                    meet_image(origin, motion, reach, slot, turn, width, cells, i, share)
+                    meet_image(origin, motion, reach, skip, slot, turn, width, cells, i, share)
     return tests
 
 
-cdef inline void meet_point(
-    const double* origin, const double* motion, double reach, int64_t slot, const Cells* cells,
-    int64_t* i, double* share,
-) noexcept nogil:
-    """Replace hit i at `share` if this point is hit earlier, or as early with a lower index."""
-    meet_image(origin, motion, reach, slot, NULL, NULL, cells, i, share)
-
-
 cdef inline void meet_image(
-    const double* origin, const double* motion, double reach, int64_t slot, const int64_t* turn, const double* width,
-    const Cells* cells, int64_t* i, double* share,
+    const double* origin, const double* motion, double reach, int64_t skip, int64_t slot, const int64_t* turn,
+    const double* width, const Cells* cells, int64_t* i, double* share,
 ) noexcept nogil:
-    """Test a point, or its periodic image `turn` box widths away, against the nearest hit."""
+    """Replace hit i at `share` if this point is hit earlier, or as early with a lower index. turn: its periodic image
+    so many widths away, or NULL."""
     cdef double square = 0
     cdef double along = 0
     cdef double outside = 0
@@ -421,6 +418,10 @@ cdef inline void meet_image(
     cdef double time = 0
     cdef int64_t body = cells.body[slot]
     cdef int c
+    if body == skip:
+        return
+    if cells.size != NULL:
+        reach = reach + cells.size[body]
     for c in range(cells.dim):
         if turn == NULL:
             d = origin[c] - cells.place[c * cells.n + slot]

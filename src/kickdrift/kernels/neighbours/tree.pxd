@@ -1,9 +1,8 @@
-# Nearest points to a position: the formulas of kickdrift/reference/neighbours.py, in a k-d tree (Bentley 1975). A node
-# is cut at the median along the axis in which it is widest (Friedman, Bentley, Finkel 1977), so all leaves are as deep.
+# k nearest points by a k-d tree (Bentley 1975); formulas of kickdrift/reference/neighbours.py. Nodes split at the
+# median of their widest axis (Friedman, Bentley, Finkel 1977), so that all leaves have the same depth.
 #
-# Node i has the children 2 i and 2 i + 1; the root is 1, and the leaves follow each other like their points. Each node
-# has the box of its points, about which no more is asked than that nothing in it is nearer than said: rounding is
-# on the safe side. Axes that are not there have coordinates 0, which change no square.
+# Node i has the children 2 i and 2 i + 1; the root is 1. Points are stored in leaf order. Bounding boxes are rounded
+# outwards, because they only give lower bounds of distances. Unused axes have coordinates 0.
 
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
@@ -12,11 +11,11 @@ from ..abi.constraints cimport Torus
 from ..space cimport is_periodic, nearest
 
 cdef enum:
-    LEAF = 16               # points, at most
-    DEEPEST = 32            # levels of 2**31 points, and more
+    LEAF = 16               # maximum number of points per leaf
+    DEEPEST = 32            # maximum number of levels: enough for 2**31 points
 
 cdef extern from *:
-    # By more than rounding adds to a distance
+    # exceeds the rounding error of a distance
     const double ROUNDING "(1 / 281474976710656.0)"     # 2**-48
 
 ctypedef struct Point:
@@ -25,15 +24,15 @@ ctypedef struct Point:
 
 ctypedef struct Box:
     double middle[3]
-    double half[3]          # of its width
+    double half[3]          # half of its width
 
 ctypedef struct Tree:
     int dim
     int64_t n
     int64_t leaves          # a power of two
-    Torus torus             # of a periodic box; then points are in it
-    Point* point            # leaf after leaf
-    Box* box                # of each node
+    Torus torus             # periodic box, with all points inside; or open space
+    Point* point            # points in leaf order
+    Box* box                # bounding box of each node
 
 
 cdef inline int64_t leaves_for(int64_t n) noexcept nogil:
@@ -43,10 +42,10 @@ cdef inline int64_t leaves_for(int64_t n) noexcept nogil:
     return leaves
 
 
-# Making.
+# Construction.
 
 cdef inline void plant(Tree* tree) noexcept nogil:
-    """Bring the points into their leaves."""
+    """Sort the points into leaves and compute bounding boxes."""
     cdef int64_t chance = 1
     cdef int64_t level = 1
     cdef int64_t node, first, last
@@ -61,12 +60,12 @@ cdef inline void plant(Tree* tree) noexcept nogil:
 
 
 cdef inline int64_t first_of(int64_t number, int64_t nodes, const Tree* tree) noexcept nogil:
-    """The first point of a node, of so many at its level."""
+    """Index of the first point of node `number` among the `nodes` of its level."""
     return tree.n * number // nodes
 
 
 cdef inline int enclose(int64_t first, int64_t last, Box* box, const Tree* tree) noexcept nogil:
-    """The box of some points; returns the axis in which it is widest."""
+    """Compute the bounding box of points first to last; return its widest axis."""
     cdef double low[3]
     cdef double high[3]
     cdef int64_t k
@@ -91,14 +90,14 @@ cdef inline int enclose(int64_t first, int64_t last, Box* box, const Tree* tree)
 cdef inline void part(
     Point* point, int64_t first, int64_t last, int64_t middle, int axis, int64_t* chance,
 ) noexcept nogil:
-    """Bring those of lower coordinates before the middle, and those of higher ones behind it (Hoare 1961, Find)."""
+    """Partition points around index `middle` by one coordinate (Hoare 1961, Find)."""
     cdef int64_t i, j
     cdef double pivot
     cdef Point held
     last -= 1
     while first < last:
-        # By chance, the same one each time (Park, Miller 1988): for any fixed place there are points, such as those of
-        # a circle, of which it takes the outermost again and again.
+        # Pseudorandom pivot, with a fixed seed (Park, Miller 1988): any fixed choice has worst cases, such as points on
+        # a circle, for which it repeatedly picks an extreme.
         chance[0] = chance[0] * 48271 % 2147483647
         pivot = point[first + chance[0] % (last - first + 1)].x[axis]
         i, j = first, last
@@ -119,7 +118,7 @@ cdef inline void part(
             last = j
 
 
-# Asking.
+# Queries.
 
 cdef inline double least_square(const double* x, const Box* box, const Tree* tree) noexcept nogil:
     """Lower bound of the squared distance from a position to the points in a box."""
@@ -141,8 +140,8 @@ cdef inline int64_t find_nearest(
 ) noexcept nogil:
     """Find the k points nearest to a position, by squared distance, then index; return the number of tests."""
     cdef double x[3]
-    cdef int64_t later[DEEPEST]     # nodes to look into, the nearer of two last
-    cdef double square[DEEPEST]     # how near their points may be
+    cdef int64_t later[DEEPEST]     # stack of nodes to visit, the nearer child on top
+    cdef double square[DEEPEST]     # lower bound of the squared distance to each node
     cdef int64_t waiting = 1
     cdef int64_t tests = 0
     cdef int64_t node, slot, farther
@@ -179,7 +178,7 @@ cdef inline int64_t find_nearest(
 cdef inline void keep(
     const double* x, const Point* point, int64_t k, const Tree* tree, int64_t* i, double* square,
 ) noexcept nogil:
-    """Enter a point where it is among the k nearest so far."""
+    """Insert a point into the k nearest so far, if it is one of them."""
     cdef double d
     cdef double q = 0
     cdef int64_t at = k - 1

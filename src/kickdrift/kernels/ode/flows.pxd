@@ -1,7 +1,7 @@
-# The built-in right-hand sides: the formulas of kickdrift/reference/flows.py.
+# Built-in right-hand sides: the formulas of kickdrift/reference/flows.py.
 #
-# c: the flow's constants as kickdrift/flows.py lists them, the parameters first; then, in fixed places,
-# the numbers that formulas name: as literals they would be doubles, which vectors of floats do not take.
+# c: constants of the flow, parameters first, as in kickdrift/flows.py; then literal constants at fixed indices.
+# Literals would be doubles, which do not mix with vectors of floats.
 
 from ..abi.ode cimport AIZAWA, FOUR, HALVORSEN, LORENZ, LOTKA_VOLTERRA, ONE, ROSSLER, THOMAS, THREE, TWO, ZERO
 from ..simd.vec cimport vec
@@ -41,7 +41,7 @@ cdef inline void rate(int flow, const vec* c, const vec* y, vec* k) noexcept nog
 
 
 cdef inline vec sine(const vec* c, vec x) noexcept nogil:
-    """sin x: c is 1/pi, the number that rounds, pi in three parts, pi/2, 1/2, 1, 2, Taylor's coefficients."""
+    """sin x; c: 1/pi, the rounding constant, pi in three parts, pi/2, 1/2, 1, 2, Taylor coefficients."""
     cdef vec n = (x * c[0] + c[1]) - c[1]
     cdef vec r = ((x - n * c[2]) - n * c[3]) - n * c[4]
     cdef vec odd = n - c[8] * ((c[6] * n + c[1]) - c[1])
@@ -54,7 +54,7 @@ cdef inline vec sine(const vec* c, vec x) noexcept nogil:
 
 
 cdef inline void derivatives(int flow, const vec* c, const vec* y, vec* m) noexcept nogil:
-    """m = the matrix of derivatives of f by y, row by row"""
+    """m = Jacobian df/dy, row by row"""
     if flow == LORENZ:
         put(m, -c[0], c[0], c[ZERO])
         put(m + 3, c[1] - y[2], -c[ONE], -y[0])

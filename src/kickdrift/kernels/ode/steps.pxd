@@ -1,8 +1,8 @@
 # One step of y' = f(t, y): the schemes of kickdrift/reference/ode.py.
 #
-# An explicit scheme is a handful of stages, each of them the same for vectors in registers and for vectors
-# of an array. Implicit Euler looks at all components of a trajectory at once, in scalar arithmetic.
-# Small integers are variables here: as literals they would turn float expressions into double ones.
+# Each stage of an explicit scheme is the same code for vectors in registers and in arrays. Implicit Euler couples the
+# components of a trajectory and uses scalar arithmetic. Small integers are variables: as literals they would turn float
+# expressions into double ones.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 from libc.stdint cimport int64_t
@@ -17,7 +17,7 @@ from .flows cimport derivatives, rate
 from ..loops.planes cimport aligned, move_tile
 
 
-cdef enum:      # the constants of the schemes: h, h/2, h/6, 2
+cdef enum:      # constants of the schemes: h, h/2, h/6, 2
     H
     H_2
     H_6
@@ -30,15 +30,15 @@ cdef inline int stages(int scheme) noexcept nogil:
     return 12 if scheme == DOPRI8 else 4 if scheme == RK4 else 1 if scheme == EXPLICIT_EULER else 2
 
 
-cdef enum:      # what a stage does with a slope, beside using it
+cdef enum:      # what a stage does with the running sum of slopes
     NOTHING
     BEGIN_SUM
     ADD_TWICE
-    USE_SUM         # in its place
+    USE_SUM         # use the sum instead of the slope
 
 
 cdef inline int share(int scheme, int which) noexcept nogil:
-    """How far the state goes along the slope of stage `which`: one of the constants."""
+    """Index of the constant that multiplies the slope of stage `which`."""
     if which == 0:
         return H if scheme == EXPLICIT_EULER or scheme == HEUN else H_2
     if scheme == RK4:
@@ -55,7 +55,7 @@ cdef inline int keeping(int scheme, int which) noexcept nogil:
 
 
 cdef inline void stage(int keep, vec far, vec two, vec k, vec y, vec* u, vec* s) noexcept nogil:
-    """After k = f at u: the state u of the next stage, or of the next step; s sums up slopes."""
+    """Advance y to the next stage (or step) along k = f(u), the slope; s: running sum of slopes."""
     if keep == BEGIN_SUM:
         s[0] = k
     elif keep == ADD_TWICE:
@@ -66,7 +66,7 @@ cdef inline void stage(int keep, vec far, vec two, vec k, vec y, vec* u, vec* s)
 cdef inline void stage_of_all(
     int keep, vec far, vec two, Py_ssize_t vectors, const vec* k, const vec* y, vec* u, vec* s,
 ) noexcept nogil:
-    """`stage` for many vectors: a loop for each thing that it may do."""
+    """`stage` for many vectors, specialised by `keep`."""
     cdef Py_ssize_t i
     if keep == NOTHING:
         for i in range(vectors):
@@ -83,7 +83,7 @@ cdef inline void stage_of_all(
 
 
 cdef inline void set_step(double step, const real* like, vec* h) noexcept nogil:
-    """The constants of the schemes; `like` only selects the type of a vector's numbers."""
+    """Set the constants of the schemes; `like` only selects the dtype."""
     cdef real two = 2
     cdef real six = 6
     h[H] = filled(<real> step, h)
@@ -102,7 +102,7 @@ cdef inline void combine(
     const Tableau* table, int which, const vec* h, const vec* w, Py_ssize_t vectors, const vec* slopes,
     Py_ssize_t apart, const vec* y, vec* u,
 ) noexcept nogil:
-    """The state after stage `which`, from all slopes so far, which lie `apart` vectors from each other."""
+    """State after stage `which` from all slopes so far; apart: vectors from one slope to the next."""
     cdef int start = table.start[which]
     cdef Py_ssize_t i
     cdef int m
@@ -116,7 +116,7 @@ cdef inline void combine(
 
 
 cdef inline void set_constants(const ODEPlan* plan, vec* c) noexcept nogil:
-    """The flow's parameters, and the numbers that formulas name."""
+    """Set the parameters of the flow and its literal constants."""
     cdef Py_ssize_t i
     for i in range(MAX_PARAMETERS):
         c[i] = filled(plan.parameters[i], c)
@@ -127,7 +127,7 @@ cdef inline void set_constants(const ODEPlan* plan, vec* c) noexcept nogil:
 cdef inline void sweep_tableau(
     const Tableau* table, int which, const vec* h, Py_ssize_t vectors, const vec* k, const vec* y, vec* u, vec* s,
 ) noexcept nogil:
-    """`combine` for many vectors, four at a time; the slope is kept beside those before, if it is not there already."""
+    """`combine` for many vectors, four at a time; k is first copied to its slope in s, unless it is there already."""
     cdef Py_ssize_t lines = 64 // sizeof(vec)
     cdef Py_ssize_t apart = (vectors + lines - 1) // lines * lines
     cdef int start = table.start[which]
@@ -165,7 +165,7 @@ cdef inline void sweep_tableau(
 cdef inline void sweep(
     const ODEPlan* plan, int which, const vec* h, Py_ssize_t count, const vec* k, const vec* y, vec* u, vec* s,
 ) noexcept nogil:
-    """`stage` for all numbers of the state, one loop for each kind."""
+    """`stage` for all numbers of a state."""
     cdef Py_ssize_t vectors = (count + width(u) - 1) // width(u)
     cdef int scheme = plan.scheme
     if scheme == DOPRI8:
@@ -175,7 +175,7 @@ cdef inline void sweep(
 
 
 cdef inline bint finite(Py_ssize_t count, const vec* y) noexcept nogil:
-    """Are all numbers, in whole vectors, finite? A difference of equal numbers is zero only then."""
+    """True if all numbers of whole vectors are finite: y - y is 0 only then."""
     cdef vec check[1]
     cdef Py_ssize_t i
     check[0] = y[0] - y[0]
@@ -187,7 +187,7 @@ cdef inline bint finite(Py_ssize_t count, const vec* y) noexcept nogil:
 cdef inline Py_ssize_t first_bad(
     Py_ssize_t n, Py_ssize_t dim, const real* y, Py_ssize_t row, Py_ssize_t column,
 ) noexcept nogil:
-    """The first trajectory that is not finite, or -1; numbers lie row and column apart."""
+    """First trajectory that is not finite, or -1; row, column: strides in numbers."""
     cdef Py_ssize_t i, j
     for i in range(n):
         for j in range(dim):
@@ -196,12 +196,12 @@ cdef inline Py_ssize_t first_bad(
     return -1
 
 
-# Implicit Euler: what a Newton iteration does before and after it needs derivatives.
+# Implicit Euler: parts of a Newton iteration before and after the Jacobian.
 
 cdef inline bint close_enough(
     Py_ssize_t dim, real h, real tolerance, const real* u, const real* y, const real* k, real slope, real residual,
 ) noexcept nogil:
-    """Is the residual small, beside what it is a difference of or what rounding makes of that?"""
+    """True if the residual is below the tolerance, or below the rounding errors of its terms."""
     cdef real four = 4
     cdef real epsilon, smallest, scale, noise
     if real is float:
@@ -216,7 +216,7 @@ cdef inline bint close_enough(
 
 
 cdef inline bint eliminate(Py_ssize_t dim, real h, real* m, real* r) noexcept nogil:
-    """Replace r by (1 - h m)⁻¹ r, by Gaussian elimination in place; False where that is singular."""
+    """Replace r by (1 - h m)⁻¹ r, by Gaussian elimination in place; return False if singular."""
     cdef real one = 1
     cdef real t
     cdef Py_ssize_t i, j, row, pivot
@@ -252,7 +252,7 @@ cdef inline bint eliminate(Py_ssize_t dim, real h, real* m, real* r) noexcept no
 
 
 cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, const real* like) noexcept nogil:
-    """Compute the residuals and close what is solved; how many are open still."""
+    """Compute the residuals and mark solved trajectories; return the number of open ones."""
     cdef Py_ssize_t dim = newton.dim
     cdef Py_ssize_t i, j, still = 0
     cdef real h = <real> newton.h
@@ -285,7 +285,7 @@ cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, const rea
 
 
 cdef inline void correct(Newton* newton, const real* like) noexcept nogil:
-    """Use the derivatives: a Newton step for each open trajectory."""
+    """Make a Newton step for each open trajectory."""
     cdef Py_ssize_t dim = newton.dim
     cdef Py_ssize_t i, j
     cdef real h = <real> newton.h
@@ -316,7 +316,7 @@ cdef inline void give_up(Newton* newton, Py_ssize_t i, double residual) noexcept
 
 
 cdef inline void increments(Newton* newton, Py_ssize_t column, double share, double floor, real* moved) noexcept nogil:
-    """moved = u, but with component `column` a little farther: what difference quotients are made of."""
+    """moved = u with component `column` increased, for difference quotients."""
     cdef Py_ssize_t dim = newton.dim
     cdef Py_ssize_t i, j
     cdef real size, other, smallest
@@ -345,7 +345,7 @@ cdef inline void increments(Newton* newton, Py_ssize_t column, double share, dou
 
 
 cdef inline void quotients(Newton* newton, Py_ssize_t column, const real* moved, const real* k) noexcept nogil:
-    """Column `column` of the derivatives, from the right-hand side k at `moved`."""
+    """Store column `column` of the Jacobian, from the right-hand side k at `moved`."""
     cdef Py_ssize_t dim = newton.dim
     cdef Py_ssize_t i, j
     cdef real step
@@ -357,10 +357,10 @@ cdef inline void quotients(Newton* newton, Py_ssize_t column, const real* moved,
             ) / step
 
 
-# Built-in flows by implicit Euler, which goes back and forth between vectors and single trajectories.
+# Implicit Euler of built-in flows, which alternates between vectors and single trajectories.
 
 
-# The right-hand side and its derivatives are evaluated for vectors in planes, the rest is done in rows.
+# Right-hand sides and Jacobians are evaluated in planes (structure of arrays), the rest is done in rows.
 
 cdef inline void to_rows(Py_ssize_t count, Py_ssize_t columns, const real* planes, real* rows) noexcept nogil:
     cdef Py_ssize_t i, j
@@ -379,7 +379,7 @@ cdef inline void to_planes(Py_ssize_t count, Py_ssize_t columns, const real* row
 cdef inline void evaluate(
     const ODEPlan* plan, bint derive, Py_ssize_t count, const vec* c, const vec* planes, vec* results,
 ) noexcept nogil:
-    """The right-hand side of a tile, or its derivatives."""
+    """Evaluate the right-hand side of a tile, or its Jacobian."""
     cdef vec y[MAX_DIM]
     cdef vec k[MAX_DIM * MAX_DIM]
     cdef Py_ssize_t plane = TILE // width(planes)
@@ -400,7 +400,7 @@ cdef inline void evaluate(
 cdef inline void implicit_tile(
     const ODEPlan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, const vec* c, real* planes, const vec* wide,
 ) noexcept nogil:
-    """Step a tile through the job, or up to the step that cannot be solved."""
+    """Step a tile through the job, up to the first step that is not solved."""
     cdef real u[MAX_DIM * TILE]
     cdef real y[MAX_DIM * TILE]
     cdef real k[MAX_DIM * TILE]
@@ -434,7 +434,7 @@ cdef inline void implicit_tile(
             to_rows(count, plan.dim * plan.dim, &results[0], &m[0])
             correct(&newton, planes)
         if newton.failed >= 0:
-            # The earliest step counts, and the first trajectory of those that fail there.
+            # Report the earliest failed step, and the first trajectory that failed in it.
             if step < job.failed_step:
                 job.failed_step = step
                 job.failed_body = first + newton.failed
@@ -446,7 +446,7 @@ cdef inline void implicit_tile(
 
 
 cdef inline void solve(const ODEPlan* plan, Job* job, const real* like, const vec* wide) noexcept nogil:
-    """As `run` of tiles.pxd."""
+    """Step trajectories job.first to job.last by implicit Euler."""
     cdef vec c[CONSTANTS]
     cdef double buffer[MAX_DIM * TILE + 8]
     cdef vec* planes = aligned(<char*> buffer, wide)

@@ -1,4 +1,4 @@
-# Built-in flows by explicit schemes: tile after tile is loaded, stepped through all steps of the call, and stored.
+# Built-in flows by explicit schemes: each tile is loaded, stepped through all steps of the call, and stored.
 #
 # Vectors of trajectories stay in registers from the first step to the last.
 
@@ -18,18 +18,18 @@ from ..abi.plan cimport DOPRI8, MAX_DIM, TILE, Job
 from ..loops.planes cimport aligned, move_tile
 
 cdef enum:
-    WEIGHTS = 4     # where those of a tableau lie, behind the constants of the other schemes
-    LANES = 3       # stepped side by side: while one waits for a result, the others have work
-    MAX_STAGES = 4  # of schemes without a table
+    WEIGHTS = 4     # index of a tableau's weights, after the constants of the other schemes
+    LANES = 3       # vectors per iteration, whose latencies overlap
+    MAX_STAGES = 4  # maximum number of stages of schemes without a tableau
 
 
 cdef inline void block(
     int flow, int dim, const ODEPlan* plan, const int* keep, const int* far, const vec* h, const vec* c,
     Py_ssize_t steps, vec* planes,
 ) noexcept nogil:
-    """Step LANES vectors through the job in registers: one loop for all schemes, in which no stage is a constant.
+    """Step LANES vectors through the job in registers, with the stages of any scheme in one loop.
 
-    Where a table tells the scheme, all slopes of a step stay in the first-level cache.
+    For a tableau, all slopes of a step are stored in the first-level cache.
     """
     cdef vec y[LANES * MAX_DIM]
     cdef vec u[LANES * MAX_DIM]
@@ -77,8 +77,8 @@ cdef inline void blocks(
         i += LANES
 
 
-# `blocks` for each flow, as functions that are called through pointers: inlined into one, they would
-# take compilers minutes.
+# `blocks` for each flow, as functions that are called through pointers: compiling one function with all inlined takes
+# minutes.
 
 cdef inline void lorenz(
     const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count, vec* planes,
@@ -122,10 +122,10 @@ cdef inline void van_der_pol(
     blocks(VAN_DER_POL, 2, plan, steps, h, c, count, planes)
 
 
-# A job: tile after tile is loaded, stepped through all steps of the call, and stored.
+# Jobs.
 
 cdef inline bint finite_planes(int dim, Py_ssize_t count, const vec* planes) noexcept nogil:
-    """Are all numbers of a tile finite? Differences of equal numbers are zero then; looking at each takes longer."""
+    """True if all numbers of a tile are finite: sums of y - y are 0 then. Checking each number takes longer."""
     cdef Py_ssize_t plane = TILE // width(planes)
     cdef Py_ssize_t n
     cdef int j
@@ -138,7 +138,7 @@ cdef inline bint finite_planes(int dim, Py_ssize_t count, const vec* planes) noe
 
 
 cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec* wide) noexcept nogil:
-    """Step trajectories job.first to job.last; what happened is in the job. `like` and `wide` tell types."""
+    """Step trajectories job.first to job.last by an explicit scheme; `like` and `wide` only select types."""
     cdef void (*step_tile)(const ODEPlan*, Py_ssize_t, const vec*, const vec*, Py_ssize_t, vec*) noexcept nogil
     cdef vec h[WEIGHTS + MAX_WEIGHTS]
     cdef vec c[CONSTANTS]
@@ -174,7 +174,7 @@ cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec*
         step_tile(plan, job.steps, h, c, count, planes)
         move_tile(True, &plan.y, plan.dim, first, count, planes)
         bad = -1
-        if not finite_planes(plan.dim, count, planes):  # or what fills the last vector is not
+        if not finite_planes(plan.dim, count, planes):  # or the padding of the last vector is not
             bad = first_bad(count, plan.dim, <real*> planes, 1, TILE)
         if bad >= 0 and job.bad_body < 0:
             job.bad_body = first + bad

@@ -1,6 +1,6 @@
-# The bits of vectors, as vectors of whole numbers.
+# Bit patterns of floating-point vectors, as vectors of integers.
 #
-# Shifts to the right are those of unsigned numbers: older instruction sets have no others for 64 bits.
+# Right shifts are logical, because x86 before AVX-512 has no arithmetic shift of 64 bits.
 
 from libc.stdint cimport int64_t, uint32_t
 
@@ -11,7 +11,7 @@ cdef extern from *:
     """
     #include <stdint.h>
     #include <string.h>
-    /* A double has 29 bits more than a float; 2**28 is their middle. Within 2**16 of that they are doubtful. */
+    /* A double has 29 more mantissa bits than a float. Rounding is doubtful within 2**16 of their midpoint 2**28. */
     #define KD_MIDDLE ((1u << 28) + (1u << 16))
     #define KD_MORE ((1u << 29) - 1)
     #define KD_DOUBTFUL (1u << 17)
@@ -32,7 +32,7 @@ cdef extern from *:
       #define kd_shifted(i, n) ((kd_w32)((kd_s32)(i) >> (n)))
       typedef int32_t kd_half_s32 __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
       typedef uint32_t kd_half_w32 __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
-      /* GCC's own ways between a vector of floats and two of doubles lead through memory. */
+      /* GCC converts between one vector of floats and two of doubles through memory. */
       #if defined(__AVX512F__)
         #define kd_lower(q) ((kd_f64)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)(q))))
         #define kd_upper(q) ((kd_f64)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)(q), 1)))
@@ -92,7 +92,7 @@ cdef extern from *:
         #define kd_upper_whole(i) kd_widened_whole(i, 1)
         #define kd_any_negative(i) kd_any_true((kd_s32)((i) >> 31))
       #endif
-      /* From and to memory, processors do the same with less work. */
+      /* Loads and stores that convert cost fewer instructions. */
       #if defined(__AVX512F__)
         #define kd_widen(p, a, b) (*(a) = (kd_f64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(p))), \
                                    *(b) = (kd_f64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(p) + 8)))
@@ -127,7 +127,7 @@ cdef extern from *:
       #define kd_put(p, a, b) (*(p) = (float)(a))
       #define kd_signs(a, b) ((kd_w32)(kd_bits(a) >> 63 & 0x80000000u))
     #endif
-    /* Flags and choices have registers of their own in AVX-512, and one instruction instead of two to four. */
+    /* AVX-512 has mask registers: compare and select take one instruction instead of two to four. */
     #define KD_LEAST_NORMAL 0x00800000u
     #define KD_ALL_BUT_SIGN 0x7fffffffu
     #if defined(__AVX512F__) && defined(KD_LANE_BYTES)
@@ -151,13 +151,13 @@ cdef extern from *:
       #define kd_lower_mask(m) (m)
       #define kd_upper_mask(m) ((m) >> 8)
       #define kd_odd(i) _mm512_test_epi64_mask((__m512i)(i), _mm512_set1_epi64(1))
-      /* 2**(j/8), less j 2**49 as words */
+      /* 2**(j/8) minus the integer j * 2**49 */
       #define kd_eighths(i) kd_number(kd_plus(_mm512_permutexvar_epi64((__m512i)(i), _mm512_set_epi64( \
           0x3fef5818dcfba487, 0x3feee89f995ad3ad, 0x3feeace5422aa0db, 0x3feea09e667f3bcd, \
           0x3feebfdad5362a27, 0x3fef06fe0a31b715, 0x3fef72b83c7d517b, 0x3ff0000000000000)), kd_left(i, 49)))
       #define KD_TABLES 1
     #else
-      typedef kd_w32 kd_flags;  /* negative where it is set */
+      typedef kd_w32 kd_flags;  /* sign bit set: true */
       #define kd_doubtful(a, b) (((kd_low_words(a, b) + KD_MIDDLE) & KD_MORE) - KD_DOUBTFUL)
       #define kd_above(i, n) ((n) - (i))
       #define KD_SIZE(q) (kd_words(q) & KD_ALL_BUT_SIGN)
@@ -203,41 +203,41 @@ cdef extern from *:
     f64vec number "kd_number"(i64vec) noexcept nogil
     i64vec right "kd_right"(i64vec, int) noexcept nogil
     i64vec left "kd_left"(i64vec, int) noexcept nogil
-    i64vec plus "kd_plus"(i64vec, i64vec) noexcept nogil      # which may overflow, as unsigned numbers do
+    i64vec plus "kd_plus"(i64vec, i64vec) noexcept nogil      # wraps around on overflow
     i64vec all_of "kd_all_i64"(int64_t) noexcept nogil
-    # The same for floats
+    # 32-bit counterparts for floats
     ctypedef uint32_t w32vec "kd_w32"
     w32vec words "kd_words"(f32vec) noexcept nogil
     f32vec floats "kd_floats"(w32vec) noexcept nogil
-    f32vec to_floats "kd_to_floats"(w32vec) noexcept nogil      # of numbers below 2**31
-    w32vec to_words "kd_to_words"(f32vec) noexcept nogil        # cut off
-    w32vec shifted "kd_shifted"(w32vec, int) noexcept nogil     # to the right, as signed numbers
-    # A vector of floats is two of doubles; where vectors are single numbers, it is the same one twice.
+    f32vec to_floats "kd_to_floats"(w32vec) noexcept nogil      # integers below 2**31
+    w32vec to_words "kd_to_words"(f32vec) noexcept nogil        # truncates
+    w32vec shifted "kd_shifted"(w32vec, int) noexcept nogil     # arithmetic shift right
+    # Halves of a vector of floats, as two vectors of doubles. In scalar builds both are the same number.
     f64vec lower "kd_lower"(f32vec) noexcept nogil
     f64vec upper "kd_upper"(f32vec) noexcept nogil
-    f64vec lower_whole "kd_lower_whole"(w32vec) noexcept nogil  # signed numbers
+    f64vec lower_whole "kd_lower_whole"(w32vec) noexcept nogil  # signed integers
     f64vec upper_whole "kd_upper_whole"(w32vec) noexcept nogil
-    f32vec joined "kd_joined"(f64vec lower, f64vec upper) noexcept nogil    # the nearest floats
+    f32vec joined "kd_joined"(f64vec lower, f64vec upper) noexcept nogil    # rounds to nearest
     void widen "kd_widen"(const f32vec* place, f64vec* lower, f64vec* upper) noexcept nogil
     void put "kd_put"(f32vec* place, f64vec lower, f64vec upper) noexcept nogil
-    # Flags: one for each number of a vector of floats, in any order. They are joined with |.
+    # Flags of a vector of floats, one per lane, in no defined order. Combine them with |.
     ctypedef uint32_t flags "kd_flags"
     bint any_flag "kd_any_flag"(flags) noexcept nogil
-    # Set where 2**-37 of a number decides which of two normal floats is nearest.
+    # True where an error of 2**-37 (relative) could change which of two normal floats is nearest.
     flags doubtful "kd_doubtful"(f64vec, f64vec) noexcept nogil
-    flags above "kd_above"(w32vec, unsigned int) noexcept nogil             # of numbers below 2**31
-    flags not_normal "kd_not_normal"(f32vec) noexcept nogil                 # 0, subnormal, infinite, or no number
-    flags not_positive "kd_not_positive"(f32vec) noexcept nogil             # that, or negative
-    flags tiny "kd_tiny"(f32vec) noexcept nogil                             # less than 2**-125, and not 0
-    flags beyond "kd_beyond"(f64vec, f64vec, double) noexcept nogil         # not within +-
-    # Masks of vectors of floats: as those of their halves, and what is done by them
+    flags above "kd_above"(w32vec, unsigned int) noexcept nogil             # i > n, for i below 2**31
+    flags not_normal "kd_not_normal"(f32vec) noexcept nogil                 # 0, subnormal, infinite or NaN
+    flags not_positive "kd_not_positive"(f32vec) noexcept nogil             # not_normal or negative
+    flags tiny "kd_tiny"(f32vec) noexcept nogil                             # 0 < |q| < 2**-125
+    flags beyond "kd_beyond"(f64vec, f64vec, double) noexcept nogil         # |q| >= r or NaN
+    # Masks of a vector of floats, split for its two halves of doubles
     mask lower_mask "kd_lower_mask"(mask) noexcept nogil
     mask upper_mask "kd_upper_mask"(mask) noexcept nogil
-    w32vec words_where "kd_words_where"(mask, unsigned int) noexcept nogil  # and 0 elsewhere
-    # Where is the sign bit set?
+    w32vec words_where "kd_words_where"(mask, unsigned int) noexcept nogil  # 0 where the mask is false
+    # True where the sign bit is set
     mask negative_f32 "kd_negative"(f32vec) noexcept nogil
     mask negative_f64 "kd_negative_f64"(f64vec) noexcept nogil
     mask odd_numbers "kd_odd"(i64vec) noexcept nogil
-    # Does a vector hold a table, so that there is 2**(i/8)? It counts the last 15 bits.
+    # True if a register holds the table of 2**(i/8). `eighths` uses the low 15 bits of i.
     const bint TABLES "KD_TABLES"
     f64vec eighths "kd_eighths"(i64vec) noexcept nogil

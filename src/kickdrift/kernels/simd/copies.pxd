@@ -1,9 +1,9 @@
-# Copies between a row of numbers and memory of any stride: the one kind of loop that is not written in vectors.
+# Copies between a contiguous row of numbers and memory of any stride; the only loops not written in vectors.
 #
-# With the usual strides as constants compilers find better ways than number by number, if they may vectorise,
-# which elsewhere makes code large and no faster.
+# The usual strides are compile-time constants: with vectorisation on, compilers turn them into shuffles.
+# Elsewhere auto-vectorisation is off, because it makes code larger and no faster.
 
-from .vec cimport f32vec  # for the C types beside it
+from .vec cimport f32vec  # for the C types that its module defines
 
 cdef extern from *:
     """
@@ -13,7 +13,7 @@ cdef extern from *:
     #else
       #define KD_VECTORISED static
     #endif
-    /* A tile's row is too short for what compilers make of memcpy, and of loops that look like it. */
+    /* A tile's row is too short for a call of memcpy, which compilers make of such loops. */
     static void kd_copy(char *to, const char *from, Py_ssize_t bytes) {
       #ifdef KD_LANE_BYTES
         for (; bytes >= KD_LANE_BYTES; bytes -= KD_LANE_BYTES, to += KD_LANE_BYTES, from += KD_LANE_BYTES) {
@@ -48,7 +48,7 @@ cdef extern from *:
             if (out) for (; i < count; i++) place[2 * i] = x[i], place[2 * i + 1] = y[i]; \
             else for (; i < count; i++) x[i] = place[2 * i], y[i] = place[2 * i + 1]; \
         }
-    /* Left alone, compilers load each vector twice, and one that lies in two cache lines takes twice as long. */
+    /* Force one load per vector: compilers load it twice, and loads that straddle cache lines take twice as long. */
     #if defined(__AVX512F__) && defined(KD_LANE_BYTES)
       #define KD_LOADED(a, b) __asm__("" : "+v"(a), "+v"(b))
       #define KD_PAIRS(type, vector, zip, even) \
@@ -79,9 +79,9 @@ cdef extern from *:
     #endif
     KD_MOVE_PAIRS(kd_move_pairs_f32, float, ps, __m512, 32, 16)
     KD_MOVE_PAIRS(kd_move_pairs_f64, double, pd, __m512d, 64, 8)
-    /* Number 3 i + j of a row is component j of body i. Of three vectors in a row w numbers each have the components j
-       at places that are all different, as 3 and w have no common divisor: so they are brought together by choosing,
-       and then into their order, where number i is that at 3 i + j modulo w. */
+    /* Number 3 i + j of a row is component j of body i. In three vectors of w numbers the lanes with component j are
+       all different, because 3 and w are coprime. So blends collect them in one vector, and a permutation orders it:
+       number i comes from lane (3 i + j) modulo w. */
     #if defined(KD_LANE_BYTES) && KD_LANE_BYTES >= 32 && (defined(__AVX512F__) || defined(__AVX2__))
       #define KD_WITH(f, ...) f(__VA_ARGS__)
       #define KD_AT(f, j) f(j, 0), f(j, 1), f(j, 2), f(j, 3)
@@ -174,14 +174,14 @@ cdef extern from *:
     """
     void move_f32 "kd_move_f32"(bint out, float* row, char* place, Py_ssize_t stride, Py_ssize_t count) noexcept nogil
     void move_f64 "kd_move_f64"(bint out, double* row, char* place, Py_ssize_t stride, Py_ssize_t count) noexcept nogil
-    # Two rows, `apart` numbers from each other, and numbers that lie body by body
+    # Copy between two rows, `apart` numbers from each other, and an array of (x, y) pairs
     void move_pairs_f32 "kd_move_pairs_f32"(
         bint out, float* rows, Py_ssize_t apart, float* place, Py_ssize_t count,
     ) noexcept nogil
     void move_pairs_f64 "kd_move_pairs_f64"(
         bint out, double* rows, Py_ssize_t apart, double* place, Py_ssize_t count,
     ) noexcept nogil
-    # Three rows, `apart` numbers from each other, and numbers that lie body by body
+    # Copy between three rows, `apart` numbers from each other, and an array of (x, y, z) triples
     void move_triples_f32 "kd_move_triples_f32"(
         bint out, float* rows, Py_ssize_t apart, float* place, Py_ssize_t count,
     ) noexcept nogil

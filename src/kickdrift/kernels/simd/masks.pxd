@@ -1,7 +1,7 @@
-# Masks: results of vector comparisons, one flag for each lane, and select by mask.
+# Masks: results of vector comparisons, one flag per lane, and select by mask.
 #
-# Masks are joined by & and |. Comparisons with NaN are false. After ~ ask all_true, never any_true: where masks have
-# registers of their own (AVX-512), those of doubles have flags to spare.
+# Combine masks with & and |. Comparisons with NaN are false. After ~ use all_true, never any_true: AVX-512 masks of
+# doubles have 8 unused bits, which ~ sets.
 
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
@@ -28,7 +28,7 @@ cdef extern from *:
         #define KD_COMPARED(type, a, op, b, how) (kd_mask)((a) op (b))
         #define KD_ALL_TRUE(vec, m) !kd_any_true(~(m))
         #if defined(__AVX__)
-          /* Compilers find this instruction for floats alone. */
+          /* Compilers emit this instruction only for floats. */
           #define KD_SELECTED(vec, type, m, a, b) _mm256_blendv_ ## type(b, a, (vec)(m))
           #define KD_LEAST(type, a, b) _mm256_min_ ## type(a, b)
           #define KD_GREATEST(type, a, b) _mm256_max_ ## type(a, b)
@@ -122,7 +122,7 @@ cdef extern from *:
     f32vec floor_f32 "kd_floor_f32"(f32vec) noexcept nogil
     f64vec floor_f64 "kd_floor_f64"(f64vec) noexcept nogil
     bint any_true "kd_any_true"(mask) noexcept nogil
-    # The number of the lowest bit that is set; there is one
+    # Index of the lowest set bit; undefined for 0
     int first_bit "kd_first_bit"(uint64_t bits) noexcept nogil
 
 
@@ -160,7 +160,7 @@ cdef inline mask equals_zero(vec a) noexcept nogil:
 
 
 cdef inline vec select(mask m, vec a, vec b) noexcept nogil:
-    """a where the mask is true, and b elsewhere."""
+    """Return a where the mask is true, b elsewhere."""
     if vec is f32vec:
         return select_f32(m, a, b)
     else:
@@ -172,7 +172,7 @@ cdef inline vec select_or_zero(mask m, vec a) noexcept nogil:
 
 
 cdef inline bint all_true(mask m, const vec* like) noexcept nogil:
-    """`like` only gives the type, here and below."""
+    """True if all lanes are set; `like` only selects the type."""
     if vec is f32vec:
         return all_true_f32(m)
     else:
@@ -180,7 +180,7 @@ cdef inline bint all_true(mask m, const vec* like) noexcept nogil:
 
 
 cdef inline uint32_t flags_of(mask m, const vec* like) noexcept nogil:
-    """Bit i is that of number i."""
+    """Pack the mask into an integer: bit i is lane i."""
     if vec is f32vec:
         return flags_f32(m)
     else:
@@ -188,12 +188,12 @@ cdef inline uint32_t flags_of(mask m, const vec* like) noexcept nogil:
 
 
 cdef inline bint all_zero(vec a) noexcept nogil:
-    """Is every number 0, of either sign?"""
+    """True if every number is 0 or -0."""
     return all_true(equals_zero(a), &a)
 
 
 cdef inline vec minimum(vec a, vec b) noexcept nogil:
-    """The less of both; b where one is NaN."""
+    """Smaller of both; b if either is NaN."""
     if vec is f32vec:
         return minimum_f32(a, b)
     else:
@@ -201,7 +201,7 @@ cdef inline vec minimum(vec a, vec b) noexcept nogil:
 
 
 cdef inline vec maximum(vec a, vec b) noexcept nogil:
-    """The greater of both; b where one is NaN."""
+    """Larger of both; b if either is NaN."""
     if vec is f32vec:
         return maximum_f32(a, b)
     else:

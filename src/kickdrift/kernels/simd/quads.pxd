@@ -1,8 +1,8 @@
-# Four numbers side by side, of either kind, where a register holds four doubles: for what is too little for a vector.
+# Four numbers in one register, float or double, where registers hold four doubles: for few bodies.
 #
-# Elsewhere they are the vectors of vec.pxd, and the first three numbers cannot be turned.
+# Narrower instruction sets alias them to the vectors of vec.pxd, which have no lane rotation.
 
-from .vec cimport f32vec  # for the C macros beside it
+from .vec cimport f32vec  # for the C macros that its module defines
 
 cdef extern from *:
     """
@@ -45,14 +45,14 @@ cdef extern from *:
     #endif
     """
     enum:
-        QUADS "KD_QUADS"    # are they four?
+        QUADS "KD_QUADS"    # True if quads have four lanes
     ctypedef float f32quad "kd_q32"
     ctypedef double f64quad "kd_q64"
     f32quad root_f32 "kd_root_q32"(f32quad q) noexcept nogil
     f64quad root_f64 "kd_root_q64"(f64quad q) noexcept nogil
     f32quad spread_f32 "kd_spread_q32"(float a) noexcept nogil
     f64quad spread_f64 "kd_spread_q64"(double a) noexcept nogil
-    # The first three numbers, each in the place of the one before it, or of the one after it
+    # Rotate lanes 0, 1, 2: ahead is lane i + 1, behind is lane i - 1 (modulo 3)
     f32quad ahead_f32 "kd_ahead_q32"(f32quad a) noexcept nogil
     f64quad ahead_f64 "kd_ahead_q64"(f64quad a) noexcept nogil
     f32quad behind_f32 "kd_behind_q32"(f32quad a) noexcept nogil

@@ -1,15 +1,14 @@
-# Does a module round as IEEE 754 says: once after each operation, to the type of its operands?
+# Self-test of IEEE 754 rounding: each operation must round once, to the type of its operands.
 #
-# The same bits everywhere rest on it, and flags and compilers can undo it: by contracting a * b + c to
-# one operation, by registers wider than the type (x87), by the liberties of -ffast-math. Flags are those of
-# a module; so every module that computes asks itself, when it is imported.
+# Results are the same bits on every machine only then. Contraction of a * b + c, x87 registers and -ffast-math break
+# it. Compiler flags are per module, so every module that computes tests itself when imported.
 
-from .vec cimport f32vec  # for the C types beside it
+from .vec cimport f32vec  # for the C types that its module defines
 
 cdef extern from *:
     """
-    /* Are these differences zero, in all of a vec? (1 + u)^2 is 1 + 2 u + u^2, whose last term rounding takes
-       away; and so it does with what is added to something large. Volatile: no compiler is to know the numbers. */
+    /* These differences must be 0 in all lanes: the last term of (1 + u)^2 = 1 + 2 u + u^2 is rounded away, and so
+       is a small number added to a large one. Volatile, so that compilers cannot fold constants. */
     #define KD_AS_WRITTEN(name, vec, number, small, large) \
         static int name(void) { \
             static volatile number tiny = small, huge = large; \
@@ -43,7 +42,7 @@ cdef inline bint rounds() noexcept nogil:
 
 
 cdef inline int require_rounding(str module, bint parts_round=True) except -1:
-    """ImportError for a module that does not, or that is linked with a part that does not."""
+    """Raise ImportError if this module, or a part linked to it, does not round as IEEE 754 says."""
     if not (parts_round and rounds()):
         raise ImportError(
             f"{module}: this build does not round after each operation (a * b + c is contracted, or registers are wider"

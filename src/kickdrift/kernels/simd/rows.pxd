@@ -1,12 +1,12 @@
-# Rows of numbers that lie apart, as vectors: number c of row l is number l of vector c.
+# Gather and scatter of rows: number c of row l is lane l of vector c.
 #
-# Rows are read whole and turned within registers, which takes a third of the work of reading each number on its own.
-# Hardware's own gathers are no faster than that.
+# Each row is loaded whole and transposed in registers, in a third of the time of scalar loads.
+# Hardware gathers are no faster than that.
 
 from libc.stdint cimport int32_t
 
 from .vec cimport f32vec, f64vec, vec, width
-from .bits cimport i64vec  # for the C types beside it
+from .bits cimport i64vec  # for the C types that its module defines
 
 
 cdef extern from *:
@@ -104,7 +104,7 @@ cdef extern from *:
         }
       KD_READ(kd_f32, float, f32)
       KD_READ(kd_f64, double, f64)
-      /* Two numbers of each row back. Row l of floats is half of a place of 16 bytes, row l of doubles is one. */
+      /* Scatter two numbers to each row: 8 bytes of floats, 16 bytes of doubles. */
       #if defined(__AVX512F__)
         #define KD_XMM(q, n) _mm512_extractf64x2_pd((__m512d)(q), n)
       #elif defined(__AVX__)
@@ -128,7 +128,7 @@ cdef extern from *:
       #else
         #define KD_PUT_ALL(put) put(0)
       #endif
-      /* Columns made rows, one after the other. */
+      /* Transpose columns to contiguous rows. */
       KD_ROWS(void) kd_lay_f64(double *rows, const kd_f64 *q) {
           const kd_f64_in t0 = KD_LOWER(pd, q[0], q[1]), t1 = KD_UPPER(pd, q[0], q[1]);
           const kd_f64_in t2 = KD_LOWER(pd, q[2], q[3]), t3 = KD_UPPER(pd, q[2], q[3]);
@@ -146,6 +146,44 @@ cdef extern from *:
               for (int k = 0; k < 4; k++) _mm_storeu_pd((double *)(rows + 16 * n + 4 * k), KD_XMM(r[k], n));
           KD_PUT_ALL(KD_LAY_FLOATS)
       }
+      /* Scatter four numbers to each row, in half of the stores of two scatters of two. */
+      #if defined(__AVX512F__)
+        #define KD_MIX(a, b, ...) _mm512_permutex2var_pd(a, _mm512_setr_epi64(__VA_ARGS__), b)
+        #define KD_LOW(a, b) KD_MIX(a, b, 0, 1, 8, 9, 2, 3, 10, 11)
+        #define KD_HIGH(a, b) KD_MIX(a, b, 4, 5, 12, 13, 6, 7, 14, 15)
+        #define KD_HALF 4
+        #define KD_PUT_ROWS(q, l) \
+            _mm256_storeu_pd(KD_ROW(l), _mm512_castpd512_pd256(q)); \
+            _mm256_storeu_pd(KD_ROW(l + 2), _mm512_extractf64x4_pd(q, 1));
+      #elif defined(__AVX__)
+        #define KD_LOW(a, b) _mm256_permute2f128_pd(a, b, 0x20)
+        #define KD_HIGH(a, b) _mm256_permute2f128_pd(a, b, 0x31)
+        #define KD_HALF 2
+        #define KD_PUT_ROWS(q, l) _mm256_storeu_pd(KD_ROW(l), q);
+      #endif
+      KD_ROWS(void) kd_put_four_f64(double *rows, long step, const int32_t *index, const kd_f64 *q) {
+        #if defined(__AVX__)
+          #define KD_PUT_HALVES(halves, first) { \
+              const kd_f64_in even = halves(q[0], q[2]), odd = halves(q[1], q[3]); \
+              const kd_f64_in r = KD_LOWER(pd, even, odd), t = KD_UPPER(pd, even, odd); \
+              KD_PUT_ROWS(r, first) \
+              KD_PUT_ROWS(t, first + 1) }
+          KD_PUT_HALVES(KD_LOW, 0)
+          KD_PUT_HALVES(KD_HIGH, KD_HALF)
+        #else
+          for (int c = 0; c < 4; c += 2) {
+              _mm_storeu_pd(KD_ROW(0) + c, KD_LOWER(pd, q[c], q[c + 1]));
+              _mm_storeu_pd(KD_ROW(1) + c, KD_UPPER(pd, q[c], q[c + 1]));
+          }
+        #endif
+      }
+      KD_ROWS(void) kd_put_four_f32(float *rows, long step, const int32_t *index, const kd_f32 *q) {
+          kd_f32 r[4];
+          kd_turn_f32(q, r);
+          #define KD_PUT_LANES(n) \
+              for (int k = 0; k < 4; k++) _mm_storeu_pd((double *)KD_ROW(4 * n + k), KD_XMM(r[k], n));
+          KD_PUT_ALL(KD_PUT_LANES)
+      }
       KD_ROWS(void) kd_put_two_f64(double *rows, long step, const int32_t *index, kd_f64 a, kd_f64 b) {
           const kd_f64 low = KD_LOWER(pd, a, b), high = KD_UPPER(pd, a, b);
           KD_PUT_ALL(KD_PUT_DOUBLES)
@@ -159,6 +197,10 @@ cdef extern from *:
         KD_ROWS(void) kd_four_ ## suffix(const number *rows, long step, const int32_t *index, vec *q) { \
             for (unsigned l = 0; l < sizeof q[0] / sizeof rows[0]; l++) \
                 for (int c = 0; c < 4; c++) q[c][l] = KD_ROW(l)[c]; \
+        } \
+        KD_ROWS(void) kd_put_four_ ## suffix(number *rows, long step, const int32_t *index, const vec *q) { \
+            for (unsigned l = 0; l < sizeof q[0] / sizeof rows[0]; l++) \
+                for (int c = 0; c < 4; c++) KD_ROW(l)[c] = q[c][l]; \
         } \
         KD_ROWS(void) kd_put_two_ ## suffix(number *rows, long step, const int32_t *index, vec a, vec b) { \
             for (unsigned l = 0; l < sizeof a / sizeof rows[0]; l++) KD_ROW(l)[0] = a[l], KD_ROW(l)[1] = b[l]; \
@@ -178,6 +220,9 @@ cdef extern from *:
         KD_ROWS(void) kd_four_ ## suffix(const number *rows, long step, const int32_t *index, number *q) { \
             for (int c = 0; c < 4; c++) q[c] = KD_ROW(0)[c]; \
         } \
+        KD_ROWS(void) kd_put_four_ ## suffix(number *rows, long step, const int32_t *index, const number *q) { \
+            for (int c = 0; c < 4; c++) KD_ROW(0)[c] = q[c]; \
+        } \
         KD_ROWS(void) kd_put_two_ ## suffix(number *rows, long step, const int32_t *index, number a, number b) { \
             KD_ROW(0)[0] = a; \
             KD_ROW(0)[1] = b; \
@@ -193,7 +238,7 @@ cdef extern from *:
       KD_FOUR(float, f32)
       KD_FOUR(double, f64)
     #endif
-    /* Each first row gets its share of a change, which each second row loses; rows are read and written whole. */
+    /* Add to_first * change to each first row, subtract to_second * change from each second: four numbers at once. */
     #if defined(KD_LANE_BYTES)
       typedef float kd_row_f32 __attribute__((vector_size(16), aligned(4), may_alias));
       typedef double kd_row_f64 __attribute__((vector_size(32), aligned(8), may_alias));
@@ -239,9 +284,11 @@ cdef extern from *:
     """
     void four_f32 "kd_four_f32"(const float*, long step, const int32_t* index, f32vec* q) noexcept nogil
     void four_f64 "kd_four_f64"(const double*, long step, const int32_t* index, f64vec* q) noexcept nogil
+    void put_four_f32 "kd_put_four_f32"(float*, long step, const int32_t* index, const f32vec* q) noexcept nogil
+    void put_four_f64 "kd_put_four_f64"(double*, long step, const int32_t* index, const f64vec* q) noexcept nogil
     void put_two_f32 "kd_put_two_f32"(float*, long step, const int32_t* index, f32vec a, f32vec b) noexcept nogil
     void put_two_f64 "kd_put_two_f64"(double*, long step, const int32_t* index, f64vec a, f64vec b) noexcept nogil
-    # Pairs of rows of four numbers, `first` and `second` numbers from where they begin.
+    # Pairs of rows of four numbers; `first` and `second` are offsets in numbers.
     void ways_f32 "kd_ways_f32"(const float*, const int32_t* first, const int32_t* second, f32vec* q) noexcept nogil
     void ways_f64 "kd_ways_f64"(const double*, const int32_t* first, const int32_t* second, f64vec* q) noexcept nogil
     void lay_f32 "kd_lay_f32"(float* rows, const f32vec* q) noexcept nogil
@@ -266,17 +313,25 @@ cdef extern from *:
 cdef inline void gather_four(
     const void* rows, Py_ssize_t first, long step, const int32_t* index, vec* q,
 ) noexcept nogil:
-    """Four numbers of each row, from number `first` on; step: numbers from row to row, of which `index` says which."""
+    """Gather numbers first to first + 3 of each row index[l]; step: numbers from one row to the next."""
     if vec is f32vec:
         four_f32(<const float*> rows + first, step, index, q)
     else:
         four_f64(<const double*> rows + first, step, index, q)
 
 
+cdef inline void scatter_four(void* rows, long step, const int32_t* index, const vec* q) noexcept nogil:
+    """Scatter the first four numbers of each row. Indices must differ, except those of unused rows."""
+    if vec is f32vec:
+        put_four_f32(<float*> rows, step, index, q)
+    else:
+        put_four_f64(<double*> rows, step, index, q)
+
+
 cdef inline void scatter_two(
     void* rows, Py_ssize_t first, long step, const int32_t* index, const vec* q,
 ) noexcept nogil:
-    """Two numbers of each row, back. No row is there twice, but for those that nobody reads."""
+    """Scatter two numbers to each row. Indices must differ, except those of unused rows."""
     if vec is f32vec:
         put_two_f32(<float*> rows + first, step, index, q[0], q[1])
     else:
@@ -286,7 +341,7 @@ cdef inline void scatter_two(
 cdef inline void put_back(
     int count, void* rows, Py_ssize_t first, Py_ssize_t lane, const vec* q,
 ) noexcept nogil:
-    """The first numbers of a single row, from one lane of vectors."""
+    """Store lane `lane` of `count` vectors into a single row."""
     cdef int c
     for c in range(count):
         if vec is f32vec:
@@ -299,7 +354,7 @@ cdef inline void shrink_ways(
     void* rows, const int32_t* first, const int32_t* second, const vec* share, const void* to_first,
     const void* to_second, long count,
 ) noexcept nogil:
-    """Take a share of the way from each pair of rows: some of it at each end. No row is there twice."""
+    """Reduce the separation of each pair by a share, split between both ends. Indices must differ."""
     if vec is f32vec:
         shrink_f32(
             <float*> rows, first, second, <const float*> share, <const float*> to_first, <const float*> to_second,
@@ -316,7 +371,7 @@ cdef inline void change_ways(
     void* rows, const int32_t* first, const int32_t* second, const vec* change, const void* to_first,
     const void* to_second, long count,
 ) noexcept nogil:
-    """The same for changes that are rows of their own."""
+    """Apply changes, one row of four for each pair, to both ends. Indices must differ."""
     if vec is f32vec:
         part_f32(
             <float*> rows, first, second, <const float*> change, <const float*> to_first, <const float*> to_second,
@@ -329,10 +384,10 @@ cdef inline void change_ways(
         )
 
 
-# As many vectors as one of them has numbers: rows made columns.
+# Transpose w vectors of w numbers.
 #
-# Number c of row r lies at the place r w + c. Row r and row r + w/2 zipped are rows 2 r and 2 r + 1: that turns the
-# bits of places left by one. After as many turns as w has bits r and c have changed places.
+# Number c of row r has the index r w + c. Interleaving rows r and r + w/2 gives rows 2 r and 2 r + 1, which rotates
+# the bits of the index left by one. After log2(w) rounds r and c have changed places.
 
 
 cdef extern from *:
@@ -360,16 +415,16 @@ cdef extern from *:
       #define kd_zip_upper(a, b) (b)
     #endif
     """
-    # The numbers of two vectors by turns: those of their lower halves, and of their upper halves
+    # Interleave the lower halves of two vectors, or their upper halves
     f64vec zip_lower "kd_zip_lower"(f64vec a, f64vec b) noexcept nogil
     f64vec zip_upper "kd_zip_upper"(f64vec a, f64vec b) noexcept nogil
 
 cdef enum:
-    LANES = 8       # as many doubles as any vector holds
+    LANES = 8       # upper bound of doubles in a vector
 
 
 cdef inline const f64vec* transposed(const f64vec* rows, f64vec* buffer) noexcept nogil:
-    """Where in the buffer, of twice LANES vectors, the columns are."""
+    """Return where in `buffer` (2 * LANES vectors) the columns are."""
     cdef Py_ssize_t half = width(rows) // 2
     cdef f64vec* to = buffer
     cdef f64vec* other = buffer + LANES

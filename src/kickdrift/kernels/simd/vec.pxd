@@ -1,11 +1,10 @@
-# A vector is as many numbers as one register of the instruction set holds, stepped side by side.
+# A vector holds as many numbers as one register of the instruction set; operations act on all lanes.
 #
-# Cython takes vectors for plain numbers and writes ordinary C expressions; the compiler gives these
-# expressions their vector meaning (GCC's and Clang's vector extensions). The same formula thus
-# serves every width, and stays in registers where loops over arrays would only hope to. Where the
-# extension is missing (MSVC), or with KICKDRIFT_SCALAR, a vector is one number.
+# Cython sees vectors as plain numbers and writes ordinary C expressions. The compiler gives them their vector
+# meaning (vector extensions of GCC and Clang), so that one formula serves every width and stays in registers.
+# Without the extension (MSVC), or with KICKDRIFT_SCALAR, a vector is one number.
 #
-# Vectors may lie anywhere that their numbers may lie: the types ask for no more alignment.
+# Vectors need no more alignment than their numbers.
 
 # Named functions for operations without a C operator: square roots and select.
 
@@ -41,7 +40,7 @@ cdef extern from *:
             return q;
         }
       #endif
-      /* The first `count` numbers of a vec, zeros after them; count may be more or less than there are. */
+      /* Load or store the first `count` numbers of a vector, zeros after them; count may be < 0 or > width. */
       #define KD_WIDTH(q) ((long)(sizeof(q) / sizeof((q)[0])))
       #define KD_CLAMP(count, width) ((count) < 0 ? 0 : (count) > (width) ? (width) : (count))
       #if defined(__AVX512F__)
@@ -78,7 +77,7 @@ cdef extern from *:
       #endif
       KD_PART(kd_f32, float, f32, ps)
       KD_PART(kd_f64, double, f64, pd)
-      #define kd_spread_f32(a) ((a) - (kd_f32){0})  /* which changes no bit, not even that of -0 */
+      #define kd_spread_f32(a) ((a) - (kd_f32){0})  /* exact for every bit pattern, including -0 */
       #define kd_spread_f64(a) ((a) - (kd_f64){0})
     #else
       typedef float kd_f32;
@@ -115,29 +114,29 @@ cdef extern from *:
     """
     ctypedef float f32vec "kd_f32"
     ctypedef double f64vec "kd_f64"
-    # Vectors that nothing else points to: what is stored there changes no coefficient, which so can stay in a register
+    # restrict pointers: a store through them changes no coefficient, which can then stay in a register
     ctypedef f32vec* f32alone "kd_f32_alone"
     ctypedef f64vec* f64alone "kd_f64_alone"
     f32vec root_f32 "kd_root_f32"(f32vec) noexcept nogil
     f64vec root_f64 "kd_root_f64"(f64vec) noexcept nogil
-    # As many numbers of a vector as there are: the rest is zero, and not stored
+    # Partial load and store of `count` numbers; loads fill up with zeros
     f32vec load_f32 "kd_load_f32"(const float*, long count) noexcept nogil
     f64vec load_f64 "kd_load_f64"(const double*, long count) noexcept nogil
     void store_f32 "kd_store_f32"(float*, long count, f32vec) noexcept nogil
     void store_f64 "kd_store_f64"(double*, long count, f64vec) noexcept nogil
-    # The same number all over a vector
+    # Broadcast
     f32vec spread_f32 "kd_spread_f32"(float) noexcept nogil
     f64vec spread_f64 "kd_spread_f64"(double) noexcept nogil
-    # What was read from memory is to be read again: compilers would hoist coefficients out of loops
-    # into registers that they do not have, and push out the state that belongs there.
+    # Compiler barrier: reload from memory. Otherwise compilers hoist more coefficients out of loops than registers
+    # hold, and spill the state instead.
     void forget "kd_forget"() noexcept nogil
-    # What lies there is wanted soon, to be changed
+    # Prefetch for writing
     void prefetch "kd_prefetch"(const char* place) noexcept nogil
-    # A place that compilers are not to know the origin of: where they see that several move alike, they keep an
-    # address for each number there, and push these out to memory, instead of one for all.
+    # Hide the origin of a pointer. Compilers that see several pointers advance alike keep one address for each
+    # element and spill them, instead of one for all.
     const char* opaque "kd_opaque"(const char* place) noexcept nogil
-    # How many vectors are stepped side by side, to hide the latency of additions: as many as the
-    # registers hold, by what a scheme needs beside x and v.
+    # Unroll factors that hide the latency of additions: vectors in registers at once, by how many registers a
+    # scheme needs beside x and v.
     enum:
         WIDE "KD_WIDE"
         MEDIUM "KD_MEDIUM"
@@ -188,7 +187,7 @@ cdef inline vec filled(double number, const vec* like) noexcept nogil:
 
 
 cdef inline vec product(int dim, const vec* u, const vec* v) noexcept nogil:
-    """The scalar products of a vector of vectors, without a loop: they stay in registers then."""
+    """Dot product of two vectors per lane. Unrolled, so that components stay in registers."""
     cdef vec total = u[0] * v[0]
     if dim > 1:
         total = total + u[1] * v[1]
@@ -198,7 +197,7 @@ cdef inline vec product(int dim, const vec* u, const vec* v) noexcept nogil:
 
 
 cdef inline void load_part(vec* to, const char* place, Py_ssize_t count) noexcept nogil:
-    """The first `count` numbers of a vec; zeros follow."""
+    """Load the first `count` numbers of a vector, zeros after them."""
     if vec is f32vec:
         to[0] = load_f32(<const float*> place, count)
     else:

@@ -35,7 +35,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
     since, last = [system.h] * len(x), [-1] * len(x)
     moved: set[int] = set()  # since the last pass over the walls
     w = system.angular_velocity
-    turn = None if w is None else [r * ease for r, ease in zip(radius, system.inverse_inertia, strict=True)]
+    turn = [] if w is None else [r * ease for r, ease in zip(radius, system.inverse_inertia, strict=True)]
 
     def move(i, j, sweep, time=None):
         """Resolve the collision of a pair, if any. time: time since impact, if already known."""
