@@ -67,6 +67,8 @@ TITLES = {
     "magnetic_bottle": "A magnetic bottle",
     "lennard_jones": "A Lennard-Jones fluid",
     "predator_prey": "Foxes and rabbits",
+    "air_hockey": "Air hockey that is learned",
+    "golf_search": "Minigolf by tree search",
 }
 
 

@@ -36,6 +36,7 @@ ERRORS = (
 PAGES = {
     "Stepper": {
         "stepper": ("Stepper", "Stepper", "first-ten-minutes game-loop"),
+        "worlds": ("Worlds", "Worlds", "many-worlds"),
         "trajectory": ("Trajectory and ODETrajectory", "Trajectory ODETrajectory", "recording"),
         "steps": ("kick, drift, damp", "kick drift damp", "integrators"),
     },
