@@ -93,7 +93,7 @@ class Declared(NamedTuple):
     handle: Any
     now: Any
     enabled: bool
-    tenants: np.ndarray | None
+    generations: np.ndarray | None
 
 
 class Expected(NamedTuple):
@@ -104,23 +104,23 @@ class Expected(NamedTuple):
     alive: np.ndarray
     generation: np.ndarray  #: number of bodies each slot has had
 
-    def tenants(self, declaration):
+    def generations(self, declaration):
         held = indices_of(declaration)
         return None if held is None else (self.generation + ~self.alive)[held[1]]
 
     def left(self, one):
         """Return the declaration as a new world would get it: without the entries whose bodies are dead."""
-        if one.tenants is None or len(one.tenants) == 0:
+        if one.generations is None or len(one.generations) == 0:
             return one.now
         name, held = indices_of(one.now)
-        lasts = (self.generation + ~self.alive)[held] == one.tenants
+        lasts = (self.generation + ~self.alive)[held] == one.generations
         lasts = lasts if lasts.ndim == 1 else lasts.all(axis=1)
-        if lasts.all() and one.now.tenants is None:
+        if lasts.all() and one.now.generations is None:
             return one.now
         chosen, fields = np.flatnonzero(lasts), {}
         if getattr(one.now, "order", None) == "coloured":  # removed pairs do not change the colours of the others
             chosen, fields = chosen[np.argsort(colours(held)[chosen], kind="stable")], {"order": "given"}
-        fields |= {name: held[chosen], "tenants": None}
+        fields |= {name: held[chosen], "generations": None}
         for other in one.now.coefficients:
             value = getattr(one.now, other)
             if other != name and np.shape(value) == (len(held),):
@@ -154,7 +154,7 @@ class World:
         self.stepper = self.scene.make(cls, **more)
         handles = [*self.scene.arguments["forces"], *self.scene.arguments["constraints"]]
         book = Expected((), self.scene.arguments["mass"], alive, alive.astype(np.int64))
-        told = (Declared(each, now := self.stepper.current(each), True, book.tenants(now)) for each in handles)
+        told = (Declared(each, now := self.stepper.current(each), True, book.generations(now)) for each in handles)
         self.book = book._replace(told=tuple(told))
         self.saved = [(self.stepper.snapshot(), self.book, self.pushes())]
 
@@ -172,7 +172,11 @@ class World:
         slots = {}
         if world._slots is not None:
             arguments["alive"] = book.alive
-            slots["slots"] = book.alive, book.alive.astype(np.int64), world._slots.young[: self.n].astype(np.bool_)
+            slots["slots"] = (
+                book.alive,
+                book.alive.astype(np.int64),
+                world._slots.needs_start[: self.n].astype(np.bool_),
+            )
         state = [np.where(book.alive[:, None], array, 0) for array in (world.position, world.velocity)]
         other = self.cls(*state, **arguments)
         writes = [(other._history, None, world._history.copy())] if world._started and world.integrator.history else []
@@ -268,7 +272,7 @@ class World:
             return None
         box = next((one.now for one in boxes if one.enabled), None)
         self.book = self.book._replace(
-            told=(*self.book.told, Declared(new, new.placed(world.position, box), True, self.book.tenants(new)))
+            told=(*self.book.told, Declared(new, new.placed(world.position, box), True, self.book.generations(new)))
         )
         return lambda: world.add(new)
 
@@ -293,8 +297,8 @@ class World:
                 now = one.now.changed(given) if formula else dataclasses.replace(one.now, **given)
             except ValueError:
                 return [one._replace(now=None)], call  # no stepper can be built with it
-            tenants = self.book.tenants(now) if "indices" in given else one.tenants
-            return [one._replace(now=now, tenants=tenants)], call
+            generations = self.book.generations(now) if "indices" in given else one.generations
+            return [one._replace(now=now, generations=generations)], call
 
         return self._replace(change)
 

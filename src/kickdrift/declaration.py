@@ -65,7 +65,7 @@ class Frozen:
         raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-def tenants() -> Any:
+def generations() -> Any:
     """Declare the field for the generation of each slot that a constraint belongs to; None: generation 1."""
     return dataclasses.field(default=None, kw_only=True, repr=False)
 
@@ -116,7 +116,7 @@ def numbers(
     return dataclasses.field(metadata={"bounds": (minimum, maximum), "place": place, "per_body": per_body}, **field)
 
 
-def noticed(default: Any) -> Any:
+def filter_field(default: Any) -> Any:
     """Declare a collision filter field, a number per body, which the class itself checks."""
     return dataclasses.field(default=default, metadata={"per_body": "number"})
 
@@ -141,7 +141,7 @@ def _refuse(declaration: Declaration, name: str, value: Any) -> None:
 
 
 #: Structural fields, which are not coefficients.
-_CONSISTS_OF = frozenset(("pairs", "tenants", "force", "torque", "walls", "joints"))
+_CONSISTS_OF = frozenset(("pairs", "generations", "force", "torque", "walls", "joints"))
 #: Fields of these names must be declared with `place`, else `shift` would not move them.
 _COORDINATES = frozenset(("anchor", "center", "lower", "normal", "offset", "points", "shapes", "upper", "walls"))
 
@@ -240,11 +240,11 @@ class Declaration(Frozen):
         """Return whether it may replace another declaration with equal contents."""
         return type(self) is type(other)
 
-    def told(self) -> dict[str, Any]:
+    def declared_values(self) -> dict[str, Any]:
         """Return the contents as arrays, numbers and strings: equal for equal declarations of a class."""
         told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        if told.get("tenants", self) is None:
-            del told["tenants"]
+        if told.get("generations", self) is None:
+            del told["generations"]
         return told
 
     def computed(self) -> Self:
@@ -260,7 +260,7 @@ class Declaration(Frozen):
         """Return a copy with omitted coefficients measured from the initial positions, by minimum image in a box."""
         return self
 
-    def held(self, slots: Slots) -> Self:
+    def bound_to(self, slots: Slots) -> Self:
         """Return a copy bound to the current (or next) generation of each slot. Constraints and springs override it."""
         return self
 

@@ -160,13 +160,13 @@ class Neighbours:
         (0, 0.5)
         """
         single = np.ndim(origin) == 1 and out is None
-        places, ways = self._places("origin", origin), validation.numbers("motion", motion)
-        if ways.shape not in ((self._dim,), places.shape):
-            raise ValueError(f"motion: expected shape ({self._dim},) or {places.shape}, got {ways.shape}")
+        places, displacements = self._places("origin", origin), validation.numbers("motion", motion)
+        if displacements.shape not in ((self._dim,), places.shape):
+            raise ValueError(f"motion: expected shape ({self._dim},) or {places.shape}, got {displacements.shape}")
         reach = self._radius + validation.real("radius", radius, minimum=0.0)
         shape = (len(places),)
         i, share = _given(out, (np.int64, np.float64), shape) or (np.empty(shape, np.int64), np.empty(shape))
-        self._index.cast(places, np.ascontiguousarray(np.broadcast_to(ways, places.shape)), reach, i, share)
+        self._index.cast(places, np.ascontiguousarray(np.broadcast_to(displacements, places.shape)), reach, i, share)
         return (int(i[0]), float(share[0])) if single else (i, share)
 
     def __repr__(self) -> str:

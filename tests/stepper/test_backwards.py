@@ -103,10 +103,10 @@ def test_constraints_and_noise_refuse_negative_dt(stepper):
         held.dt = -0.01
     assert held.dt == 0.01
     held.step()
-    stirred = world(stepper, forces=[kd.Langevin(1.0, 1.0)])
+    thermostatted = world(stepper, forces=[kd.Langevin(1.0, 1.0)])
     with pytest.raises(ValueError, match="dt: expected a positive number under Langevin"):
-        stirred.dt = -0.01
-    stirred.step()
+        thermostatted.dt = -0.01
+    thermostatted.step()
 
 
 @pytest.mark.parametrize("stepper", STEPPERS)

@@ -145,7 +145,9 @@ def test_restore_and_copy_keep_set_coefficients(Stepper, one, name, value, event
 @pytest.mark.parametrize("one", SAMPLES, ids=title)
 def test_declarations_can_be_pickled_and_have_a_repr(one):
     if not isinstance(one, kd.NativeForce):  # has a pointer, which cannot be pickled
-        assert same(tuple(pickle.loads(pickle.dumps(one)).told().values()), tuple(one.told().values()))
+        assert same(
+            tuple(pickle.loads(pickle.dumps(one)).declared_values().values()), tuple(one.declared_values().values())
+        )
     shown = repr(one)
     assert shown.startswith(f"{title(one)}(")
     assert all(f"{name}=" in shown for name in one.coefficients if name not in ("energy", "cutoff"))

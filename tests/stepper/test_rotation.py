@@ -718,8 +718,8 @@ def test_worlds_without_rotation_say_the_same(Stepper):
     text = world.snapshot()
     assert b"inertia" not in text
     assert b"rotation" not in text
-    assert kd.Damping(0.5).told().keys() == {"rate"}
-    assert kd.Damping(0.5, 0.5).told().keys() == {"rate", "angular"}
+    assert kd.Damping(0.5).declared_values().keys() == {"rate"}
+    assert kd.Damping(0.5, 0.5).declared_values().keys() == {"rate", "angular"}
 
 
 @pytest.mark.parametrize("n", [384, 385, 1000])

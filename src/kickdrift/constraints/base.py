@@ -36,7 +36,7 @@ class Constraint(Declaration):
         return ()
 
     #: Collisions between bodies are recorded as events.
-    meets = False
+    reports_pairs = False
 
     def sides(self, plan: Plan) -> int | None:
         """Return the number of walls or shapes that record events, or None if it records none."""
@@ -50,7 +50,7 @@ class Constraint(Declaration):
 #: Record fields of pairs where some have them: rigid, of fixed length, never broken, and of the first generation.
 ABSENT = {
     "compliance": -1.0, "drag_first": 0.0, "drag_second": 0.0, "unit": 1.0, "lower": -1.0, "upper": -1.0, "limit": -1.0,
-    "tenants": 1,
+    "generations": 1,
 }  # fmt: skip
 ALL_BITS = 2**64 - 1
 #: Contacts of one body with shapes per step, at most; the nearest shapes are used.
@@ -114,7 +114,7 @@ class Filtered(Constraint):
             found["sensor"] = np.broadcast_to(sensor, (plan.n,)).astype(np.uint8)
         return found
 
-    def _noticed(self, plan: Plan, owner: Filtered | None = None) -> np.ndarray:
+    def _selected(self, plan: Plan, owner: Filtered | None = None) -> np.ndarray:
         """Return for each body whether its category passes the mask of a wall or shape.
 
         owner: the `Contacts` that it is part of, if any, whose category replaces one of 1 for all bodies.
@@ -122,8 +122,8 @@ class Filtered(Constraint):
         category = self._scalars(plan, "category")
         if owner is not None and len(category) == 1 and category[0] == 1:
             category = owner._scalars(plan, "category")
-        noticed = (category & self._scalars(plan, "mask")) != 0
-        return np.broadcast_to(noticed, (plan.n,))
+        filter_field = (category & self._scalars(plan, "mask")) != 0
+        return np.broadcast_to(filter_field, (plan.n,))
 
 
 def pinned(plan: Plan) -> np.ndarray:
@@ -132,8 +132,8 @@ def pinned(plan: Plan) -> np.ndarray:
     for constraint in plan._pins:
         pins = validation.within("Pin(indices)", constraint.pins, plan.n)
         if len(pins):
-            tenants = getattr(constraint, "tenants", None)
-            ids.append(pins | (np.int64(1) if tenants is None else tenants) << 32)
+            generations = getattr(constraint, "generations", None)
+            ids.append(pins | (np.int64(1) if generations is None else generations) << 32)
     bodies = np.sort(np.concatenate(ids))
     twice = bodies[1:][bodies[1:] == bodies[:-1]]
     if twice.size:
@@ -141,21 +141,21 @@ def pinned(plan: Plan) -> np.ndarray:
     return bodies
 
 
-def weights(plan: Plan, bodies: np.ndarray | None = None, tenants: np.ndarray | None = None) -> np.ndarray:
+def weights(plan: Plan, bodies: np.ndarray | None = None, generations: np.ndarray | None = None) -> np.ndarray:
     """Return 1/m of bodies, by default of all; 0 for pinned and infinitely heavy bodies."""
-    return plan.weights if bodies is None else weights_of(plan, bodies, tenants)
+    return plan.weights if bodies is None else weights_of(plan, bodies, generations)
 
 
-def weights_of(plan: Plan, bodies: np.ndarray, tenants: np.ndarray | None = None) -> np.ndarray:
+def weights_of(plan: Plan, bodies: np.ndarray, generations: np.ndarray | None = None) -> np.ndarray:
     weight = np.broadcast_to(plan.inverse_mass, (plan.n,))[bodies]
     if plan._pins:
-        weight[np.isin(bodies | (np.int64(1) if tenants is None else tenants) << 32, pinned(plan))] = 0
+        weight[np.isin(bodies | (np.int64(1) if generations is None else generations) << 32, pinned(plan))] = 0
     return weight
 
 
-def told_apart(tenants: np.ndarray | None) -> dict[str, np.ndarray]:
+def generation_fields(generations: np.ndarray | None) -> dict[str, np.ndarray]:
     """Return the record field with generations, or no field for None."""
-    return {} if tenants is None else {"tenants": tenants}
+    return {} if generations is None else {"generations": generations}
 
 
 def countable(name: str, plan: Plan, most: int = 2**31) -> None:

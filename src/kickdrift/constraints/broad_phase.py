@@ -69,7 +69,7 @@ class Grid:
         if not self.laid:
             return [[number - 1, number, number + 1] for number in cells]
         return [
-            sorted({(number + way) % count for way in (-1, 0, 1)})
+            sorted({(number + displacement) % count for displacement in (-1, 0, 1)})
             for number, (count, _) in zip(cells, self.laid[size_class], strict=True)
         ]
 

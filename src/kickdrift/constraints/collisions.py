@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration, noticed, numbers
+from ..declaration import declaration, filter_field, numbers
 from .base import ALL_BITS, Filtered, countable, weights
 
 if TYPE_CHECKING:
@@ -68,16 +68,16 @@ class ElasticCollisions(Filtered):
     """
 
     kind = "collisions"
-    meets = True
+    reports_pairs = True
     independent = frozenset({"radius", "restitution", "friction"})
 
     radius: ArrayLike = numbers(minimum=0.0, per_body="number")
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
     iterations: int = 8
     friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
-    category: ArrayLike = noticed(1)
-    mask: ArrayLike = noticed(ALL_BITS)
-    sensor: ArrayLike = noticed(False)
+    category: ArrayLike = filter_field(1)
+    mask: ArrayLike = filter_field(ALL_BITS)
+    sensor: ArrayLike = filter_field(False)
     swept: bool = False
 
     def __post_init__(self) -> None:

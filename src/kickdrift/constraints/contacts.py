@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration, noticed, numbers, place
+from ..declaration import declaration, filter_field, numbers, place
 from .base import ABSENT, ALL_BITS, SHAPES_PER_BODY, Filtered, countable, weights
 from .joints import Distance
 from .shapes import Boxes, Segments, Shapes
@@ -112,7 +112,7 @@ class Contacts(Filtered):
     """
 
     kind = "contacts"
-    meets = True
+    reports_pairs = True
     independent = frozenset({"radius", "restitution", "friction", "rolling"})
 
     radius: ArrayLike = numbers(minimum=0.0, per_body="number")
@@ -125,9 +125,9 @@ class Contacts(Filtered):
     shapes: tuple[Shapes, ...] = place(default=())
     joints: tuple[Distance, ...] = ()
     substeps: int = 4
-    category: ArrayLike = noticed(1)
-    mask: ArrayLike = noticed(ALL_BITS)
-    sensor: ArrayLike = noticed(False)
+    category: ArrayLike = filter_field(1)
+    mask: ArrayLike = filter_field(ALL_BITS)
+    sensor: ArrayLike = filter_field(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,16 +161,16 @@ class Contacts(Filtered):
             return self
         return dataclasses.replace(self, joints=joints)
 
-    def held(self, slots: Slots) -> Self:
-        return dataclasses.replace(self, joints=tuple(joint.held(slots) for joint in self.joints))
+    def bound_to(self, slots: Slots) -> Self:
+        return dataclasses.replace(self, joints=tuple(joint.bound_to(slots) for joint in self.joints))
 
-    def told(self) -> dict[str, Any]:
+    def declared_values(self) -> dict[str, Any]:
         """Return the contents, with nested walls, shapes and joints flattened."""
-        told = super().told()
+        told = super().declared_values()
         for name in ("walls", "shapes", "joints"):
             for number, part in enumerate(told.pop(name)):
                 label = f"{name} {number} {type(part).__name__}"
-                told |= {f"{label} {key}": value for key, value in part.told().items()}
+                told |= {f"{label} {key}": value for key, value in part.declared_values().items()}
         return told
 
     @property
@@ -243,7 +243,7 @@ class Contacts(Filtered):
             wall_friction=frictions["wall_friction"],
             **{name: rods[name] for name in ("first", "second", "length", "compliance")},
             number=np.arange(len(rods["first"])),
-            tenants=rods["tenants"],
+            generations=rods["generations"],
             stiffness=self._stiffness(),
             sweeps=np.array([max((joint.iterations for joint in self.joints), default=0)]),
             substeps=np.array([self.substeps]),
@@ -258,7 +258,13 @@ class Contacts(Filtered):
     def _rods(self, plan: Plan) -> dict[str, np.ndarray]:
         """Return record fields of all rods, one joint after the other; limits only if a rod has some."""
         whole, real = np.zeros(0, np.int64), np.zeros(0)
-        none = {"first": whole, "second": whole, "length": real, "compliance": real, "tenants": np.zeros((0, 2), int)}
+        none = {
+            "first": whole,
+            "second": whole,
+            "length": real,
+            "compliance": real,
+            "generations": np.zeros((0, 2), int),
+        }
         rods = [none | {"pair": whole}, *(joint.rods(plan) for joint in self.joints)]
         names = dict.fromkeys(name for each in rods for name in each)
         fields = {

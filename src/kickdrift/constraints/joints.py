@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration, numbers, once, tenants
-from .base import Constraint, countable, pinned, told_apart, weights
+from ..declaration import declaration, generations, numbers, once
+from .base import Constraint, countable, generation_fields, pinned, weights
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -41,7 +41,7 @@ class Pin(Constraint):
     kind = "pin"
 
     indices: ArrayLike
-    tenants: np.ndarray | None = tenants()
+    generations: np.ndarray | None = generations()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,10 +53,10 @@ class Pin(Constraint):
 
     def compile(self, plan: Plan) -> None:
         pinned(plan)
-        plan.add_constraint(self.kind, self, indices=np.asarray(self.indices), **told_apart(self.tenants))
+        plan.add_constraint(self.kind, self, indices=np.asarray(self.indices), **generation_fields(self.generations))
 
-    def held(self, slots: Slots) -> Self:
-        return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.indices)))
+    def bound_to(self, slots: Slots) -> Self:
+        return dataclasses.replace(self, generations=slots.generations(np.asarray(self.indices)))
 
 
 @declaration()
@@ -137,7 +137,7 @@ class Distance(Constraint):
     max_length: ArrayLike | None = None
     min_length: ArrayLike | None = None
     breaks_at: ArrayLike | None = None
-    tenants: np.ndarray | None = tenants()
+    generations: np.ndarray | None = generations()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -197,13 +197,13 @@ class Distance(Constraint):
             square = sum((component * component for component in d.T), np.zeros(len(d)))
         return dataclasses.replace(self, length=np.sqrt(square))
 
-    def held(self, slots: Slots) -> Self:
-        return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.pairs)))
+    def bound_to(self, slots: Slots) -> Self:
+        return dataclasses.replace(self, generations=slots.generations(np.asarray(self.pairs)))
 
     def compile(self, plan: Plan) -> None:
         countable("Distance", plan, 2**28)
         pairs = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n)
-        weight = weights(plan, pairs, self.tenants)
+        weight = weights(plan, pairs, self.generations)
         free = self._moved(weight)
         first, second = np.ascontiguousarray(pairs[free].T)
         weight_first, weight_second = np.ascontiguousarray(weight[free].T)
@@ -222,7 +222,7 @@ class Distance(Constraint):
             fields["response"] = np.array(plan.integrator.responses_to_drag)
             # Doubled where the impulse is split into two halves, because only the first half changes positions.
             fields["compliance"] = self._each("compliance")[free] * (2 if splits else 1)
-        fields |= told_apart(None if self.tenants is None else self.tenants[free])
+        fields |= generation_fields(None if self.generations is None else self.generations[free])
         kind = self.kind[self.compliance is not None]
         direction = 0
         if self.direction == "before":
@@ -258,11 +258,11 @@ class Distance(Constraint):
     def rods(self, plan: Plan) -> dict[str, np.ndarray]:
         """Return record fields of movable pairs, for `Contacts`."""
         pairs = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n)
-        free = self._moved(weights(plan, pairs, self.tenants))
+        free = self._moved(weights(plan, pairs, self.generations))
         compliance = np.zeros(len(pairs)) if self.compliance is None else self._each("compliance")
-        tenants = np.ones((len(pairs), 2), np.int64) if self.tenants is None else self.tenants
+        generations = np.ones((len(pairs), 2), np.int64) if self.generations is None else self.generations
         first, second = pairs[free].T
-        rods = {"first": first, "second": second, "compliance": compliance[free], "tenants": tenants[free]}
+        rods = {"first": first, "second": second, "compliance": compliance[free], "generations": generations[free]}
         return rods | {"pair": free} | self._lengths(plan, free)
 
     def _moved(self, weight: np.ndarray) -> np.ndarray:

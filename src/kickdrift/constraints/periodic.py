@@ -26,10 +26,10 @@ class Torus(NamedTuple):
     width: np.ndarray
     per_width: np.ndarray
 
-    def nearest(self, way: np.ndarray) -> np.ndarray:
+    def nearest(self, displacement: np.ndarray) -> np.ndarray:
         """Return displacements by minimum image, (k, dim) in float64, bitwise equal to those of a step."""
-        turns = way * self.per_width
-        return way - self.width * ((turns + WHOLE[8]) - WHOLE[8])
+        turns = displacement * self.per_width
+        return displacement - self.width * ((turns + WHOLE[8]) - WHOLE[8])
 
     def inside(self, place: np.ndarray) -> np.ndarray:
         """Return positions, (k, dim) in float64, wrapped into the box."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration, noticed, place
+from ..declaration import declaration, filter_field, place
 from .base import ALL_BITS, Filtered
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Sensor(Filtered):
 
     lower: ArrayLike | None = place(default=None)
     upper: ArrayLike | None = place(default=None)
-    category: ArrayLike = noticed(1)
-    mask: ArrayLike = noticed(ALL_BITS)
+    category: ArrayLike = filter_field(1)
+    mask: ArrayLike = filter_field(ALL_BITS)
     center: ArrayLike | None = place(default=None)
     radius: ArrayLike | None = None
 
@@ -90,5 +90,5 @@ class Sensor(Filtered):
             if array.shape not in ((), (plan.dim,)):
                 raise ValueError(f"Sensor({name}): expected a number or shape ({plan.dim},), got shape {array.shape}")
             places[field] = np.broadcast_to(array, (1, plan.dim))
-        watched = self._noticed(plan).astype(np.uint8)
+        watched = self._selected(plan).astype(np.uint8)
         plan.add_constraint(self.kind, self, **places, ball=np.array([ball], np.uint8), watched=watched)

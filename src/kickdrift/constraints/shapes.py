@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration, noticed, numbers
+from ..declaration import declaration, filter_field, numbers
 from .base import ALL_BITS, countable, flags
 from .walls import Wall, dot
 
@@ -237,9 +237,9 @@ class Segments(Shapes):
     radius: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     thickness: ArrayLike = numbers(minimum=0.0, default=0.0)
     enabled: ArrayLike = True
-    category: ArrayLike = noticed(1)
-    mask: ArrayLike = noticed(ALL_BITS)
-    sensor: ArrayLike = noticed(False)
+    category: ArrayLike = filter_field(1)
+    mask: ArrayLike = filter_field(ALL_BITS)
+    sensor: ArrayLike = filter_field(False)
     surface_speed: ArrayLike = numbers(default=0.0)
     one_way: ArrayLike | bool = False
     velocity: ArrayLike | None = numbers(default=None)
@@ -294,9 +294,9 @@ class Boxes(Shapes):
     friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     radius: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     enabled: ArrayLike = True
-    category: ArrayLike = noticed(1)
-    mask: ArrayLike = noticed(ALL_BITS)
-    sensor: ArrayLike = noticed(False)
+    category: ArrayLike = filter_field(1)
+    mask: ArrayLike = filter_field(ALL_BITS)
+    sensor: ArrayLike = filter_field(False)
     surface_speed: ArrayLike = numbers(default=0.0)
     one_way: ArrayLike | bool = False
     velocity: ArrayLike | None = numbers(default=None)

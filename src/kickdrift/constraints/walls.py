@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from ..declaration import declaration, noticed, numbers
+from ..declaration import declaration, filter_field, numbers
 from .base import ALL_BITS, Filtered, weights
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ class Wall(Filtered):
         raise NotImplementedError
 
     def _through(self, plan: Plan, owner: Filtered | None = None) -> np.ndarray:
-        """Return for each body 0: collides, 1: passes and records events, 2: passes. owner: see `_noticed`."""
+        """Return for each body 0: collides, 1: passes and records events, 2: passes. owner: see `_selected`."""
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
-        return np.where(self._noticed(plan, owner), sensor.astype(np.uint8), np.uint8(2))
+        return np.where(self._selected(plan, owner), sensor.astype(np.uint8), np.uint8(2))
 
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
@@ -119,9 +119,9 @@ class Box(Wall):
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
     friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     radius: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
-    category: ArrayLike = noticed(1)
-    mask: ArrayLike = noticed(ALL_BITS)
-    sensor: ArrayLike = noticed(False)
+    category: ArrayLike = filter_field(1)
+    mask: ArrayLike = filter_field(ALL_BITS)
+    sensor: ArrayLike = filter_field(False)
     surface_speed: ArrayLike = numbers(default=0.0)
 
     def __post_init__(self) -> None:
@@ -192,9 +192,9 @@ class Plane(Wall):
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
     friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     radius: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
-    category: ArrayLike = noticed(1)
-    mask: ArrayLike = noticed(ALL_BITS)
-    sensor: ArrayLike = noticed(False)
+    category: ArrayLike = filter_field(1)
+    mask: ArrayLike = filter_field(ALL_BITS)
+    sensor: ArrayLike = filter_field(False)
     surface_speed: ArrayLike = numbers(default=0.0)
 
     def __post_init__(self) -> None:

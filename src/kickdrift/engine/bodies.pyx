@@ -14,7 +14,7 @@ from .coupled cimport padded
 from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .rotation cimport BoundRotation
 from .slots cimport Slots
-from ..kernels.loops.living cimport park
+from ..kernels.loops.slots cimport zero_inactive
 
 import sys
 from time import perf_counter
@@ -38,20 +38,20 @@ cdef bint LITTLE = sys.byteorder == "little"    # snapshots are little-endian
 cdef class Become:
     """Masks and generations for the slots, prepared before the commit: `execute` runs no Python code."""
 
-    cdef const uint8_t[::1] to_alive, to_young
+    cdef const uint8_t[::1] to_alive, to_needs_start
     cdef const int64_t[::1] to_generation
 
     def __cinit__(self, Py_ssize_t n, slots):
-        alive, generation, young = slots
-        if not len(alive) == len(generation) == len(young) == n:
+        alive, generation, needs_start = slots
+        if not len(alive) == len(generation) == len(needs_start) == n:
             raise AssertionError("masks of another length")
-        self.to_alive, self.to_young = np.array(alive, np.uint8), np.array(young, np.uint8)
+        self.to_alive, self.to_needs_start = np.array(alive, np.uint8), np.array(needs_start, np.uint8)
         self.to_generation = np.array(generation, np.int64)
 
     cdef void execute(self, Slots slots) noexcept nogil:
         cdef Py_ssize_t i
         for i in range(slots.n):
-            slots.alive[i], slots.young[i] = self.to_alive[i], self.to_young[i]
+            slots.alive[i], slots.needs_start[i] = self.to_alive[i], self.to_needs_start[i]
             slots.generation[i] = self.to_generation[i]
             slots.id[i] = slots.generation[i] << 32 | i if slots.alive[i] else -1
         slots.follow()
@@ -85,7 +85,7 @@ cdef class Core(Runner):
         inverse_inertia = None
         if self._rotation is not None or model.torques:
             inverse_inertia = self._inverse_inertia_of(model)
-        model.told = self.store is not None
+        model.events_enabled = self.store is not None
         binding = Binding.of(model, state, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model, None if self.binding is None else self.binding.model)
@@ -138,7 +138,7 @@ cdef class Core(Runner):
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
         if self.slots is not None:
-            self.plan.living, self.rows = &self.slots.data, self.slots.count
+            self.plan.slots, self.rows = &self.slots.data, self.slots.count
             self.slots.stale = True
 
     def _commit(
@@ -194,7 +194,7 @@ cdef class Core(Runner):
         if become is not None:
             become.execute(place)
             if binding is None:
-                self.plan.living = &place.data
+                self.plan.slots = &place.data
                 self.rows = place.count
         if binding is not None:
             self.adopt(binding)
@@ -213,9 +213,9 @@ cdef class Core(Runner):
         if not (ready and self.plan.last_h == spanned):
             self.binding.prepare()
         if written:
-            park(self.plan, 0, self.plan.n)
+            zero_inactive(self.plan, 0, self.plan.n)
             if rotation is not None:
-                rotation.park(place.alive, self.item)
+                rotation.zero_inactive(place.alive, self.item)
         own.update(attributes)
         self.ready = True
 
@@ -230,7 +230,7 @@ cdef class Core(Runner):
         if self.slots is None:
             book = self._book()
             n = book.n
-            self._commit(slots=(book.mask[:n], book.generation, book.young[:n]))
+            self._commit(slots=(book.mask[:n], book.generation, book.needs_start[:n]))
         return 0
 
     def spawn(
@@ -278,7 +278,7 @@ cdef class Core(Runner):
             kinds = (radius, category, mask, sensor, restitution, friction)
             among = slots_.candidates(self.plan.n, rows)
             if mass is not None or turns or any(kind is not None for kind in kinds):
-                position, velocity, mass = slots_.newborn(position, velocity, mass, self.plan.dim, self.dtype)
+                position, velocity, mass = slots_.spawned(position, velocity, mass, self.plan.dim, self.dtype)
                 turning = self._turning_of(len(position), angular_velocity, angle, orientation) if turns else None
                 chosen = self._slots.free(len(position), among)
                 names = ("radius", "category", "mask", "sensor", "restitution", "friction")
@@ -312,7 +312,7 @@ cdef class Core(Runner):
             self.make_slots()
             self.slots.kill(self.plan, ids)
             if self.rotation is not None:
-                self.rotation.park(self.slots.alive, self.item)
+                self.rotation.zero_inactive(self.slots.alive, self.item)
             self.rows = self.slots.count
         finally:
             self.unlock()
@@ -323,12 +323,12 @@ cdef class Core(Runner):
             return self._book().find(ids)
         return self.slots.find(ids)
 
-    def _park(self):
+    def _zero_inactive(self):
         """Zero the inactive rows, and the histories that have not started."""
         if self.slots is not None:
-            park(self.plan, 0, self.plan.n)
+            zero_inactive(self.plan, 0, self.plan.n)
             if self.rotation is not None:
-                self.rotation.park(self.slots.alive, self.item)
+                self.rotation.zero_inactive(self.slots.alive, self.item)
             self.slots.clear_histories(self.plan)
 
     # Used by base.py to save and restore.
@@ -351,7 +351,7 @@ cdef class Core(Runner):
         cdef bint history = self.started and self.plan.s.data != NULL
         cdef bytes data
         cdef Array to
-        self._park()
+        self._zero_inactive()
         if not LITTLE:
             return snapshots.copies(self)
         data = PyBytes_FromStringAndSize(NULL, (2 + history) * size)
@@ -382,7 +382,10 @@ cdef class Core(Runner):
         """Return (constraint number, keys of its touching pairs) for each constraint that records events."""
         if self.coupled is None:
             return []
-        found = [(self.coupled.told[i].source, keys_of(self.coupled.told[i])) for i in range(self.coupled.told_count)]
+        found = [
+            (self.coupled.events[i].source, keys_of(self.coupled.events[i]))
+            for i in range(self.coupled.event_source_count)
+        ]
         return sorted(found, key=lambda pair: pair[0])
 
     # Running.
@@ -419,7 +422,7 @@ cdef class Core(Runner):
         if self.slots is not None and self.slots.stale:
             self.slots.layout(None if self.coupled is None else self.coupled.links)
             if self.coupled is not None:
-                self.coupled.clear_dead()
+                self.coupled.clear_inactive()
                 self.coupled.last = NULL
         if self.plan.last_h != self.plan.h:
             # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
@@ -473,7 +476,7 @@ cdef class Core(Runner):
             self.coupled.coupling.origin_tick = self.origin_tick
         if self.slots is not None:
             self.job.last = self.slots.data.end
-            self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
+            self.job.begin = self.slots.any_needs_start and self.plan.s.data != NULL and self.started
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.leaping:
@@ -513,8 +516,8 @@ cdef class Core(Runner):
             body = self.rotation.run(self.kernels.complete_turning)
             if body >= 0 and (self.job.bad_body < 0 or body < self.job.bad_body):
                 self.job.bad_body = body
-        if self.slots is not None and self.slots.any_young:
-            self.slots.forget_young()
+        if self.slots is not None and self.slots.any_needs_start:
+            self.slots.clear_needs_start()
 
     cdef int raise_waiting(self) except -1:
         self.raise_interrupt()

@@ -3,11 +3,11 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, FLOOR, HELD_ROW, MEETING,
+    BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, FLOOR, PAIR_ROW, CONTACT_EVENT,
     LIMITED, PAIRS_PER_BODY, PERIODIC, PIN, PLANE, ROD, SENSOR, SHAPES, SHAPES_PER_BODY, SOFT, SPIN, TRAITS,
     TWIST, Collisions, Contacts, Distance, Pin, Shapes,
 )
-from ..kernels.abi.events cimport Told
+from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.plan cimport MAX_DIM
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
@@ -32,7 +32,7 @@ cdef class BoundPin(BoundConstraint):
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         self.constraint.function, self.constraint.data = table.tie, &self.pin
         self.pin.count = len(fields["indices"])
-        self.tenants = fields.get("tenants")
+        self.generations = fields.get("generations")
         self.pin.index = <const int64_t*> self.keep(fields["indices"], np.int64)
         self.cost = 10 * self.pin.count
         return 0
@@ -41,7 +41,7 @@ cdef class BoundPin(BoundConstraint):
         index = self.kept[0]
         if self.ends is None:
             self.ends = Ends()
-            self.ends.add(index, None, self.tenants, self.pin.count, [index], &self.pin.count)
+            self.ends.add(index, None, self.generations, self.pin.count, [index], &self.pin.count)
         links.ends.append(self.ends)
         return 0
 
@@ -93,7 +93,7 @@ cdef class BoundDistance(BoundConstraint):
         constrained[self.first] = constrained[self.second] = True
         # Rows a power of two apart would share few cache sets. Skipping cache lines spreads them.
         item = np.dtype(plan.dtype).itemsize
-        row = HELD_ROW * (np.cumsum(constrained) - 1)
+        row = PAIR_ROW * (np.cumsum(constrained) - 1)
         row += row * item // PAGE * (LINE // item)
         distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
         distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
@@ -114,8 +114,8 @@ cdef class BoundDistance(BoundConstraint):
         distance.how = <const uint8_t*> self.keep(parts % (2 * LIMITED), np.uint8)
         # A direction of 2 stands for velocities at the end of a step. Such pairs do not read `at_rest`.
         self.reading_pairs = (direction[order] < 2).astype(np.uint8)
-        if "tenants" in fields:
-            self.tenants = fields["tenants"][order]
+        if "generations" in fields:
+            self.generations = fields["generations"][order]
         if "compliance" in fields:
             for number in range(4):
                 distance.response[<int> number] = fields["response"][number]
@@ -125,7 +125,7 @@ cdef class BoundDistance(BoundConstraint):
         distance.members = np.count_nonzero(constrained)
         distance.member = <const int32_t*> self.keep(np.flatnonzero(constrained), np.int32)
         distance.place = <const int32_t*> self.keep(row[constrained], np.int32)
-        distance.row = self.allocate(int(row.max(initial=0)) + HELD_ROW, plan.dtype)
+        distance.row = self.allocate(int(row.max(initial=0)) + PAIR_ROW, plan.dtype)
         distance.force = self.allocate(count, plan.dtype)
         distance.slowed = self.allocate(count, plan.dtype)
         distance.load = self.allocate(count, plan.dtype)
@@ -135,7 +135,7 @@ cdef class BoundDistance(BoundConstraint):
         distance.pull = self.allocate(count, plan.dtype)
         distance.direction = direction.max(initial=0)
         distance.was = self.allocate(plan.dim * padded, plan.dtype)
-        distance.way = self.allocate(plan.dim * count, plan.dtype)
+        distance.displacement = self.allocate(plan.dim * count, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
@@ -155,7 +155,7 @@ cdef class BoundDistance(BoundConstraint):
         stage = self.kept[0]
         if self.ends is None:
             ends = self.ends = Ends()
-            ends.add(self.bodies[0], self.bodies[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
+            ends.add(self.bodies[0], self.bodies[1], self.generations, stage[self.distance.stages], self.pairs, NULL)
             write_sources(self.places, self.ends)
             ends.stages = self.distance.stages
             ends.to_stage = <int64_t*> ends.keep(stage)
@@ -177,7 +177,7 @@ cdef class BoundGrid(BoundConstraint):
     cdef int lay_out(self, Collisions* data, dict fields, object plan, const CoupledTable* table) except -1:
         cdef int64_t n = plan.n
         cdef int a, b
-        data.find_alike = table.find_in_plane if plan.dim == 2 else table.find_alike
+        data.find_uniform = table.find_in_plane if plan.dim == 2 else table.find_uniform
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         self.grid = data
@@ -254,13 +254,13 @@ cdef class BoundContacts(BoundGrid):
         )
 
     cdef int listen(self, object kind, int64_t n) except -1:
-        if self.told.mark != NULL:
+        if self.events.mark != NULL:
             return 0
-        self.contacts.meeting = self.allocate((2 * self.dim + MEETING) * self.most, self.dtype)
+        self.contacts.contact_event = self.allocate((2 * self.dim + CONTACT_EVENT) * self.most, self.dtype)
         return BoundConstraint.listen(self, kind, n)
 
-    cdef void bind_events(self, Told* told) noexcept:
-        self.contacts.grid.told = told
+    cdef void bind_events(self, EventSource* events) noexcept:
+        self.contacts.grid.events = events
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Contacts* data = &self.contacts
@@ -268,7 +268,7 @@ cdef class BoundContacts(BoundGrid):
         cdef int64_t most, places
         cdef int place
         impulses, real = plan.impulses, plan.dtype
-        self.constraint.function, self.constraint.data = table.meet, data
+        self.constraint.function, self.constraint.data = table.collide, data
         self.lay_out(&data.grid, fields, plan, table)
         data.restitution = self.field(fields, "restitution", real)
         data.friction = self.field(fields, "friction", real)
@@ -297,7 +297,7 @@ cdef class BoundContacts(BoundGrid):
         if "upper" in fields:
             data.lower, data.upper = self.keep(fields["lower"], real), self.keep(fields["upper"], real)
         data.cell = self.lay_loads(fields, slice(None))
-        self.rods, self.tenants = self.kept[kept:], fields["tenants"]
+        self.rods, self.generations = self.kept[kept:], fields["generations"]
         data.stiffness = self.field(fields, "stiffness", real)
         data.moved = <uint8_t*> self.allocate(n, np.uint8)
         data.state = <int64_t*> address(impulses.state)
@@ -368,7 +368,7 @@ cdef class BoundContacts(BoundGrid):
             self.lay_shapes(&shapes[part], own, plan.dtype, rows)
             if fields["shape_through"][part].any():
                 shapes[part].wall.sensor = <const uint8_t*> self.keep(fields["shape_through"][part], np.uint8)
-        data.leaning = <int32_t*> self.allocate(SHAPES_PER_BODY * plan.n, np.int32)
+        data.shape_contacts = <int32_t*> self.allocate(SHAPES_PER_BODY * plan.n, np.int32)
         return 0
 
     cdef int find_links(self, Links links) except -1:
@@ -376,7 +376,7 @@ cdef class BoundContacts(BoundGrid):
         BoundGrid.find_links(self, links)
         if first:
             self.ends.add(
-                self.rods[0], self.rods[1], self.tenants, self.contacts.declared, self.rods, &self.contacts.rods,
+                self.rods[0], self.rods[1], self.generations, self.contacts.declared, self.rods, &self.contacts.rods,
             )
             write_sources(self.places, self.ends)
         links.contacts = &self.contacts
@@ -389,7 +389,7 @@ cdef class BoundCollisions(BoundGrid):
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Collisions* data = &self.collisions
         cdef int64_t n = plan.n
-        self.constraint.function, self.constraint.data = table.meet, data
+        self.constraint.function, self.constraint.data = table.collide, data
         self.each(&data.restitution, fields, "restitution", plan.dtype)
         if "friction" in fields:
             self.each(&data.friction, fields, "friction", plan.dtype)
@@ -408,11 +408,11 @@ cdef class BoundCollisions(BoundGrid):
             data.time = self.allocate((PAIRS_PER_BODY + 1) * n, plan.dtype)
             data.middle = self.allocate(plan.dim * n, plan.dtype)
             data.extent = self.allocate(n, plan.dtype)
-            data.way_class = <uint8_t*> self.allocate(n, np.uint8)
+            data.swept_class = <uint8_t*> self.allocate(n, np.uint8)
         return 0
 
-    cdef void bind_events(self, Told* told) noexcept:
-        self.collisions.told = told
+    cdef void bind_events(self, EventSource* events) noexcept:
+        self.collisions.events = events
 
     cdef void join(self, const Common* common) noexcept:
         self.collisions.weight, self.collisions.walls, self.collisions.wall = common.weight, common.walls, common.wall

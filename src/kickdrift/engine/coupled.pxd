@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ..kernels.abi.constraints cimport ConstraintCall
-from ..kernels.abi.events cimport Told
+from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport CoupledTable, Coupling, InteractionCall
 from ..kernels.abi.tables cimport Kernels
@@ -24,10 +24,10 @@ cdef class Coupled(Watch):
     cdef ConstraintCall* constraint
     cdef Common common              # shared by all constraints
     cdef object weights, weights_of, at_rest    # arrays of `common`; weights_of: source of `weights`
-    cdef Told** told                # event records, one per constraint that records events
+    cdef EventSource** events                # event records, one per constraint that records events
     cdef int64_t* source            # constraint number of each event record
     cdef int64_t* was               # its constraint number in the previous binding
-    cdef int64_t told_count
+    cdef int64_t event_source_count
     cdef list arrays                # memory that pointers of this class refer to
     cdef double cost                # estimate of interactions and constraints, ns per step of all bodies
     cdef Py_ssize_t helpers         # maximum number of threads that may share the work
@@ -63,7 +63,7 @@ cdef class Coupled(Watch):
     cdef int find_links(self, Slots slots, Coupled previous) except -1
     cdef int bind_common(self, object model, Coupled previous) except -1
     cdef bint only_few(self) noexcept nogil
-    cdef void clear_dead(self) noexcept nogil
+    cdef void clear_inactive(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil
     cdef const Plan* buffer(self, Py_ssize_t steps) noexcept nogil

@@ -12,13 +12,13 @@ from libc.string cimport memcmp, memcpy
 from .coefficients cimport field
 from .constraints cimport bind_constraint
 from ..kernels.abi.constraints cimport is_static
-from ..kernels.abi.events cimport Told
+from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, TILE, Array, Job, Plan
 from ..kernels.integrators.traits cimport evaluates_first, fsal
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
-from ..kernels.abi.interactions cimport BOTH_WAYS
+from ..kernels.abi.interactions cimport BOTH_DIRECTIONS
 from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches
@@ -26,7 +26,7 @@ from .runner cimport copy_array
 from .runner cimport Watch, look, paced
 from .slots cimport Links, Slots, address
 from .walls cimport BoundConstraint
-from ..kernels.loops.living cimport park
+from ..kernels.loops.slots cimport zero_inactive
 
 from time import perf_counter
 
@@ -48,7 +48,7 @@ cdef class Coupled(Watch):
     def __dealloc__(self):
         PyMem_Free(self.interaction)
         PyMem_Free(self.constraint)
-        PyMem_Free(self.told)
+        PyMem_Free(self.events)
         PyMem_Free(self.source)
         PyMem_Free(self.was)
         PyMem_Free(<void*> self.common.wall)
@@ -80,7 +80,7 @@ cdef class Coupled(Watch):
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
         static = coupled.only_static(model, plan)
-        single = not model.constraint_records or (static and not model.told)
+        single = not model.constraint_records or (static and not model.events_enabled)
         if whole or implicit or energy or not single:
             coupled.bind_workspace(model, implicit, previous)
             if static:
@@ -101,7 +101,8 @@ cdef class Coupled(Watch):
         mine = self.model
         return (
             mine.interactions == model.interactions and mine.constraint_records is model.constraint_records
-            and mine.constraints == model.constraints and mine.at_rest is model.at_rest and mine.told == model.told
+            and mine.constraints == model.constraints and mine.at_rest is model.at_rest
+            and mine.events_enabled == model.events_enabled
             and mine.idle == model.idle and mine.inverse_mass is model.inverse_mass and mine.impulses is model.impulses
             and rows_of(mine) is rows_of(model)
         )
@@ -154,7 +155,7 @@ cdef class Coupled(Watch):
             self.cost += bound.cost * (model.integrator.force_evaluations_with_drag or PRODUCTS)
         self.coupling.interactions, self.coupling.interaction = len(model.interactions), self.interaction
         self.coupling.few = NULL
-        if [term.kind for term in model.interactions] == ["n_body"] and model.n < BOTH_WAYS and model.dim > 1:
+        if [term.kind for term in model.interactions] == ["n_body"] and model.n < BOTH_DIRECTIONS and model.dim > 1:
             self.coupling.few = self.table.three if model.n <= THREE and self.table.three != NULL else self.table.few
         return whole
 
@@ -229,55 +230,55 @@ cdef class Coupled(Watch):
         before: the preceding model, or None. The same constraint may have another number there.
         """
         cdef BoundConstraint bound
-        if self.told != NULL:
+        if self.events != NULL:
             return 0
         from ..stepper.events import reporting  # imported late: few programs use events
         kinds = reporting(model)
         numbers = {} if before is None else {id(before.constraints[source]): source for source in reporting(before)}
-        self.told = <Told**> PyMem_Calloc(max(1, len(kinds)), sizeof(Told*))
+        self.events = <EventSource**> PyMem_Calloc(max(1, len(kinds)), sizeof(EventSource*))
         self.source = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
         self.was = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
-        if self.told == NULL or self.source == NULL or self.was == NULL:
+        if self.events == NULL or self.source == NULL or self.was == NULL:
             raise MemoryError
         for number, (constraint, bound) in enumerate(zip(model.constraint_records, self.bound_constraints)):
             source = model.source(constraint)
             if source in kinds and constraint.kind != "corners":  # the walls of a corner record its events
                 bound.listen(kinds[source], model.n)
-                self.constraint[<Py_ssize_t> number].told = &bound.told
-                self.told[self.told_count] = &bound.told
-                self.source[self.told_count] = source
-                self.was[self.told_count] = numbers.get(id(model.constraints[source]), source)
-                self.told_count += 1
+                self.constraint[<Py_ssize_t> number].events = &bound.events
+                self.events[self.event_source_count] = &bound.events
+                self.source[self.event_source_count] = source
+                self.was[self.event_source_count] = numbers.get(id(model.constraints[source]), source)
+                self.event_source_count += 1
             elif constraint.kind == "corners":
                 pairs = zip(model.constraint_records, self.bound_constraints)
                 bound.listen([wall for each, wall in pairs if each.kind in ("box", "plane")], model.n)
-        self.coupling.log, self.coupling.tell = &store.log, self.table.tell
+        self.coupling.log, self.coupling.report_events = &store.log, self.table.report_events
         return 0
 
     cdef void take_over(self, Coupled other, Touches touches) noexcept:
         """Carry over touching pairs from the previous binding, or set those in `touches`; either may be None."""
         cdef int64_t i, k
         cdef bint same
-        cdef Told* told
+        cdef EventSource* events
         cdef BoundConstraint bound
         for bound in self.bound_constraints:
             bound.join(&self.common)
-        for i in range(self.told_count):
-            told = self.told[i]
+        for i in range(self.event_source_count):
+            events = self.events[i]
             if touches is None:
-                told.source = self.source[i]  # a shared constraint may have had another number before
+                events.source = self.source[i]  # a shared constraint may have had another number before
             if touches is not None:
-                touches.execute(told)
+                touches.execute(events)
             elif other is not None and other is not self:
                 same = False
-                for k in range(other.told_count):
-                    if other.source[k] == self.was[i] and other.told[k].capacity == told.capacity:
+                for k in range(other.event_source_count):
+                    if other.source[k] == self.was[i] and other.events[k].capacity == events.capacity:
                         same = True
-                        if other.told[k] != told:
-                            told.count = other.told[k].count
-                            memcpy(told.touching, other.told[k].touching, told.count * sizeof(int64_t))
+                        if other.events[k] != events:
+                            events.count = other.events[k].count
+                            memcpy(events.touching, other.events[k].touching, events.count * sizeof(int64_t))
                 if not same:
-                    told.count = 0  # the constraint was disabled
+                    events.count = 0  # the constraint was disabled
 
     cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1:
         """Allocate a workspace in which all bodies step as one tile."""
@@ -290,7 +291,7 @@ cdef class Coupled(Watch):
         else:
             self.workspace = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
         self.coupling.workspace = <char*> address(self.workspace)
-        self.coupling.gain = <char*> address(self.workspace[registers - 1])
+        self.coupling.delta_v = <char*> address(self.workspace[registers - 1])
         self.coupling.padded = shape[2]
         self.coupling.plan = self.whole
         self.coupling.owner = <void*> self
@@ -362,11 +363,11 @@ cdef class Coupled(Watch):
         self.links = links
         return 0
 
-    cdef void clear_dead(self) noexcept nogil:
+    cdef void clear_inactive(self) noexcept nogil:
         """Zero the inactive slots in both state buffers: Python functions read all slots."""
         if self.coupling.workspace != NULL:
-            park(&self.whole[0], 0, self.whole[0].n)
-            park(&self.whole[1], 0, self.whole[1].n)
+            zero_inactive(&self.whole[0], 0, self.whole[0].n)
+            zero_inactive(&self.whole[1], 0, self.whole[1].n)
 
     cdef bint only_few(self) noexcept nogil:
         """Return whether the few-body kernel runs, which makes several steps without a check after each."""
@@ -380,8 +381,8 @@ cdef class Coupled(Watch):
     cdef void enter(self, const Plan* plan) noexcept nogil:
         """Copy the state of all bodies into the workspace."""
         copy_state(&self.whole[0], plan, self.item)
-        if plan.living != NULL:
-            park(&self.whole[0], 0, plan.living.end)
+        if plan.slots != NULL:
+            zero_inactive(&self.whole[0], 0, plan.slots.end)
 
     cdef const Plan* buffer(self, Py_ssize_t steps) noexcept nogil:
         """Return the state buffer in which so many steps end."""
@@ -391,7 +392,7 @@ cdef class Coupled(Watch):
         """Return whether the positions are bitwise those whose accelerations the workspace has."""
         cdef const Array* now = &plan.x
         cdef const Array* then
-        cdef Py_ssize_t n = plan.n if plan.living == NULL else plan.living.end
+        cdef Py_ssize_t n = plan.n if plan.slots == NULL else plan.slots.end
         cdef Py_ssize_t i
         cdef int j
         if self.last == NULL:
@@ -400,7 +401,8 @@ cdef class Coupled(Watch):
         for j in range(plan.dim):
             for i in range(n):
                 if memcmp(
-                    now.data + i * now.body + j * now.component, then.data + i * then.body + j * then.component, self.item
+                    now.data + i * now.body + j * now.component, then.data + i * then.body + j * then.component,
+                    self.item
                 ) != 0:
                     return False
         return True
@@ -408,7 +410,7 @@ cdef class Coupled(Watch):
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
         """Copy the state back from the buffer in which `steps` steps end; only near tiles, if tiles are classified."""
         cdef const Plan* whole = self.buffer(steps)
-        cdef Py_ssize_t n = plan.n if plan.living == NULL else plan.living.end
+        cdef Py_ssize_t n = plan.n if plan.slots == NULL else plan.slots.end
         cdef Py_ssize_t first = 0
         cdef Plan to, source
         if self.coupling.near == NULL:
@@ -438,7 +440,7 @@ cdef object rows_of(object model):
 cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
     """Return a plan of the tile that begins at body `first`, of n bodies."""
     cdef Plan tile = plan[0]
-    tile.n, tile.living = min(<Py_ssize_t> TILE, n - first), NULL
+    tile.n, tile.slots = min(<Py_ssize_t> TILE, n - first), NULL
     tile.x.data += first * tile.x.body
     tile.v.data += first * tile.v.body
     if tile.s.data != NULL:
@@ -447,7 +449,7 @@ cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nog
 
 
 cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil:
-    cdef Py_ssize_t n = to.n if to.living == NULL else to.living.end
+    cdef Py_ssize_t n = to.n if to.slots == NULL else to.slots.end
     copy_array(&to.x, &source.x, n, to.dim, item)
     copy_array(&to.v, &source.v, n, to.dim, item)
     if to.s.data != NULL:

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.events cimport Log, Told
+from ..kernels.abi.events cimport Log, EventSource
 
 
 cdef class EventStore:
@@ -20,7 +20,7 @@ cdef class Touches:
     cdef const int64_t* count_at
     cdef const int64_t* place_at
 
-    cdef void execute(self, Told* told) noexcept
+    cdef void execute(self, EventSource* events) noexcept
 
 
-cdef object keys_of(const Told* told)
+cdef object keys_of(const EventSource* events)

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ..kernels.abi.events cimport EVENT_NUMBERS, Told
+from ..kernels.abi.events cimport EVENT_NUMBERS, EventSource
 from ..kernels.simd.rounding cimport require_rounding
 from .slots cimport address
 
@@ -55,18 +55,18 @@ cdef class Touches:
         self.count_at = <const int64_t*> <size_t> self.count.ctypes.data
         self.place_at = <const int64_t*> <size_t> self.place.ctypes.data
 
-    cdef void execute(self, Told* told) noexcept:
+    cdef void execute(self, EventSource* events) noexcept:
         """Set the touching pairs of one constraint."""
         cdef int64_t number
-        told.count = 0
+        events.count = 0
         for number in range(self.sources):
-            if self.source_at[number] == told.source:
-                told.count = min(self.count_at[number], told.capacity)
-                memcpy(told.touching, <const void*> <size_t> self.place_at[number], told.count * sizeof(int64_t))
+            if self.source_at[number] == events.source:
+                events.count = min(self.count_at[number], events.capacity)
+                memcpy(events.touching, <const void*> <size_t> self.place_at[number], events.count * sizeof(int64_t))
 
 
-cdef object keys_of(const Told* told):
+cdef object keys_of(const EventSource* events):
     """Return a copy of the keys of the touching pairs."""
-    keys = np.empty(told.count, np.int64)
-    memcpy(<void*> <size_t> keys.ctypes.data, told.touching, told.count * sizeof(int64_t))
+    keys = np.empty(events.count, np.int64)
+    memcpy(<void*> <size_t> keys.ctypes.data, events.touching, events.count * sizeof(int64_t))
     return keys

@@ -28,7 +28,7 @@ cdef class Frames(Core):
     cdef list drawn_state(self)
     cdef bint has_previous(self) noexcept
     cdef object drawn(self, object alpha, object out, object mode, bint living)
-    cdef void draw_living(
+    cdef void draw_active(
         self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,
         bint beyond,
     ) noexcept

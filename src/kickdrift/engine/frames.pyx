@@ -393,31 +393,31 @@ cdef class Frames(Core):
         if self.slots is None:
             self.draw_rows(&x, &v, &target, 0, 0, rows, &weights, single)
         else:
-            self.draw_living(&x, &v, &target, &weights, single, living, mode == "extrapolate")
+            self.draw_active(&x, &v, &target, &weights, single, living, mode == "extrapolate")
         return result
 
-    cdef void draw_living(
+    cdef void draw_active(
         self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,
         bint beyond,
     ) noexcept:
         """Draw the active bodies. A body spawned after the last step is drawn at its current position."""
         cdef const uint8_t* alive = self.slots.alive
-        cdef const uint8_t* young = self.slots.young
-        cdef bint begins = self.slots.any_young and not beyond
+        cdef const uint8_t* needs_start = self.slots.needs_start
+        cdef bint begins = self.slots.any_needs_start and not beyond
         cdef Weights here
         cdef Py_ssize_t first = 0
         cdef Py_ssize_t to = 0
         cdef Py_ssize_t last
-        cdef bint newborn
+        cdef bint spawned
         here.x = here.v = here.v_new = 0
         here.curved = False
         while first < self.plan.n:
             last = first + 1
             if alive[first]:
-                newborn = begins and young[first]
-                while last < self.plan.n and alive[last] and (begins and young[last]) == newborn:
+                spawned = begins and needs_start[first]
+                while last < self.plan.n and alive[last] and (begins and needs_start[last]) == spawned:
                     last += 1
-                if newborn:
+                if spawned:
                     self.draw_rows(&self.plan.x, &self.plan.v, target, first, to, last - first, &here, single)
                 else:
                     self.draw_rows(x, v, target, first, to, last - first, weights, single)

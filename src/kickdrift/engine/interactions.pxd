@@ -70,7 +70,7 @@ cdef class LangevinInteraction(BoundInteraction):
 cdef class SpringsInteraction(BoundInteraction):
     cdef Springs springs
     cdef list arrays
-    cdef object tenants     # generations of the slots that they connect, or None
+    cdef object generations     # generations of the slots that they connect, or None
     cdef Ends ends          # None before the first spawn or kill
 
 

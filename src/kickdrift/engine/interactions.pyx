@@ -214,7 +214,7 @@ cdef class PairsInteraction(BoundInteraction):
         pairs.near = <int32_t*> self.take(n, np.int32)
         pairs.first = <int32_t*> self.take(0, np.int32)
         pairs.second = <int32_t*> self.take(0, np.int32)
-        pairs.way = self.take(plan.dim * PAIRS_AT_ONCE, plan.dtype)
+        pairs.displacement = self.take(plan.dim * PAIRS_AT_ONCE, plan.dtype)
         pairs.distance = self.take(0, plan.dtype)
         pairs.pull = self.take(0, plan.dtype)
         pairs.most = 512 * n
@@ -296,7 +296,7 @@ cdef class SpringsInteraction(BoundInteraction):
         if self.ends is None:
             self.ends = Ends()
             self.ends.add(
-                self.arrays[0], self.arrays[1], self.tenants, self.springs.count, self.arrays, &self.springs.count,
+                self.arrays[0], self.arrays[1], self.generations, self.springs.count, self.arrays, &self.springs.count,
             )
             write_sources(self.places, self.ends)
         links.ends.append(self.ends)
@@ -306,7 +306,7 @@ cdef class SpringsInteraction(BoundInteraction):
         cdef Springs* springs = &self.springs
         pairs = interaction.fields["pairs"]
         count = len(pairs)
-        self.tenants = interaction.fields.get("tenants")
+        self.generations = interaction.fields.get("generations")
         self.arrays = [padded(column, count) for column in (pairs[:, 0], pairs[:, 1])]
         self.arrays += [padded(interaction.fields[name], count) for name in ("k", "rest", "c")]
         self.places = {name: [array[None, :count]] for name, array in zip(("k", "rest", "c"), self.arrays[2:])}

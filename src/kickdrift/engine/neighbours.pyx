@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 
 from ..kernels.abi.constraints cimport Torus
 from ..kernels.neighbours.cells cimport (
-    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_pairs_around, reserve, sort_by, sort_points,
+    TESTS, Cells, List, find_ahead, find_around, find_along_ray, find_pairs_around, reserve, sort_by, sort_points,
 )
 from ..kernels.neighbours.tree cimport Box, Point, Tree, find_nearest, leaves_for, plant
 from ..kernels.space cimport is_periodic
@@ -166,7 +166,7 @@ cdef class Index:
             with nogil:
                 tests = 0
                 while k < count and tests < TESTS:
-                    tests += find_in_way(
+                    tests += find_along_ray(
                         x + k * cells.dim, motion + k * cells.dim, reach, -1 if passed == NULL else passed[k], cells,
                         i + k, share + k,
                     )

@@ -23,4 +23,4 @@ cdef class BoundRotation:
     cdef BoundRotation of(object rotation)
 
     cdef Py_ssize_t run(self, Turn turn) noexcept nogil
-    cdef void park(self, const uint8_t* alive, Py_ssize_t item) noexcept
+    cdef void zero_inactive(self, const uint8_t* alive, Py_ssize_t item) noexcept

@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t
 
 from ..kernels.abi.plan cimport Array
 from ..kernels.abi.rotation cimport Turn
-from ..kernels.loops.living cimport park_turning
+from ..kernels.loops.slots cimport zero_inactive_rotation
 from ..kernels.simd.rounding cimport require_rounding
 from .runner cimport View, views
 from .slots cimport address
@@ -47,7 +47,7 @@ cdef class BoundRotation:
         """Run a pass over all bodies; return the first whose rotation is not finite then, or -1."""
         return turn(&self.turning, NULL)
 
-    cdef void park(self, const uint8_t* alive, Py_ssize_t item) noexcept:
+    cdef void zero_inactive(self, const uint8_t* alive, Py_ssize_t item) noexcept:
         """Zero the inactive rows."""
         self.turning.alive = alive
-        park_turning(&self.turning, item)
+        zero_inactive_rotation(&self.turning, item)

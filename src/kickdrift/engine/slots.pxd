@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ..kernels.abi.constraints cimport Contacts
 from ..kernels.abi.plan cimport Plan
-from ..kernels.abi.slots cimport Living
+from ..kernels.abi.slots cimport SlotArrays
 
 cdef enum:
     MOST_COLUMNS = 12
@@ -24,7 +24,7 @@ cdef class Ends:
     cdef Py_ssize_t count
     cdef const int64_t* first
     cdef const int64_t* second      # or NULL
-    cdef const int64_t* tenants     # generations of each item's bodies, one or two; NULL: generation 1
+    cdef const int64_t* generations     # generations of each item's bodies, one or two; NULL: generation 1
     cdef int columns
     cdef Column column[MOST_COLUMNS]
     cdef int64_t* left              # number of items left, or NULL
@@ -40,7 +40,7 @@ cdef class Ends:
 
     cdef const void* keep(self, object array) except NULL
     cdef int add(
-        self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
+        self, object first, object second, object generations, Py_ssize_t count, list columns, int64_t* left,
     ) except -1
 
 
@@ -67,18 +67,18 @@ cdef class Links:
 
 
 cdef class Slots:
-    cdef Living data
+    cdef SlotArrays data
     cdef object book            # the Slots of stepper/slots.py, which owns these arrays
     cdef object weights, spans
     cdef Py_ssize_t n, count    # rows, and active bodies
     cdef uint8_t* alive
-    cdef uint8_t* young
+    cdef uint8_t* needs_start
     cdef int64_t* generation
     cdef int64_t* id
     cdef char* weight
     cdef Py_ssize_t* span
     cdef double share           # fraction of the rows that step
-    cdef bint any_young
+    cdef bint any_needs_start
     cdef bint stale             # True if bodies were added or removed since `layout`
 
     @staticmethod
@@ -91,7 +91,7 @@ cdef class Slots:
     cdef int64_t slot_of_any(self, int64_t id) noexcept nogil
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil
     cdef int layout(self, Links links) except -1
-    cdef void forget_young(self) noexcept nogil
+    cdef void clear_needs_start(self) noexcept nogil
     cdef void clear_histories(self, const Plan* plan) noexcept nogil
     cdef object spawn(self, const Plan* plan, object position, object velocity, object among)
     cdef Py_ssize_t next_free(self, Py_ssize_t place, const int64_t* chosen, Py_ssize_t count) noexcept nogil

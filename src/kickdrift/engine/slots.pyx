@@ -6,7 +6,7 @@ from libc.string cimport memchr, memcpy, memmove, memset
 
 from ..kernels.abi.constraints cimport NOWHERE
 from ..kernels.abi.plan cimport MAX_DIM, ROW, Array, Plan
-from ..kernels.loops.living cimport clear
+from ..kernels.loops.slots cimport clear
 from ..kernels.simd.rounding cimport require_rounding
 
 import numpy as np
@@ -142,10 +142,10 @@ cdef class Slots:
         slots.book, slots.n = book, book.n
         slots.weights = slots_.kernels.aligned_zeros((1, rows), dtype)[0]
         slots.spans = np.zeros(rows // ROW + 2, np.intp)
-        slots.alive, slots.young = <uint8_t*> address(book.mask), <uint8_t*> address(book.young)
+        slots.alive, slots.needs_start = <uint8_t*> address(book.mask), <uint8_t*> address(book.needs_start)
         slots.generation, slots.id = <int64_t*> address(book.generation), <int64_t*> address(book.id)
         slots.weight, slots.span = <char*> address(slots.weights), <Py_ssize_t*> address(slots.spans)
-        slots.data.alive, slots.data.young = slots.alive, slots.young
+        slots.data.alive, slots.data.needs_start = slots.alive, slots.needs_start
         slots.data.weight, slots.data.span = slots.weight, slots.span
         slots.data.item = dtype.itemsize
         slots.follow()
@@ -158,7 +158,7 @@ cdef class Slots:
         for i in range(self.n):
             self.count += self.alive[i]
             self.weigh(i)
-        self.any_young = memchr(self.young, 1, self.n) != NULL
+        self.any_needs_start = memchr(self.needs_start, 1, self.n) != NULL
         self.stale = True
 
     cdef void weigh(self, Py_ssize_t i) noexcept nogil:
@@ -196,16 +196,16 @@ cdef class Slots:
         self.stale = False
         return 0
 
-    cdef void forget_young(self) noexcept nogil:
-        memset(self.young, 0, self.n)
-        self.any_young = False
+    cdef void clear_needs_start(self) noexcept nogil:
+        memset(self.needs_start, 0, self.n)
+        self.any_needs_start = False
 
     cdef void clear_histories(self, const Plan* plan) noexcept nogil:
         """Zero the histories that have not started: other operations may have changed them."""
         cdef Py_ssize_t i
-        if self.any_young and plan.s.data != NULL:
+        if self.any_needs_start and plan.s.data != NULL:
             for i in range(self.n):
-                if self.young[i]:
+                if self.needs_start[i]:
                     clear(plan, &plan.s, i, i + 1)
 
     cdef object spawn(self, const Plan* plan, object position, object velocity, object among):
@@ -227,7 +227,7 @@ cdef class Slots:
         easy = easy and apart(&x, dim, &plan.x, self.n) and apart(&x, dim, &plan.v, self.n)
         easy = easy and apart(&v, dim, &plan.x, self.n) and apart(&v, dim, &plan.v, self.n)
         if not easy:
-            position, velocity, _ = slots_.newborn(position, velocity, None, dim, self.weights.dtype)
+            position, velocity, _ = slots_.spawned(position, velocity, None, dim, self.weights.dtype)
             if not simple(position, dim, item, &x) or not simple(velocity, dim, item, &v):
                 raise AssertionError("vectors that are none")
         k = x.rows if x.rows >= 0 else v.rows if v.rows >= 0 else 1
@@ -249,11 +249,11 @@ cdef class Slots:
             if plan.s.data != NULL:
                 clear(plan, &plan.s, row, row + 1)
             self.generation[row] += 1
-            self.alive[row] = self.young[row] = 1
+            self.alive[row] = self.needs_start[row] = 1
             self.weigh(row)
             ids[i] = self.id[row] = self.generation[row] << 32 | row
         self.count += k
-        self.any_young = self.stale = True
+        self.any_needs_start = self.stale = True
         return result
 
     cdef Py_ssize_t next_free(self, Py_ssize_t place, const int64_t* chosen, Py_ssize_t count) noexcept nogil:
@@ -330,7 +330,7 @@ cdef class Slots:
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil:
         self.stale = True
         self.count -= self.alive[row]  # ids may contain a row twice
-        self.alive[row] = self.young[row] = 0
+        self.alive[row] = self.needs_start[row] = 0
         self.id[row] = -1
         self.weigh(row)
         clear(plan, &plan.x, row, row + 1)
@@ -353,13 +353,13 @@ cdef class Ends:
         return address(array)
 
     cdef int add(
-        self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
+        self, object first, object second, object generations, Py_ssize_t count, list columns, int64_t* left,
     ) except -1:
         """Add constrained bodies, or pairs; columns: the arrays that kernels read, with one item for each."""
         self.count, self.left = count, left
         self.first = <const int64_t*> self.keep(first.astype(np.int64))
-        if tenants is not None and count:
-            self.tenants = <const int64_t*> self.keep(tenants.astype(np.int64))
+        if generations is not None and count:
+            self.generations = <const int64_t*> self.keep(generations.astype(np.int64))
         if second is not None:
             self.second = <const int64_t*> self.keep(second.astype(np.int64))
         if len(columns) > MOST_COLUMNS:
@@ -397,12 +397,12 @@ cdef class Links:
     cdef bint uncut(self, Ends ends, Py_ssize_t k) noexcept nogil:
         """Return whether the slots still contain the bodies for which item k was declared."""
         cdef int count = 1 if ends.second == NULL else 2
-        cdef int64_t body, tenant
+        cdef int64_t body, generation_then
         cdef int end
         for end in range(count):
             body = ends.second[k] if end else ends.first[k]
-            tenant = 1 if ends.tenants == NULL else ends.tenants[count * k + end]
-            if not self.slots.alive[body] or self.slots.generation[body] != tenant:
+            generation_then = 1 if ends.generations == NULL else ends.generations[count * k + end]
+            if not self.slots.alive[body] or self.slots.generation[body] != generation_then:
                 return False
         return True
 
@@ -470,7 +470,7 @@ cdef class Links:
 
     cdef bint ended(self, int32_t body) noexcept nogil:
         """Return whether a body was removed or replaced since the last step. Larger numbers are walls, which stay."""
-        return body < self.slots.n and (not self.slots.alive[body] or self.slots.young[body])
+        return body < self.slots.n and (not self.slots.alive[body] or self.slots.needs_start[body])
 
     cdef void weigh_bodies(self) noexcept nogil:
         cdef Py_ssize_t item = self.slots.data.item

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from ..kernels.abi.constraints cimport ConstraintCall, Each, LoadCell, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
-from ..kernels.abi.events cimport Told
+from ..kernels.abi.events cimport EventSource
 from .slots cimport Ends, Links
 
 
@@ -23,18 +23,18 @@ cdef class BoundConstraint:
     cdef list kept          # memory that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
     cdef object declaration  # that it was bound for
-    cdef object tenants     # generations of the slots that it belongs to, or None
+    cdef object generations     # generations of the slots that it belongs to, or None
     cdef object last        # the last array made by `allocate`
     cdef list owners        # load arrays of its `Distance` declarations, see stepper/loads.py
     cdef object order       # permutation of the writable fields, or None for their own order
     cdef Ends ends          # bodies or pairs that end when bodies are removed, or None
 
-    cdef Told told          # event record, used if events are enabled
+    cdef EventSource events          # event record, used if events are enabled
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1
     cdef int each(self, Each* each, dict fields, str name, object dtype) except -1
     cdef int listen(self, object kind, int64_t n) except -1
-    cdef void bind_events(self, Told* told) noexcept
+    cdef void bind_events(self, EventSource* events) noexcept
     cdef void* allocate(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
     cdef void* field(self, dict fields, str name, object dtype) except NULL

@@ -6,7 +6,7 @@ from ..kernels.abi.constraints cimport (
     MOVING, PAIRS_PER_BODY, Corners, Each, Floor, LoadCell, Periodic, Sensor, Shapes, Spin, Wall,
 )
 from ..kernels.abi.coupled cimport CoupledTable
-from ..kernels.abi.events cimport Contact, Told
+from ..kernels.abi.events cimport Contact, EventSource
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
 from .slots cimport Links, address
@@ -89,20 +89,20 @@ cdef class BoundConstraint:
 
     cdef int listen(self, object kind, int64_t n) except -1:
         """Record events. kind: a `Reporting` of events.py. A second call keeps the arrays: they may be in use."""
-        cdef Told* told = &self.told
-        if told.mark != NULL:
+        cdef EventSource* events = &self.events
+        if events.mark != NULL:
             return 0
-        told.region, told.capacity = kind.region, kind.capacity
-        told.slots = 0 if kind.pairs else kind.capacity // max(1, n)
-        told.places = (PAIRS_PER_BODY + 1 + kind.at_once) * n if kind.pairs else told.slots * n
-        told.contact = <Contact*> self.allocate(told.places * sizeof(Contact), np.uint8)
-        told.touching = <int64_t*> self.allocate(told.capacity, np.int64)
-        told.next = <int64_t*> self.allocate(told.capacity, np.int64)
-        told.mark = <int32_t*> self.allocate(told.places, np.int32)
-        self.bind_events(told)
+        events.region, events.capacity = kind.region, kind.capacity
+        events.slots = 0 if kind.pairs else kind.capacity // max(1, n)
+        events.places = (PAIRS_PER_BODY + 1 + kind.at_once) * n if kind.pairs else events.slots * n
+        events.contact = <Contact*> self.allocate(events.places * sizeof(Contact), np.uint8)
+        events.touching = <int64_t*> self.allocate(events.capacity, np.int64)
+        events.next = <int64_t*> self.allocate(events.capacity, np.int64)
+        events.mark = <int32_t*> self.allocate(events.places, np.int32)
+        self.bind_events(events)
         return 0
 
-    cdef void bind_events(self, Told* told) noexcept:
+    cdef void bind_events(self, EventSource* events) noexcept:
         """Point the data of the kernel to the event record."""
         pass
 
@@ -178,8 +178,8 @@ cdef class BoundWall(BoundConstraint):
         self.wall.alive = links.slots.alive
         return 0
 
-    cdef void bind_events(self, Told* told) noexcept:
-        self.wall.told = told
+    cdef void bind_events(self, EventSource* events) noexcept:
+        self.wall.events = events
 
     cdef void join(self, const Common* common) noexcept:
         self.wall.weight = common.weight
@@ -194,7 +194,7 @@ cdef class BoundShapes(BoundConstraint):
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Shapes* shapes = &self.shapes
-        self.constraint.function, self.constraint.data = table.meet, shapes
+        self.constraint.function, self.constraint.data = table.collide, shapes
         rows = None
         if "far" in fields:
             self.constraint.kind, self.motion = MOVING, plan.motion.rows
@@ -208,8 +208,8 @@ cdef class BoundShapes(BoundConstraint):
         self.shapes.wall.alive = links.slots.alive
         return 0
 
-    cdef void bind_events(self, Told* told) noexcept:
-        self.shapes.wall.told = told
+    cdef void bind_events(self, EventSource* events) noexcept:
+        self.shapes.wall.events = events
 
     cdef void join(self, const Common* common) noexcept:
         self.shapes.wall.weight = common.weight
@@ -219,7 +219,7 @@ cdef class BoundSensor(BoundConstraint):
     cdef Sensor sensor
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        self.constraint.function, self.constraint.data = table.meet, &self.sensor
+        self.constraint.function, self.constraint.data = table.collide, &self.sensor
         self.sensor.lower = self.keep(fields["lower"], plan.dtype)
         self.sensor.upper = self.keep(fields["upper"], plan.dtype)
         self.sensor.ball = fields["ball"][0]
@@ -231,15 +231,15 @@ cdef class BoundSensor(BoundConstraint):
         self.sensor.alive = links.slots.alive
         return 0
 
-    cdef void bind_events(self, Told* told) noexcept:
-        self.sensor.told = told
+    cdef void bind_events(self, EventSource* events) noexcept:
+        self.sensor.events = events
 
 
 cdef class BoundPeriodic(BoundConstraint):
     cdef Periodic periodic
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        self.constraint.function, self.constraint.data = table.meet, &self.periodic
+        self.constraint.function, self.constraint.data = table.collide, &self.periodic
         self.kept.append(space(&self.periodic.torus, plan))
         self.periodic.weight = self.keep(np.ones(plan.n), plan.dtype)
         self.cost = 4 * plan.n
@@ -254,7 +254,7 @@ cdef class BoundFloor(BoundConstraint):
     cdef Floor floor
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        self.constraint.function, self.constraint.data = table.meet, &self.floor
+        self.constraint.function, self.constraint.data = table.collide, &self.floor
         self.each(&self.floor.deceleration, fields, "deceleration", plan.dtype)
         self.cost = 10 * plan.n
         return 0
@@ -266,16 +266,16 @@ cdef class BoundCorners(BoundConstraint):
 
     cdef int listen(self, object kind, int64_t n) except -1:
         """Make walls record the impacts found here. kind: all bound walls."""
-        cdef Told** told
+        cdef EventSource** events
         cdef BoundConstraint wall
-        if self.corners.told != NULL:
+        if self.corners.events != NULL:
             return 0
-        told = <Told**> self.allocate(len(self.wall) * sizeof(Told*), np.uint8)
+        events = <EventSource**> self.allocate(len(self.wall) * sizeof(EventSource*), np.uint8)
         for face, number in enumerate(self.wall):
             wall = kind[number]
-            told[<Py_ssize_t> face] = &wall.told
+            events[<Py_ssize_t> face] = &wall.events
         self.kept.append(kind)
-        self.corners.told = told
+        self.corners.events = events
         return 0
 
     cdef void join(self, const Common* common) noexcept:
@@ -283,7 +283,7 @@ cdef class BoundCorners(BoundConstraint):
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Corners* data = &self.corners
-        self.constraint.function, self.constraint.data = table.meet, data
+        self.constraint.function, self.constraint.data = table.collide, data
         data.n, data.faces = plan.n, len(fields["offset"])
         self.shares = True
         data.normal = self.keep(fields["normal"], plan.dtype)

@@ -19,7 +19,7 @@ ctypedef struct Every:
     double* last_h
     uint8_t* stale              # have bodies been spawned or removed since the last step?
     uint8_t* alive              # or NULL: all bodies are, always
-    uint8_t* young
+    uint8_t* needs_start
     int64_t* generation
     Saved* saved                # or NULL: nothing but arrays outlives a step
     int64_t* pending            # events that were not taken

@@ -16,7 +16,7 @@ from .guard cimport increase
 from .interactions cimport FormulaInteraction, LangevinInteraction
 from .runner cimport LONGEST, View, copy_array
 from .slots cimport address
-from ..kernels.abi.events cimport Told
+from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.formulas cimport NOISE
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
@@ -205,14 +205,14 @@ cdef class Worker:
         cdef const int64_t* generation = self.every.generation + i * n
         cdef Py_ssize_t k
         if (
-            not (self.every.stale[i] or self.core.slots.stale or self.core.slots.any_young)
+            not (self.every.stale[i] or self.core.slots.stale or self.core.slots.any_needs_start)
             and self.tables == 0  # else numbers of pairs were loaded for all that are declared
             and memcmp(self.core.slots.alive, alive, n) == 0
             and memcmp(self.core.slots.generation, generation, n * sizeof(int64_t)) == 0
         ):
             return
         memcpy(self.core.slots.alive, alive, n)
-        memcpy(self.core.slots.young, self.every.young + i * n, n)
+        memcpy(self.core.slots.needs_start, self.every.needs_start + i * n, n)
         memcpy(self.core.slots.generation, generation, n * sizeof(int64_t))
         for k in range(n):
             self.core.slots.id[k] = generation[k] << 32 | k if alive[k] else -1
@@ -227,7 +227,7 @@ cdef class Worker:
         every.last_h[i] = self.core.plan.last_h
         if every.alive != NULL:
             memcpy(every.alive + i * n, self.core.slots.alive, n)
-            memcpy(every.young + i * n, self.core.slots.young, n)
+            memcpy(every.needs_start + i * n, self.core.slots.needs_start, n)
             memcpy(every.generation + i * n, self.core.slots.generation, n * sizeof(int64_t))
             every.stale[i] = self.core.slots.stale
         if every.saved != NULL and not self.pack(&every.saved[i]):
@@ -244,7 +244,7 @@ cdef class Worker:
         cdef const char* source = saved.data
         cdef int64_t count = 0
         cdef int64_t k
-        cdef Told* told
+        cdef EventSource* events
         if self.contacts != NULL:
             memset(self.pull[0], 0, self.rods)
             if saved.size > 0:
@@ -253,12 +253,12 @@ cdef class Worker:
                 take(self.push[0], &source, self.width * count)
                 take(self.pull[0], &source, self.rods)
             self.contacts[0], self.contacts[1], self.contacts[2] = 0, count, 0
-        for k in range(0 if self.core.coupled is None else self.core.coupled.told_count):
-            told = self.core.coupled.told[k]
-            told.count = 0
+        for k in range(0 if self.core.coupled is None else self.core.coupled.event_source_count):
+            events = self.core.coupled.events[k]
+            events.count = 0
             if saved.size > 0:
-                take(<char*> &told.count, &source, 8)
-                take(<char*> told.touching, &source, 8 * told.count)
+                take(<char*> &events.count, &source, 8)
+                take(<char*> events.touching, &source, 8 * events.count)
         for k in range(self.joints if saved.size > 0 else 0):
             take(self.loads[k].to, &source, self.loads[k].size)
 
@@ -267,16 +267,16 @@ cdef class Worker:
         cdef int64_t size = 0
         cdef int64_t count = 0
         cdef int64_t k
-        cdef int64_t reporting = 0 if self.core.coupled is None else self.core.coupled.told_count
+        cdef int64_t reporting = 0 if self.core.coupled is None else self.core.coupled.event_source_count
         cdef int place = 0
         cdef char* to
-        cdef Told* told
+        cdef EventSource* events
         if self.contacts != NULL:
             place = <int> self.contacts[0]
             count = self.contacts[1 + place]
             size = 8 + count * (8 + self.width) + self.rods
         for k in range(reporting):
-            size += 8 + 8 * self.core.coupled.told[k].count
+            size += 8 + 8 * self.core.coupled.events[k].count
         for k in range(self.joints):
             size += self.loads[k].size
         if not make_room(saved, size):
@@ -289,9 +289,9 @@ cdef class Worker:
             put(&to, self.push[place], self.width * count)
             put(&to, self.pull[place], self.rods)
         for k in range(reporting):
-            told = self.core.coupled.told[k]
-            put(&to, &told.count, 8)
-            put(&to, told.touching, 8 * told.count)
+            events = self.core.coupled.events[k]
+            put(&to, &events.count, 8)
+            put(&to, events.touching, 8 * events.count)
         for k in range(self.joints):
             put(&to, self.loads[k].to, self.loads[k].size)
         return True
@@ -393,7 +393,7 @@ cdef class Worker:
         except BaseException:
             return False
         if self.core.coupled is not None:
-            self.core.coupled.clear_dead()
+            self.core.coupled.clear_inactive()
         return True
 
     cdef Outcome run_some(self, Py_ssize_t steps) noexcept nogil:

@@ -78,7 +78,8 @@ cdef tuple bound_by(Core core):
     """Return what must be the same in all worlds."""
     cdef Plan* plan = core.plan
     same = [plan.drag, plan.wind, plan.spring, plan.velocity_dependent, plan.damped, plan.turned, plan.terms]
-    same += [plan.scheme, plan.alike, plan.g.body, plan.c.body, plan.w.body, plan.k.body, plan.p.body, plan.decay.body]
+    same += [plan.scheme, plan.uniform, plan.g.body, plan.c.body, plan.w.body, plan.k.body, plan.p.body]
+    same.append(plan.decay.body)
     if core.coupled is not None:
         same += [id(each) for each in (*core.coupled.bound_interactions, *core.coupled.bound_constraints)]
     return (*same, id((<object> core)._impulses))

@@ -12,7 +12,7 @@ class WorldsCore:
     _spanned: Any
     _stale: Any
     _alive: Any
-    _young: Any
+    _needs_start: Any
     _generation: Any
     _pending: Any
     _dropped: Any

@@ -41,7 +41,7 @@ cdef class WorldsCore:
     cdef public list _state_arrays      # positions, velocities, history: (worlds, n, dim)
     cdef public list _turning_arrays    # (worlds, n, k)
     cdef public list _applied_arrays, _torque_arrays
-    cdef public object _tick, _began, _spanned, _stale, _alive, _young, _generation, _pending, _dropped
+    cdef public object _tick, _began, _spanned, _stale, _alive, _needs_start, _generation, _pending, _dropped
     cdef object table, blocks, bound    # numbers of each world: see `_begin_numbers`
 
     def __dealloc__(self):
@@ -67,7 +67,7 @@ cdef class WorldsCore:
         self.every.pending, self.every.dropped = <int64_t*> address(self._pending), <int64_t*> address(self._dropped)
         if core.store is not None:
             self.every.capacity = core.store.log.capacity
-        reports = core.coupled is not None and core.coupled.told_count > 0
+        reports = core.coupled is not None and core.coupled.event_source_count > 0
         if steppers[0]._impulses is not None or steppers[0]._plan.loads or reports:
             self.every.saved = <Saved*> PyMem_Calloc(max(1, number), sizeof(Saved))
             if self.every.saved == NULL:
@@ -92,10 +92,12 @@ cdef class WorldsCore:
         worker = self.workers[0]
         book = (<object> worker.core)._book()
         rows = self.every.worlds, self.every.n
-        self._alive, self._young = np.empty(rows, np.uint8), np.empty(rows, np.uint8)
+        self._alive, self._needs_start = np.empty(rows, np.uint8), np.empty(rows, np.uint8)
         self._generation = np.empty(rows, np.int64)
-        self._alive[:], self._young[:], self._generation[:] = book.alive, book.young[: self.every.n], book.generation
-        self.every.alive, self.every.young = <uint8_t*> address(self._alive), <uint8_t*> address(self._young)
+        self._alive[:], self._generation[:] = book.alive, book.generation
+        self._needs_start[:] = book.needs_start[: self.every.n]
+        self.every.alive = <uint8_t*> address(self._alive)
+        self.every.needs_start = <uint8_t*> address(self._needs_start)
         self.every.generation = <int64_t*> address(self._generation)
 
     def _bind_again(self):

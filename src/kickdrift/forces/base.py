@@ -28,7 +28,7 @@ class Term(Declaration):
         """Return the potential energy of each body in J, shape (n,), for float64 positions."""
         raise ValueError(f"energy: {type(self).__name__} has no potential")
 
-    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+    def active_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
         """Return the potential energy of each body where some slots are inactive; their values are ignored."""
         return self.potential_energy(plan, position)
 

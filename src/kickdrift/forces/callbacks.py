@@ -56,7 +56,7 @@ class Callback(Interaction):
         pairs = [[getattr(each, name, None) for each in (self, other)] for name in names]
         return super().equals(other) and all(_do_the_same(*pair) for pair in pairs)
 
-    def told(self) -> dict[str, Any]:
+    def declared_values(self) -> dict[str, Any]:
         return {
             "label": self.label,
             "velocity_dependent": self.velocity_dependent,

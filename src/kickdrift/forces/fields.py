@@ -276,9 +276,9 @@ class Damping(Term):
         if angular.any():
             plan.add_spin_damping(angular)
 
-    def told(self) -> dict[str, Any]:
+    def declared_values(self) -> dict[str, Any]:
         """Leave out `angular` if it is 0: snapshots of worlds without rotation do not contain it."""
-        told = super().told()
+        told = super().declared_values()
         return told if np.any(self.angular) else {"rate": told["rate"]}
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:

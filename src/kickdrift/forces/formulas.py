@@ -184,7 +184,7 @@ class Formula(Interaction):
         object.__setattr__(other, "parameters", {**self.parameters, **parameters})
         return other
 
-    def told(self) -> dict[str, Any]:
+    def declared_values(self) -> dict[str, Any]:
         """Return the contents, for comparison with others of its class."""
         return {"label": self.label, **self.parameters}
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from .. import validation
-from ..constraints.base import told_apart, weights
-from ..declaration import declaration, numbers, tenants
+from ..constraints.base import generation_fields, weights
+from ..declaration import declaration, generations, numbers
 from .base import Elastic, Interaction
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Springs(Elastic, Interaction):
     rest_length: ArrayLike | None = None
     damping: ArrayLike = numbers(minimum=0.0, default=0.0)
     per_mass: bool = dataclasses.field(default=False, kw_only=True)  # both are per reduced mass of the pair
-    tenants: np.ndarray | None = tenants()
+    generations: np.ndarray | None = generations()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", validation.pairs("Springs(pairs)", self.pairs))
@@ -106,7 +106,7 @@ class Springs(Elastic, Interaction):
             True,
             pairs=pairs,
             **self._numbers_of(share, _FIELDS),
-            **told_apart(self.tenants),
+            **generation_fields(self.generations),
         )
 
     def fields_of(
@@ -138,14 +138,14 @@ class Springs(Elastic, Interaction):
             f" or more, take more substeps or a smaller dt, or ImplicitEuler()"
         )
 
-    def held(self, slots: Slots) -> Self:
-        return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.pairs)))
+    def bound_to(self, slots: Slots) -> Self:
+        return dataclasses.replace(self, generations=slots.generations(np.asarray(self.pairs)))
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return self._energy(plan, position, np.ones(len(np.asarray(self.pairs)), np.bool_))
 
-    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
-        return self._energy(plan, position, slots.uncut(np.asarray(self.pairs), self.tenants))
+    def active_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+        return self._energy(plan, position, slots.uncut(np.asarray(self.pairs), self.generations))
 
     def _energy(self, plan: Plan, position: np.ndarray, uncut: np.ndarray) -> np.ndarray:
         pairs, distance = self._distances(position, plan.periodic)
@@ -227,7 +227,7 @@ class NBody(Interaction):
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return self._energy(plan.mass + np.zeros(plan.n), position)
 
-    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+    def active_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
         return self._energy(np.where(slots.alive, plan.mass, 0.0), position)
 
     def _energy(self, mass: Any, position: np.ndarray) -> np.ndarray:

@@ -78,5 +78,5 @@ class Langevin(Interaction):
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return np.zeros(plan.n)
 
-    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+    def active_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
         return np.zeros(plan.n)

@@ -83,8 +83,8 @@ class PairPotential(Formula):
         _check_single(other.parameters)
         return other
 
-    def told(self) -> dict[str, Any]:
-        return {**super().told(), "cutoff": self.cutoff, "shift": self.shift}
+    def declared_values(self) -> dict[str, Any]:
+        return {**super().declared_values(), "cutoff": self.cutoff, "shift": self.shift}
 
     # Lists of operations.
 
@@ -133,7 +133,7 @@ class PairPotential(Formula):
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return self._sum(plan, position, np.arange(len(position)))
 
-    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+    def active_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
         return self._sum(plan, position, np.flatnonzero(slots.alive))
 
     def _sum(self, plan: Plan, position: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -1,4 +1,5 @@
-# Langevin thermostat: kickdrift/reference/noise.py, and `stir` and `stirred` of kickdrift/reference/system.py.
+# Langevin thermostat: kickdrift/reference/noise.py, and `apply_thermostat` and `thermostatted` of
+# kickdrift/reference/system.py.
 
 from libc.stdint cimport int64_t, uint32_t
 
@@ -37,7 +38,7 @@ cdef inline void normals(
         z[AT_ONCE + n] = z[AT_ONCE + n] * angle[n]
 
 
-cdef inline void stir_some(
+cdef inline void apply_thermostats(
     const Coupling* coupling, const Workspace* workspace, int64_t tick, bint midway, Py_ssize_t begin,
     Py_ssize_t count, double* memory,
     const real* like, Py_ssize_t row,
@@ -76,7 +77,7 @@ cdef inline void stir_some(
     for j in range(plan.dim):
         for n in range(count):
             body = workspace.first + begin + n
-            if plan.living != NULL and not plan.living.alive[body]:
+            if plan.slots != NULL and not plan.slots.alive[body]:
                 continue
             i = j * workspace.plane + begin + n
             keep = <real> c[n]
@@ -93,7 +94,7 @@ cdef inline void stir_some(
                 s[i] = x[i] - (u + h * kick)
 
 
-cdef inline void stir(
+cdef inline void apply_thermostat(
     const Coupling* coupling, const Workspace* workspace, int64_t tick, bint midway, const vec* like,
 ) noexcept nogil:
     """Apply friction and noise to the next state; midway: after the opening of `velocity_verlet`."""
@@ -106,7 +107,7 @@ cdef inline void stir(
     while begin < workspace.count:
         count = min(<Py_ssize_t> AT_ONCE, workspace.count - begin)
         if sizeof(vec) // width(like) == sizeof(float):
-            stir_some(coupling, workspace, tick, midway, begin, count, memory, narrow, workspace.row)
+            apply_thermostats(coupling, workspace, tick, midway, begin, count, memory, narrow, workspace.row)
         else:
-            stir_some(coupling, workspace, tick, midway, begin, count, memory, wide, workspace.row)
+            apply_thermostats(coupling, workspace, tick, midway, begin, count, memory, wide, workspace.row)
         begin += AT_ONCE

@@ -27,9 +27,9 @@ class SavedFlow(parts.Part):
         import json
 
         try:
-            told = json.loads(data.decode("ascii")) if data else {}
+            saved = json.loads(data.decode("ascii")) if data else {}
             flow = dataclasses.replace(
-                stepper._first_flow, **{name: float.fromhex(text) for name, text in told.items()}
+                stepper._first_flow, **{name: float.fromhex(text) for name, text in saved.items()}
             )
             changes: dict[str, Any] = stepper._with_flow(flow)
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
@@ -45,5 +45,5 @@ def _encoded(first: Any, now: Any) -> bytes:
     import json
 
     names = [field.name for field in dataclasses.fields(first)]
-    told = {name: getattr(now, name).hex() for name in names if getattr(now, name) != getattr(first, name)}
-    return json.dumps(told, separators=(",", ":")).encode() if told else b""
+    saved = {name: getattr(now, name).hex() for name in names if getattr(now, name) != getattr(first, name)}
+    return json.dumps(saved, separators=(",", ":")).encode() if saved else b""

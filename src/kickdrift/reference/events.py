@@ -17,7 +17,7 @@ class Contact(NamedTuple):
     Both times are relative to the end of the step; the separation time `left` is negative while the contact is active.
     """
 
-    ago: Any
+    time_since: Any
     left: Any
     speed: Any
     slow: Any  #: approach speeds up to this are resting contact
@@ -54,7 +54,7 @@ class Log:
                 touching[source] = self.touching[was]
         self.touching = touching
 
-    def tell(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
+    def report_impacts(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
         """Derive the events of a step from the contacts, which are by constraint and key."""
         for source, kind in reporting(system.plan).items():
             record = next(
@@ -90,9 +90,9 @@ class Log:
         again = was and not contact.impulse > 0  # sensor contacts hit only once
         fast = contact.speed > self.asked.hits_above and contact.speed > contact.slow
         if met and not region and fast and not again:
-            self.add(system, HIT, source, each, contact.ago, contact)
+            self.add(system, HIT, source, each, contact.time_since, contact)
         if begin and not was:
-            self.add(system, ENTER if region else BEGIN, source, each, contact.ago, contact)
+            self.add(system, ENTER if region else BEGIN, source, each, contact.time_since, contact)
         if end and not now:
             still = contact if region else contact._replace(speed=zero, impulse=zero)
             self.add(system, LEAVE if region else END, source, each, contact.left, still)
@@ -102,12 +102,12 @@ class Log:
         zero = system.real(0)
         self.add(system, BREAK, source, key(i, j), zero, Contact(zero, zero, zero, zero, impulse, point, normal))
 
-    def add(self, system, kind, source, each, ago, contact: Contact) -> None:
+    def add(self, system, kind, source, each, time_since, contact: Contact) -> None:
         if len(self.rows) == self.asked.capacity:
             self.dropped += 1
             return
         tick = system.tick + 1
-        time = system.stepper._time_of(tick) - float(ago)
+        time = system.stepper._time_of(tick) - float(time_since)
         a, b = slots(each)
         lives = system.stepper._slots  # bodies despawned since keep their id
         ids = [
@@ -124,15 +124,15 @@ class Reports:
     def __init__(self) -> None:
         self.contacts: dict[int, dict[int, Contact]] = {}
 
-    def add(self, source, slot_a, slot_b, ago, left, speed, slow, impulse, point, normal) -> None:
+    def add(self, source, slot_a, slot_b, time_since, left, speed, slow, impulse, point, normal) -> None:
         """Record a contact; of several contacts of a pair the fastest is kept, with the sum of the impulses."""
         own = self.contacts.setdefault(source, {})
         each = key(slot_a, slot_b)
         before = own.get(each)
-        ago, left, speed, slow, impulse = map(float, (ago, left, speed, slow, impulse))
+        time_since, left, speed, slow, impulse = map(float, (time_since, left, speed, slow, impulse))
         if before is not None:
             impulse = before.impulse + impulse
             if not speed > before.speed:
                 own[each] = before._replace(impulse=impulse)
                 return
-        own[each] = Contact(ago, left, speed, slow, impulse, point, normal)
+        own[each] = Contact(time_since, left, speed, slow, impulse, point, normal)

@@ -149,7 +149,7 @@ def velocity_verlet(body, h):
     a = body.kept(x, v)
     x = x + h * (v + h / 2 * a)
     vp = v + h * a
-    x, vp = body.stirred(x, vp, a)
+    x, vp = body.thermostatted(x, vp, a)
     x, _ = body.around(x, vp)
     a_new = body.keep(body.a(x, vp, h))
     body.x = x

@@ -49,12 +49,12 @@ def pair_potential(system, interaction, t, x, v):
     places = stacked(x)
     seen = system.alive & system.space.seen(places)
     for i in np.flatnonzero(seen).tolist():
-        ways = system.space.nearest(places - x[i])
-        squares = dot(ways, ways)
+        displacements = system.space.nearest(places - x[i])
+        squares = dot(displacements, displacements)
         near = seen & (squares > 0) & (squares < cutoff * cutoff)
         for j in later(i, near):
             s = evaluate(interaction.term.operations, system.real, {"r": sqrt(squares[j]), **known})["x"]
-            d = Vector([way[j] for way in ways])
+            d = Vector([displacement[j] for displacement in displacements])
             forces[i] = forces[i] + s * d
             forces[j] = forces[j] - s * d
     return forces
@@ -127,7 +127,7 @@ def coefficients(system, interaction):
     return [
         spring
         for spring, uncut in zip(
-            springs, system.slots.uncut(interaction.fields["pairs"], interaction.fields.get("tenants")), strict=True
+            springs, system.slots.uncut(interaction.fields["pairs"], interaction.fields.get("generations")), strict=True
         )
         if uncut
     ]

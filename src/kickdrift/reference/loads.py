@@ -37,7 +37,7 @@ class Loads:
         """Record the load of a pair. limit: the load that breaks it; below 0: none."""
         self.pairs.append((cell, i, j, load, limit))
 
-    def settle(self, system) -> None:
+    def resolve(self, system) -> None:
         """Keep the loads, and break pairs."""
         for cell, i, j, load, limit in self.pairs:
             cell.owner[cell.row, 0] = load

@@ -65,13 +65,13 @@ class Index:
 
     def cast(self, origins, motions, reach, i, share, skip=None):
         for k, (origin, motion) in enumerate(zip(origins.tolist(), motions.tolist(), strict=True)):
-            way = Vector(motion)
+            displacement = Vector(motion)
             found = [
                 (time, row)
                 for number, (x, row, size) in enumerate(zip(self._points, self._rows, self._sizes, strict=True))
                 if skip is None or skip[k] != number
-                for image in self._images(x, Vector(origin), way, reach)
-                if (time := meeting(Vector(origin) - image, way, reach + size)) is not None
+                for image in self._images(x, Vector(origin), displacement, reach)
+                if (time := meeting(Vector(origin) - image, displacement, reach + size)) is not None
             ]
             share[k], i[k] = min(found, default=(1.0, -1))
 

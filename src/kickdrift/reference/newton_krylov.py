@@ -45,9 +45,9 @@ def implicit_euler(system, h):
         share = goal / residual / 4
         share = share if iteration > 0 and share > SHARE else real(SHARE)
         tangent = Tangent(system, h, y, u, far, scale)
-        way = residual * orthomin(tangent, f / residual, share)
+        displacement = residual * orthomin(tangent, f / residual, share)
         slope = tangent.slope
-        y, u, a, f = evaluate(system, h, u - way)
+        y, u, a, f = evaluate(system, h, u - displacement)
     system.x, system.v = y, u
 
 
@@ -87,7 +87,7 @@ class Tangent:
         )
         for interaction, change in self.interactions:
             total = total + system.scalar(interaction.factor) * system.joined(change(dx, dv))
-        change = system.of_the_living(total)
+        change = system.of_active(total)
         slope = largest(change) / largest(p)
         self.slope = slope if slope > self.slope else self.slope
         return p - h * change

@@ -34,7 +34,7 @@ def normals(seed: int, tick: int, body: int, which: int, generation: int = 1) ->
     return radius * functions.call("cos", float, angle), radius * functions.call("sin", float, angle)
 
 
-def bath(
+def thermostat_numbers(
     interaction: Any, real: Any, dim: int, body: int, tick: int, h: Any, generation: int, world: int
 ) -> tuple[Any, list[Any]]:
     """Return the factor of friction on a velocity in a step, and the noise added to each component."""

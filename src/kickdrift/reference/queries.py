@@ -36,16 +36,16 @@ class Level:
         A ray that begins in a shape hits it with a share of 0.
         """
         shapes, numbers = self._shapes(record, part), np.full(len(origins), -1)
-        for k, (y, way) in enumerate(zip(map(Vector, origins), map(Vector, motions), strict=True)):
+        for k, (y, displacement) in enumerate(zip(map(Vector, origins), map(Vector, motions), strict=True)):
             for number, a, b in shapes.ends:
                 inside = shapes.away(y, a, b)[0] < reach
-                share = 0.0 if inside else shapes.touch(y, way, reach, a, b, False)
+                share = 0.0 if inside else shapes.touch(y, displacement, reach, a, b, False)
                 if share is None or not share < shares[k]:
                     continue
                 shares[k], numbers[k] = share, number
-                n = shapes.away(y + share * way, a, b)[1]
+                n = shapes.away(y + share * displacement, a, b)[1]
                 # Beside a thin segment the sign of the normal is that of a rounding error.
-                normals[k] = -1 * n if shapes.segments and share > 0 and dot(n, way) > 0 else n
+                normals[k] = -1 * n if shapes.segments and share > 0 and dot(n, displacement) > 0 else n
         return numbers
 
     @np.errstate(all="ignore")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..stepper.slots import candidates, chosen, newborn
+from ..stepper.slots import candidates, chosen, spawned
 
 if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 
-class Living:
+class SlotArrays:
     """Spawn and despawn for the reference Stepper."""
 
     if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Living:
     def _spawn(
         self, position: Any, velocity: Any, mass: Any, kinds: dict[str, Any], among: Any, turning: dict[str, Any]
     ) -> np.ndarray:
-        x, v, m = newborn(position, velocity, mass, self.dim, self.dtype)
+        x, v, m = spawned(position, velocity, mass, self.dim, self.dtype)
         values = self._turning_of(len(x), **turning)
         slots = self._book()
         rows = slots.free(len(x), candidates(self.n, among))
@@ -76,17 +76,17 @@ class Living:
     def _kill(self, ids: Any) -> None:
         slots = self._book()
         slots.kill(chosen(slots, ids))
-        self._park()
+        self._zero_inactive()
 
     def _find(self, ids: np.ndarray) -> np.ndarray:
         """Return the slots of bodies; -1 for those that are not active."""
         return self._book().find(ids)
 
-    def _park(self) -> None:
+    def _zero_inactive(self) -> None:
         """Zero the rows of inactive bodies, and histories not yet started."""
         if self._slots is not None:
             if self._history is not None:
-                self._history[self._slots.young[: self._slots.n] == 1] = 0
+                self._history[self._slots.needs_start[: self._slots.n] == 1] = 0
             turning = () if self._rotation is None else (self._rotation.velocity, self._rotation.turned)
             for array in (self._position, self._velocity, self._history, *turning):
                 if array is not None:
@@ -101,7 +101,7 @@ RODS = ("first", "second", "length", "compliance", "number", "pair", "member", "
 
 def present_fields(system: Any, record: Any) -> dict[str, Any]:
     """Return the coefficients of a constraint, in which inactive bodies have inverse mass 0."""
-    fields = {name: field for name, field in record.fields.items() if name != "tenants"}
+    fields = {name: field for name, field in record.fields.items() if name != "generations"}
     if system.slots is None:
         return fields
     if record.kind == "contacts":
@@ -121,7 +121,7 @@ def uncut(system: Any, record: Any) -> np.ndarray:
     """Return a mask of the bodies or pairs on which a constraint is active."""
     fields = record.fields
     bodies = fields["indices"] if record.kind == "pin" else np.stack([fields["first"], fields["second"]], axis=1)
-    return system.slots.uncut(bodies, fields.get("tenants"))
+    return system.slots.uncut(bodies, fields.get("generations"))
 
 
 def weights(system: Any) -> np.ndarray:

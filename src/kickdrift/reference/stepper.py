@@ -20,14 +20,14 @@ from .interpolation import draw
 from .lock import Exclusive, taped
 from .queries import Level
 from .rotation import Turning
-from .slots import Living
+from .slots import SlotArrays
 from .system import System, bodies
 
 if TYPE_CHECKING:
     from .system import Body
 
 
-class Stepper(Living, Exclusive, StepperBase):
+class Stepper(SlotArrays, Exclusive, StepperBase):
     """`kickdrift.Stepper` in plain Python: same arguments, bitwise equal results, made to be read.
 
     Computes with NumPy scalars of the state's dtype, or with arrays where several bodies have the same control flow.
@@ -137,7 +137,7 @@ class Stepper(Living, Exclusive, StepperBase):
         self._held = self._plan.held()
         if slots is not None:
             self._book().become(*slots)
-        self._park()
+        self._zero_inactive()
 
     def restart(self) -> None:
         """Discard the integrator's history: the next step starts from the arrays alone."""
@@ -184,7 +184,7 @@ class Stepper(Living, Exclusive, StepperBase):
                 self._motion.coast(self._plan, n, self._h)
             self._tick += n
             return
-        self._park()
+        self._zero_inactive()
         if n > 1 and self._last_h != self._h:
             # The history is from steps of another dt: the first step has other constants, so run it alone.
             self._step(1)
@@ -210,7 +210,7 @@ class Stepper(Living, Exclusive, StepperBase):
             if self._turning is not None and self.tick > first:
                 self._turning.complete()
         if self._slots is not None and self.tick > first:
-            self._slots.young[:] = 0
+            self._slots.needs_start[:] = 0
         state = [self._position, self._velocity]
         if self._rotation is not None:
             state += [self._rotation.velocity, self._rotation.turned]
@@ -255,9 +255,9 @@ class Stepper(Living, Exclusive, StepperBase):
                 self._store(system, *system.completed)
                 self._started, self._last_h = True, self._h
                 if self._impulses is not None:
-                    pushing = sorted(system.remembered.items())
-                    pair = np.array([ends for ends, _ in pushing], np.int32).reshape(-1, 2)
-                    push = np.array([numbers for _, numbers in pushing], self.dtype)
+                    impulses_by_pair = sorted(system.remembered.items())
+                    pair = np.array([ends for ends, _ in impulses_by_pair], np.int32).reshape(-1, 2)
+                    push = np.array([numbers for _, numbers in impulses_by_pair], self.dtype)
                     pull = np.array(system.remembered_rods, self.dtype).reshape(-1, 1)
                     for array, _rows, values in self._impulses.writes(
                         pair, push.reshape(len(pair), self._impulses.width), pull
@@ -393,9 +393,9 @@ class Stepper(Living, Exclusive, StepperBase):
         with np.errstate(all="ignore"):  # non-finite states may be drawn, as in compiled code
             for i in rows:
                 # A body that was spawned after the last step is drawn at its present position.
-                newborn = self._slots is not None and self._slots.young[i] and mode != "extrapolate"
-                x, v, x_new, v_new = (array[i : i + 1] for array in (*(now if newborn else before), *now))
-                shares = Weights(0.0, 0.0, 0.0) if newborn else mix
+                spawned = self._slots is not None and self._slots.needs_start[i] and mode != "extrapolate"
+                x, v, x_new, v_new = (array[i : i + 1] for array in (*(now if spawned else before), *now))
+                shares = Weights(0.0, 0.0, 0.0) if spawned else mix
                 draw(x, v, x_new, v_new, shares, real, drawn[i : i + 1], self._plan.torus)
         target[...] = drawn[rows] if living else drawn
         return result

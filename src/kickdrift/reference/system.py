@@ -17,7 +17,7 @@ from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import ONE_BY_ONE, SCHEMES, STARTS, NotConverged, energy_together
 from .loads import Loads, cells
-from .noise import bath, normals
+from .noise import normals, thermostat_numbers
 from .slots import present_at_rest, present_fields
 from .space import space_of
 from .vector import Vector, either, split, stacked
@@ -32,13 +32,13 @@ class Body:
     In a batch, index is an array, and each component is a column with one number per body.
     """
 
-    def __init__(self, stepper: Stepper, index: Any, young: bool = False):
+    def __init__(self, stepper: Stepper, index: Any, needs_start: bool = False):
         plan = stepper._plan
         self.index = index
         self.real = real = plan.dtype.type
         self.x, self.v = self._state(stepper._position), self._state(stepper._velocity)
         self.history: Any = self._state(stepper._history) if stepper._started and stepper._history is not None else None
-        self.young = young  #: whether it was spawned after the last step
+        self.needs_start = needs_start  #: whether it was spawned after the last step
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
         self.constrained = bool(plan.constraint_records)
@@ -94,9 +94,9 @@ class Body:
     def begin(self) -> None:
         """Initialize the history, if the scheme has one, for a previous step of the last dt."""
         start = STARTS.get(self.integrator.kind)
-        if start is not None and (self.history is None or self.young):
+        if start is not None and (self.history is None or self.needs_start):
             start(self, self.last_h)
-        self.young = False
+        self.needs_start = False
 
     def step(self, h: Any) -> None:
         """Run one step of the scheme between two half rotations of the velocity."""
@@ -129,7 +129,7 @@ class Body:
         """Whether a step continues from the previous position, as in Verlet."""
         return self.integrator.history == "previous position"
 
-    def stirred(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
+    def thermostatted(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
         """Apply the thermostat in mid-drift under `velocity_verlet`: none for independent bodies."""
         return x, v
 
@@ -202,17 +202,17 @@ def bodies(stepper: Stepper) -> list[Body]:
     """Return independent active bodies, batched by control flow where that is faster."""
     slots = stepper._slots
     alive = np.arange(stepper.n) if slots is None else np.flatnonzero(slots.alive)
-    young = np.zeros(stepper.n, np.bool_) if slots is None else slots.young[: stepper.n] != 0
+    needs_start = np.zeros(stepper.n, np.bool_) if slots is None else slots.needs_start[: stepper.n] != 0
     if len(alive) <= FEW or stepper.integrator.kind in ONE_BY_ONE:
-        return [Body(stepper, index, bool(young[index])) for index in alive.tolist()]
-    groups = [(alive[young[alive] == age], age) for age in (False, True)]
+        return [Body(stepper, index, bool(needs_start[index])) for index in alive.tolist()]
+    groups = [(alive[needs_start[alive] == age], age) for age in (False, True)]
     return [Body(stepper, group, age) for group, age in groups if len(group)]
 
 
 class System(Body):
     """All bodies as one system, if they interact or are constrained; each component is a column of n numbers.
 
-    Forces may be evaluated for all bodies at once, and constraints follow each step. `gain` is the velocity change
+    Forces may be evaluated for all bodies at once, and constraints follow each step. `delta_v` is the velocity change
     of each body by the forces of the step, before any constraint.
     """
 
@@ -243,9 +243,9 @@ class System(Body):
             self.remembered_rods = list(pull[:, 0])
         self._next: Any = None
 
-    def remember(self, pushing: dict[tuple[int, int], Any], pull: list[Any]) -> None:
+    def remember(self, impulses_by_pair: dict[tuple[int, int], Any], pull: list[Any]) -> None:
         """Store the impulses that warm-start the next step: of each contact the numbers, see `Impulses`."""
-        self._next = pushing, pull
+        self._next = impulses_by_pair, pull
 
     def count(self) -> None:
         super().count()
@@ -276,12 +276,12 @@ class System(Body):
         """Initialize the history of active bodies, or if it is filled, of those spawned since the last step."""
         start = STARTS.get(self.integrator.kind)
         v, history = self.v, self.history
-        young = np.zeros(self.n, np.bool_) if self.slots is None else self.slots.young[: self.n] != 0
-        if start is None or not (history is None or young.any()):
+        needs_start = np.zeros(self.n, np.bool_) if self.slots is None else self.slots.needs_start[: self.n] != 0
+        if start is None or not (history is None or needs_start.any()):
             return
         start(self, self.last_h)
         if history is not None:
-            self.v, self.history = either(young, self.v, v), either(young, self.history, history)
+            self.v, self.history = either(needs_start, self.v, v), either(needs_start, self.history, history)
 
     @property
     def wraps_early(self) -> bool:
@@ -310,7 +310,7 @@ class System(Body):
             self._kept = a
         return a
 
-    def of_the_living(self, vectors: Vector) -> Vector:
+    def of_active(self, vectors: Vector) -> Vector:
         """Zero the vectors of inactive bodies, NaN included."""
         return either(self.alive, vectors, Vector([self.real(0)] * self.dim))
 
@@ -322,11 +322,11 @@ class System(Body):
             energy_together(self, h)
         else:
             super().step(h)
-        if not self._stirs_midway:
-            self.stir()
+        if not self._thermostat_midway:
+            self.apply_thermostat()
 
     @property
-    def _stirs_midway(self) -> bool:
+    def _thermostat_midway(self) -> bool:
         return self.integrator.kind == "velocity_verlet" and not self.velocity_dependent
 
     def _baths(self) -> Any:
@@ -336,9 +336,14 @@ class System(Body):
                 for i, alive in enumerate(self.alive):
                     if alive:
                         generation, world = self.generation(i), self.stepper._world
-                        yield i, *bath(interaction, self.real, self.dim, i, self.tick, self.h, generation, world)
+                        yield (
+                            i,
+                            *thermostat_numbers(
+                                interaction, self.real, self.dim, i, self.tick, self.h, generation, world
+                            ),
+                        )
 
-    def stir(self) -> None:
+    def apply_thermostat(self) -> None:
         """Apply the thermostat for a whole step; for Verlet to the displacement from the previous position."""
         x, v, s = self.rows()
         for i, keep, kick in self._baths():
@@ -347,9 +352,9 @@ class System(Body):
                 s[i] = x[i] - (keep * (x[i] - s[i]) + self.h * Vector(kick))
         self.put(x, v, s)
 
-    def stirred(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
+    def thermostatted(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
         """Apply the thermostat in mid-drift (BAOAB): x and v are those after a whole drift and a whole kick by a."""
-        if not self._stirs_midway:
+        if not self._thermostat_midway:
             return x, v
         half = self.h / 2
         xs, vs, accelerations = split(x), split(v), split(a)
@@ -391,14 +396,14 @@ class System(Body):
     def complete(self) -> None:
         """Finish a step: apply the constraints in order, then damping."""
         before = split(self.completed[0])
-        self.gain = split(self.v - self.completed[1])
+        self.delta_v = split(self.v - self.completed[1])
         self.reports = Reports()
         self.loads = Loads()
         for record in self.plan.constraint_records:
             self.apply(record, CONSTRAINTS[record.kind], before)
         if self.reporting:
-            self.stepper._log.tell(self, self.reports.contacts)
-        self.loads.settle(self)
+            self.stepper._log.report_impacts(self, self.reports.contacts)
+        self.loads.resolve(self)
         if self.decay is not None:
             self.damp(self.decay)
         self.count()
@@ -421,15 +426,15 @@ class System(Body):
         """Whether events are enabled."""
         return self.stepper._log is not None
 
-    def report(self, *told) -> None:
+    def report(self, *event) -> None:
         """Record a contact of the constraint that is being applied; see `Contact`."""
         if self.reporting:
-            self.reports.add(self.source, *told)
+            self.reports.add(self.source, *event)
 
-    def report_for(self, source, *told) -> None:
+    def report_for(self, source, *event) -> None:
         """Record a contact of another constraint."""
         if self.reporting:
-            self.reports.add(source, *told)
+            self.reports.add(source, *event)
 
     def has_room(self, i, number, most) -> bool:
         """Return whether a body may record this contact: a known one, or one of at most `most` others."""
@@ -456,7 +461,7 @@ class System(Body):
         for interaction in self.plan.interactions:
             out = INTERACTIONS[interaction.kind](self, interaction, t, xs, vs)
             a = a + self.scalar(interaction.factor) * self.joined(out)
-        return self.of_the_living(a)
+        return self.of_active(a)
 
     def work(self, x: Vector, y: Vector) -> Any:
         """Compute the work from x to y per unit of mass, from the interactions' potentials: a column."""
@@ -489,7 +494,7 @@ class System(Body):
         if self.at_rest is None:
             super().damp(decay)
             return
-        still: Any = self.at_rest.astype(self.real) * self.joined(self.gain)
+        still: Any = self.at_rest.astype(self.real) * self.joined(self.delta_v)
         self.v = self.v - still
         super().damp(decay)
         self.v = self.v + still

@@ -40,7 +40,7 @@ class Impulses:
         self.level = Level(fields)
         self.n, self.faces, self.rods = plan.n, len(fields["offset"]), len(fields["first"])
         self.sides = _sides(fields)
-        self.ends, self.tenants = np.stack([fields["first"], fields["second"]], axis=1), fields["tenants"]
+        self.ends, self.generations = np.stack([fields["first"], fields["second"]], axis=1), fields["generations"]
         self.dim, self.dtype = plan.dim, plan.dtype
         #: Numbers per pair.
         self.width = 2 + plan.dim + (0 if plan.rotating is None else len(plan.rotating.planes))
@@ -60,7 +60,7 @@ class Impulses:
         if (self.n, self.faces, self.dtype) != (plan.n, len(fields["offset"]), plan.dtype):
             return Impulses(plan)
         now = np.stack([fields["first"], fields["second"]], axis=1)
-        if not (np.array_equal(self.ends, now) and np.array_equal(self.tenants, fields["tenants"])):
+        if not (np.array_equal(self.ends, now) and np.array_equal(self.generations, fields["generations"])):
             return self._with_rods(Impulses(plan)).followed(plan, shifted)
         level = Level(fields)
         if self.level.same(level):
@@ -86,7 +86,7 @@ class Impulses:
     def _with_rods(self, other: Impulses) -> Impulses:
         """Return these impulses with another plan's rods; unchanged rods keep their impulses."""
         new, place = copy.copy(self), int(self.state[0, 0])
-        new.rods, new.ends, new.tenants = other.rods, other.ends, other.tenants
+        new.rods, new.ends, new.generations = other.rods, other.ends, other.generations
         new.state, new.pair, new.push = (
             self.state.copy(),
             *([a.copy() for a in each] for each in (self.pair, self.push)),
@@ -101,7 +101,7 @@ class Impulses:
         return new
 
     def _named(self) -> list[bytes]:
-        return [row.tobytes() for row in np.concatenate([self.ends, self.tenants], axis=1)]
+        return [row.tobytes() for row in np.concatenate([self.ends, self.generations], axis=1)]
 
     def renumbered(self, plan: Plan, touching: list[tuple[int, np.ndarray]]) -> list[tuple[int, np.ndarray]]:
         """Renumber the shapes in (constraint number, keys of pairs in contact) of the previous plan."""
@@ -128,9 +128,9 @@ class Impulses:
         """Drop impulses of bodies despawned since the step, whose slots may have been reused."""
         if slots is None:
             return pair, push, pull
-        old = np.concatenate([(slots.alive & (slots.young[: self.n] == 0)), np.ones(self.sides, np.bool_)])
+        old = np.concatenate([(slots.alive & (slots.needs_start[: self.n] == 0)), np.ones(self.sides, np.bool_)])
         still = old[pair].all(axis=1)
-        return pair[still], push[still], np.where(slots.uncut(self.ends, self.tenants)[:, None], pull, 0 * pull)
+        return pair[still], push[still], np.where(slots.uncut(self.ends, self.generations)[:, None], pull, 0 * pull)
 
     def writes(self, pair: np.ndarray, push: np.ndarray, pull: np.ndarray) -> list[tuple[np.ndarray, None, np.ndarray]]:
         """Return the array writes by which `_commit` stores these impulses."""

@@ -166,7 +166,7 @@ class StepperBase(State):
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
         def _find(self, ids: np.ndarray) -> np.ndarray: ...  # slots of ids or slots, -1 if inactive
-        def _park(self) -> None: ...  # zero the rows of inactive bodies
+        def _zero_inactive(self) -> None: ...  # zero the rows of inactive bodies
         def _last_step(self, substeps: int) -> None: ...
         def _take_events(self) -> np.ndarray: ...
         def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # (constraint number, keys of touching pairs)
@@ -346,7 +346,7 @@ class StepperBase(State):
         return self._exclusively(self._energy)
 
     def _energy(self) -> tuple[float, float]:
-        self._park()
+        self._zero_inactive()
         kinetic, potential = self._plan.energy(self._position, self._velocity, self._slots)
         if self._rotation is not None:
             kinetic += self._rotation.energy(self._plan)
@@ -435,7 +435,7 @@ class StepperBase(State):
     # Snapshots.
 
     def _arrays(self) -> list[np.ndarray]:
-        self._park()
+        self._zero_inactive()
         history = [self._history] if self._started and self._history is not None else []
         return [self._position, self._velocity, *history]
 
@@ -468,7 +468,7 @@ class StepperBase(State):
         return self._exclusively(self._reduced)
 
     def _reduced(self) -> tuple[Any, ...]:
-        self._park()
+        self._zero_inactive()
         arguments_ = {
             "position": self._position.copy(order="K"),
             "velocity": self._velocity.copy(order="K"),

@@ -134,7 +134,7 @@ def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, A
         base, at = motion.posed(self, entry.today), offset
     now = base.changed(coefficients).placed(self._position, plan.periodic)
     if "indices" in coefficients and self._slots is not None:
-        now = now.held(self._slots)
+        now = now.bound_to(self._slots)
     for name in coefficients:
         if at is origin.at and not same(getattr(now, name), getattr(origin.first, name)):
             break
@@ -230,7 +230,7 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
         )
     first = declaration.placed(self._position, self._plan.periodic)
     if self._slots is not None:
-        first = first.held(self._slots)
+        first = first.bound_to(self._slots)
     origin = Origin(None, declaration, first, self._offset)
     known = self._added.get(origin.token, ())
     equal = [old for old in known if old.first.equals(first)]
@@ -314,10 +314,10 @@ def change_mass(self: StepperBase, value: ArrayLike, index: Any) -> None:
             shape = mass[index].shape
             raise ValueError(f"value: expected a number or shape {shape}, got shape {given.shape}") from None
         mass = validation.masses(mass, self.n)
-    _take(self, shifted(self, self._offset, self._entries, told_once(self, mass)))
+    _take(self, shifted(self, self._offset, self._entries, canonical_masses(self, mass)))
 
 
-def told_once(self: StepperBase, mass: np.ndarray) -> np.ndarray:
+def canonical_masses(self: StepperBase, mass: np.ndarray) -> np.ndarray:
     """Return the canonical form of masses: equal worlds must have equal snapshots."""
     bodies = np.zeros(self.n)
     for known in (self._first_plan.mass, self._plan.mass):

@@ -81,7 +81,8 @@ def _touching(self: StepperBase) -> tuple[np.ndarray, np.ndarray]:
     plan, level = self._plan, self._level()
     rows = living(self)
     x = self._position[rows].astype(np.float64)
-    found = [_pairs(self, record, level, rows, x) for record in plan.constraint_records if record.constraint.meets]
+    records = [record for record in plan.constraint_records if record.constraint.reports_pairs]
+    found = [_pairs(self, record, level, rows, x) for record in records]
     for side in sides(plan):
         fields = plan.constraint_records[side.record].fields
         radius = np.broadcast_to(fields["radius"], (plan.n,))[rows].astype(np.float64)

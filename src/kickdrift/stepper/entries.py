@@ -44,7 +44,7 @@ class Origin:
         from hashlib import blake2b  # loads OpenSSL: a tenth of the import time
 
         digest = blake2b(type(self.first).__name__.encode(), digest_size=16)
-        told = self.first.told()
+        told = self.first.declared_values()
         if self.first.places:
             told["at"] = self.at
         for name, value in told.items():
@@ -84,9 +84,9 @@ class Entry(NamedTuple):
         return self._replace(offset=offset, today=at_offset(self.now, offset - self.at))
 
 
-def at_offset(declaration: Declaration, way: np.ndarray) -> Declaration:
-    """Return a declaration in coordinates displaced by `way`."""
-    return declaration.shifted(way) if way.any() else declaration
+def at_offset(declaration: Declaration, displacement: np.ndarray) -> Declaration:
+    """Return a declaration in coordinates displaced by `displacement`."""
+    return declaration.shifted(displacement) if displacement.any() else declaration
 
 
 def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
@@ -109,7 +109,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, Declaration) and isinstance(b, Declaration):
-        return type(a) is type(b) and same(tuple(a.told().values()), tuple(b.told().values()))
+        return type(a) is type(b) and same(tuple(a.declared_values().values()), tuple(b.declared_values().values()))
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.shape == b.shape and a.tobytes() == b.tobytes() and a.dtype == b.dtype
     return type(a) is type(b) and bool(a == b)
@@ -117,7 +117,7 @@ def same(a: Any, b: Any) -> bool:
 
 def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
     """Return the coefficients in which a declaration differs from another, and its generations if these differ."""
-    names = [*now.coefficients, "tenants"] if "indices" in now.coefficients else now.coefficients
+    names = [*now.coefficients, "generations"] if "indices" in now.coefficients else now.coefficients
     return {name: getattr(now, name) for name in names if not same(getattr(now, name), getattr(then, name))}
 
 

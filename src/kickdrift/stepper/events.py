@@ -251,7 +251,7 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
     for record in plan.constraint_records:
         walls = record.constraint.sides(plan)
         if walls is not None:
-            pairs, at_once = record.constraint.meets, record.constraint.most_sides(plan)
+            pairs, at_once = record.constraint.reports_pairs, record.constraint.most_sides(plan)
             capacity = plan.n * (MOST_TOUCHING * pairs + at_once)
             found[plan.source(record)] = Reporting(pairs, walls, at_once, record.kind == "sensor", capacity)
     return found

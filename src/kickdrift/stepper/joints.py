@@ -61,32 +61,32 @@ def with_joints(entry: Entry, joints: tuple[Joint, ...]) -> Entry:
     acting = tuple(state[0] for state in joints if state is not None and state[1])
     now = dataclasses.replace(now, joints=acting)  # type: ignore[call-arg]
     if joints == tuple((joint, True) for joint in first.joints):  # type: ignore[attr-defined]
-        told = None
+        saved = None
         if not differences(now, at_offset(first, at - origin.at)):
             now, at = first, origin.at  # canonical form of unchanged joints
     else:
-        told = joints
+        saved = joints
     today = None if entry.offset is None else at_offset(now, entry.offset - at)
-    return Entry(origin, now, at, entry.enabled, entry.offset, today, told)
+    return Entry(origin, now, at, entry.enabled, entry.offset, today, saved)
 
 
 def encoded(entry: Entry, plain: Callable[[Any], Any]) -> list[Any]:
     """Encode joints for snapshots: per joint null if removed, or whether it is disabled and what differs."""
-    told: list[Any] = []
+    saved: list[Any] = []
     for state, first in zip(states(entry), entry.origin.first.joints, strict=True):  # type: ignore[attr-defined]
         if state is None:
-            told.append(None)
+            saved.append(None)
             continue
         one: dict[str, Any] = {} if state[1] else {"off": True}
         if state[0] is not first:
             one["set"] = {name: plain(value) for name, value in differences(state[0], first).items()}
-        told.append(one)
-    return told
+        saved.append(one)
+    return saved
 
 
-def decoded(told: Any, first: Any, value: Callable[[Any], Any]) -> tuple[Joint, ...]:
+def decoded(saved: Any, first: Any, value: Callable[[Any], Any]) -> tuple[Joint, ...]:
     joints: list[Joint] = []
-    for one, joint in zip(told, first.joints, strict=True):
+    for one, joint in zip(saved, first.joints, strict=True):
         if one is None:
             joints.append(None)
             continue

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import validation
 from ..constraints.base import bits, flags
-from .changes import _change, told_once, with_coefficients
+from .changes import _change, canonical_masses, with_coefficients
 from .entries import Entry
 from .rows import with_rows
 
@@ -37,7 +37,7 @@ def give(self: StepperBase, rows: np.ndarray, mass: np.ndarray | None, given: di
     masses, everyone = None, self._plan.mass + np.zeros(self.n)
     if mass is not None and (everyone[rows] != mass).any():
         everyone[rows] = mass
-        masses = told_once(self, everyone)
+        masses = canonical_masses(self, everyone)
     entries, changed = [*self._entries], {}
     places, missing = [], {*given}
     for place, entry in enumerate(entries):
@@ -65,7 +65,7 @@ def _checked(name: str, value: Any, count: int) -> np.ndarray:
 
 def _takes(declaration: Any, name: str) -> bool:
     """Return whether a coefficient belongs to the bodies: the mask of walls, shapes and sensors is their own."""
-    return name in declaration.per_body and (name != "mask" or declaration.meets)
+    return name in declaration.per_body and (name != "mask" or declaration.reports_pairs)
 
 
 def _differing(self: StepperBase, entry: Entry, own: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:

@@ -61,9 +61,9 @@ def load(self: StepperBase, declaration: Any) -> np.ndarray:
 def _load(self: StepperBase, declaration: Any) -> np.ndarray:
     now, array, enabled = _of(self, declaration)
     pairs = np.asarray(now.pairs)
-    acts = weights_of(self._plan, pairs, now.tenants).sum(axis=1) > 0
+    acts = weights_of(self._plan, pairs, now.generations).sum(axis=1) > 0
     if self._slots is not None:
-        acts &= self._slots.uncut(pairs, now.tenants)
+        acts &= self._slots.uncut(pairs, now.generations)
     return np.where(acts & enabled, array[1:, 0], 0.0)
 
 

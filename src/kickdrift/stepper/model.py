@@ -64,7 +64,7 @@ class Plan:
 
     #: The bodies whose coefficients are computed; None for all: see `of_rows`.
     rows: np.ndarray | None = None
-    told: bool = False  #: whether events are enabled
+    events_enabled: bool = False  #: whether events are enabled
     motion: Any = None  #: `Motion` of the stepper; None where no shape moves
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
     loads: dict[int, np.ndarray] = {}  # noqa: RUF012 #: arrays of `Distance` by id, owned by the stepper: loads.py
@@ -125,7 +125,7 @@ class Plan:
     def _push(self, previous: Plan | None, changed: Changed) -> None:
         """Collect the parts of forces. previous: a plan whose parts of the same declarations are identical."""
         if previous is not None and self.forces == previous.forces:
-            for name in ("records", "interactions", "applied", "torques", "_told_velocities", "_shares"):
+            for name in ("records", "interactions", "applied", "torques", "_event_velocities", "_shares"):
                 setattr(self, name, getattr(previous, name))
             return
         parts = [self._part_of(each, changed) for each in self.forces]
@@ -138,7 +138,7 @@ class Plan:
         self.torques = [term.array for term in written if term.turns] if written else []
         self._shares = [share for part in parts for share in part.affine]
         #: Whether forces other than linear drag depend on velocities.
-        self._told_velocities = any(record.velocity_dependent for record in self.records) or any(
+        self._event_velocities = any(record.velocity_dependent for record in self.records) or any(
             interaction.term.velocity_dependent for interaction in self.interactions
         )
         if sum(interaction.kind == "langevin" for interaction in self.interactions) > 1:
@@ -154,7 +154,7 @@ class Plan:
             self.constraint_records = same._undragged
             return
         parts = [*self._late, *(self._part_of(each, changed) for each in self.constraints)]
-        self._corners = self._meeting(tuple([wall for part in parts for wall in part.walls]), previous)
+        self._corners = self._colliding(tuple([wall for part in parts for wall in part.walls]), previous)
         self.constraint_records = self._in_turn(self._with_corners(parts), previous)
         self.linked = any(part.linked for part in parts)
         self.links = [ends for part in parts for ends in part.links]
@@ -200,7 +200,7 @@ class Plan:
         other.walls = (now,) if part.walls else ()
         return other
 
-    def _meeting(self, walls: tuple[Any, ...], previous: Plan | None) -> Part:
+    def _colliding(self, walls: tuple[Any, ...], previous: Plan | None) -> Part:
         """Return the corner constraint of all walls together."""
         if (
             previous is not None
@@ -295,7 +295,7 @@ class Plan:
         self.spring, self.damped, self.turned = (self._columns[symbol].acts[0] for symbol in ("k", "rate", "omega"))
         self.spin_damped = self._columns["spin"].acts[0]
         self._remembered = step_numbers.still_true(self, previous)
-        self.velocity_dependent = self.drag or self._told_velocities
+        self.velocity_dependent = self.drag or self._event_velocities
         # Linked bodies: use the last step's velocity. The other one has half a step of gravity, on which drag acts.
         if self.linked and isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward":
             self.velocity_dependent = False
@@ -476,7 +476,7 @@ class Plan:
             else:
                 kinetic = np.where(slots.alive, kinetic, 0.0)
                 potential = [
-                    np.where(slots.alive, term.living_energy(self, position, slots), 0.0) for term in self.forces
+                    np.where(slots.alive, term.active_energy(self, position, slots), 0.0) for term in self.forces
                 ]
             return total(kinetic), total(np.concatenate(potential) if potential else np.zeros(0))
 

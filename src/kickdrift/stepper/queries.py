@@ -100,7 +100,7 @@ def _cast(self: StepperBase, origin: Any, motion: Any, radius: Any, mask: Any, i
     level = self._level()
     _hit_bodies(self, level, x, way, r, seen, _skipped(self, ignore, len(x)), share, normal, hits)
     for side in sides(plan):
-        if not _noticed(side.own) & seen:
+        if not _selected(side.own) & seen:
             continue
         if side.own.kind == "shapes":
             reach = r + float(getattr(side.own, "thickness", 0.0)) / 2
@@ -160,7 +160,7 @@ def _overlap(self: StepperBase, point: Any, radius: Any, mask: Any) -> np.ndarra
         query, what, row, on_surface, normal = (each[there] for each in arrays)
         found.append((query, what, row, -1, -1, on_surface, normal))
     for side in sides(plan):
-        if not _noticed(side.own) & seen:
+        if not _selected(side.own) & seen:
             continue
         if side.own.kind == "shapes":
             half = float(getattr(side.own, "thickness", 0.0)) / 2
@@ -241,7 +241,7 @@ def _bodies(self: StepperBase, seen: int, sensors: bool) -> tuple[np.ndarray, np
     rows = living(self)
     kept = np.ones(plan.n, np.bool_)
     for constraint in plan.constraints:
-        if constraint.meets:
+        if constraint.reports_pairs:
             kept &= np.asarray(constraint.category) & np.uint64(seen) != 0  # type: ignore[attr-defined]
             kept &= ~np.asarray(constraint.sensor) | sensors  # type: ignore[attr-defined]
             break
@@ -279,7 +279,7 @@ def _asked(radius: Any, mask: Any) -> tuple[float, int]:
     return validation.real("radius", radius, minimum=0.0), int(seen)
 
 
-def _noticed(own: Any) -> int:
+def _selected(own: Any) -> int:
     """Return the mask of a wall or shape, of all bodies together."""
     return int(np.bitwise_or.reduce(np.atleast_1d(own.mask), initial=np.uint64(0)))
 

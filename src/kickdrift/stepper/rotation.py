@@ -332,7 +332,7 @@ def _drawn(self: StepperBase, alpha: Any, out: Any, living: Any) -> Any:
     now = rotation.turned[rows]
     before = now if self._previous is None else self._previous[2][rows]
     if self._slots is not None:  # bodies spawned after the last step are drawn in their present orientation
-        before = np.where(self._slots.young[: self.n][rows, None] != 0, now, before)
+        before = np.where(self._slots.needs_start[: self.n][rows, None] != 0, now, before)
     with np.errstate(all="ignore"):
         if rotation.dim == 3:
             behind = (before * now).sum(axis=1, keepdims=True) < 0

@@ -22,7 +22,7 @@ from .. import validation
 from ..errors import SnapshotError
 from ..rollback import parts
 from . import joints
-from .changes import told_once
+from .changes import canonical_masses
 from .entries import Entry, Origin, at_offset, differences, entered
 
 _KINDS = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "|b1"}
@@ -86,40 +86,40 @@ def _joints(declaration: Any) -> tuple[Any, ...]:
 
 
 def _encoded(stepper: Any, entries: tuple[Entry, ...], mass: np.ndarray) -> bytes:
-    told: dict[str, Any] = {}
+    saved: dict[str, Any] = {}
     first = stepper._first_plan.mass
     if mass is not first:
         if len(mass) == 1:
-            told["mass"] = _plain(mass)
+            saved["mass"] = _plain(mass)
         else:
             rows = np.flatnonzero(mass != first)
-            told["mass"] = [_plain(rows), _plain(mass[rows])]
+            saved["mass"] = [_plain(rows), _plain(mass[rows])]
     declared = stepper._declared
     untouched = len(entries) == len(declared) and all(
         entry.origin is origin and entry.enabled and entry.now is origin.first
         for entry, origin in zip(entries, declared, strict=True)
     )
     if not untouched:
-        told["terms"] = [_of(entry) for entry in entries]
-    if not told:
+        saved["terms"] = [_of(entry) for entry in entries]
+    if not saved:
         return b""
     import json  # slow to import, and only needed after changes
 
-    return json.dumps(told, separators=(",", ":"), sort_keys=True).encode()
+    return json.dumps(saved, separators=(",", ":"), sort_keys=True).encode()
 
 
 def _of(entry: Entry) -> dict[str, Any]:
     origin = entry.origin
-    told: dict[str, Any] = {"of": origin.key if origin.number is None else origin.number}
+    saved: dict[str, Any] = {"of": origin.key if origin.number is None else origin.number}
     if not entry.enabled:
-        told["off"] = True
+        saved["off"] = True
     if entry.now is not origin.first:
-        told["at"] = [number.hex() for number in entry.at.tolist()]
+        saved["at"] = [number.hex() for number in entry.at.tolist()]
         then = at_offset(origin.first, entry.at - origin.at)
-        told["set"] = {name: _plain(value) for name, value in differences(entry.now, then).items()}
+        saved["set"] = {name: _plain(value) for name, value in differences(entry.now, then).items()}
     if entry.joints is not None:
-        told["joints"] = joints.encoded(entry, _plain)
-    return told
+        saved["joints"] = joints.encoded(entry, _plain)
+    return saved
 
 
 def _plain(value: Any) -> Any:
@@ -134,8 +134,8 @@ def _plain(value: Any) -> Any:
     return [form[1:], list(value.shape), value.astype(form).tobytes().hex()]
 
 
-def _array(told: Any) -> np.ndarray:
-    form, shape, text = told
+def _array(saved: Any) -> np.ndarray:
+    form, shape, text = saved
     if form not in ("f8", "i8", "u8", "b1") or not all(type(count) is int and 0 <= count < 2**40 for count in shape):
         raise ValueError("expected an array")
     data = bytes.fromhex(text)
@@ -144,46 +144,46 @@ def _array(told: Any) -> np.ndarray:
     return np.frombuffer(data, f"<{form}").astype(form).reshape(shape)
 
 
-def _value(told: Any) -> Any:
+def _value(saved: Any) -> Any:
     """Decode a coefficient to a constructor argument."""
-    if isinstance(told, dict):
+    if isinstance(saved, dict):
         from ..constraints.shapes import Boxes, Segments  # imported late: rarely needed
 
         classes = {cls.__name__: cls for cls in (Boxes, Segments)}
-        (shapes,) = (told[name] for name in ("shapes",) if len(told) == 1)
+        (shapes,) = (saved[name] for name in ("shapes",) if len(saved) == 1)
         return tuple(
             classes[cls](**{name: _value(value) for name, value in coefficients.items()})
             for cls, coefficients in shapes
         )
-    if not isinstance(told, list):
-        return told
-    array = _array(told)
+    if not isinstance(saved, list):
+        return saved
+    array = _array(saved)
     return array if array.ndim else array.item()
 
 
 def _decoded(stepper: Any, data: bytes) -> tuple[tuple[Entry, ...], np.ndarray]:
     import json
 
-    told = json.loads(data.decode("ascii")) if data else {}
-    if not isinstance(told, dict):
+    saved = json.loads(data.decode("ascii")) if data else {}
+    if not isinstance(saved, dict):
         raise ValueError("expected a dict")
     mass = stepper._first_plan.mass
-    if "mass" in told:
-        if isinstance(told["mass"][0], str):
-            mass = validation.masses(_array(told["mass"]).item(), stepper.n)
+    if "mass" in saved:
+        if isinstance(saved["mass"][0], str):
+            mass = validation.masses(_array(saved["mass"]).item(), stepper.n)
         else:
-            rows, values = map(_array, told["mass"])
+            rows, values = map(_array, saved["mass"])
             if rows.dtype != np.int64 or rows.ndim != 1 or rows.shape != values.shape:
                 raise ValueError("expected rows and their masses")
             mass = mass + np.zeros(stepper.n)
             mass[validation.within("mass", rows, stepper.n)] = values
             mass = validation.masses(mass, stepper.n)
-        mass = told_once(stepper, mass)
-    if "terms" not in told:
+        mass = canonical_masses(stepper, mass)
+    if "terms" not in saved:
         return entered(stepper._declared), mass
-    added = _known(stepper, [one["of"] for one in told["terms"]])
+    added = _known(stepper, [one["of"] for one in saved["terms"]])
     used: set[int] = set()
-    return tuple(_entry(stepper, one, added, used) for one in told["terms"]), mass
+    return tuple(_entry(stepper, one, added, used) for one in saved["terms"]), mass
 
 
 def _known(stepper: Any, keys: list[Any]) -> dict[str, list[Origin]]:
@@ -196,25 +196,25 @@ def _known(stepper: Any, keys: list[Any]) -> dict[str, list[Origin]]:
     return known
 
 
-def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], used: set[int]) -> Entry:
-    origin = _found(stepper, told["of"], added, used)
+def _entry(stepper: Any, saved: dict[str, Any], added: dict[str, list[Origin]], used: set[int]) -> Entry:
+    origin = _found(stepper, saved["of"], added, used)
     used.add(id(origin))
     for entry in stepper._entries:
-        if entry.origin is origin and _of(entry) == told:
+        if entry.origin is origin and _of(entry) == saved:
             return entry  # the unchanged entry keeps its compiled part
     now, at = origin.first, origin.at
-    if "set" in told:
-        at = np.array([float.fromhex(number) for number in told["at"]])
+    if "set" in saved:
+        at = np.array([float.fromhex(number) for number in saved["at"]])
         if at.shape != (stepper.dim,) or not np.isfinite(at).all():
             raise ValueError("expected an offset")
-        values = {name: _value(value) for name, value in told["set"].items()}
-        tenants = {name: values.pop(name) for name in ("tenants",) if name in values}
+        values = {name: _value(value) for name, value in saved["set"].items()}
+        generations = {name: values.pop(name) for name in ("generations",) if name in values}
         now = at_offset(origin.first, at - origin.at).changed(values)
-        if tenants:
-            now = dataclasses.replace(now, tenants=_tenants(now, tenants["tenants"]))  # type: ignore[call-arg]
+        if generations:
+            now = dataclasses.replace(now, generations=_generations(now, generations["generations"]))  # type: ignore[call-arg]
         if any(getattr(now, name) is None for name in values):
             now = now.placed(stepper._position, stepper._plan.periodic)
-    if "shapes" in told.get("set", ()):
+    if "shapes" in saved.get("set", ()):
         # Known as the shapes of now, where there are as many of the same kinds, or as those first given.
         mine = (entry.now.shapes for entry in stepper._entries if entry.origin is origin)
         for known in (*mine, origin.handle.shapes):  # type: ignore[attr-defined]
@@ -222,22 +222,22 @@ def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], u
                 for new, old in zip(now.shapes, known, strict=True):  # type: ignore[attr-defined]
                     new.named(old.handle)
                 break
-    entry = Entry(origin, now, at, not told.get("off", False), None, None)
-    if "joints" in told:
-        entry = joints.with_joints(entry, joints.decoded(told["joints"], origin.first, _value))
+    entry = Entry(origin, now, at, not saved.get("off", False), None, None)
+    if "joints" in saved:
+        entry = joints.with_joints(entry, joints.decoded(saved["joints"], origin.first, _value))
     return entry
 
 
-def _tenants(now: Any, told: Any) -> np.ndarray | None:
+def _generations(now: Any, saved: Any) -> np.ndarray | None:
     """Decode the generations of the bodies that a constraint belongs to."""
-    if told is None:
+    if saved is None:
         return None
     held = now.indices
-    if not isinstance(told, np.ndarray) or told.dtype != np.int64 or told.shape != held.shape:
+    if not isinstance(saved, np.ndarray) or saved.dtype != np.int64 or saved.shape != held.shape:
         raise ValueError("expected generations")
-    if told.size and not 0 < told.min() <= told.max() < 2**31:
+    if saved.size and not 0 < saved.min() <= saved.max() < 2**31:
         raise ValueError("expected generations")
-    return told
+    return saved
 
 
 def _found(stepper: Any, of: Any, added: dict[str, list[Origin]], used: set[int]) -> Origin:

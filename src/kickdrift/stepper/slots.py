@@ -32,7 +32,7 @@ class Slots:
     def __init__(self, n: int, alive: np.ndarray | None = None) -> None:
         rows = -(-max(n, 1) // ROW) * ROW  # kernels read whole blocks of ROW slots
         self.n = n
-        self.mask, self.young = (kernels.aligned_zeros((1, rows), np.dtype(np.uint8))[0] for _ in range(2))
+        self.mask, self.needs_start = (kernels.aligned_zeros((1, rows), np.dtype(np.uint8))[0] for _ in range(2))
         self.generation = np.zeros(n, np.int64)  #: number of bodies spawned in each slot
         self.id = np.full(n, -1, np.int64)
         self.alive = _read_only(self.mask[:n].view(np.bool_))
@@ -40,15 +40,15 @@ class Slots:
         alive = np.ones(n, np.bool_) if alive is None else alive
         self.become(alive, alive.astype(np.int64), np.zeros(n, np.bool_))
 
-    def become(self, alive: np.ndarray, generation: np.ndarray, young: np.ndarray) -> None:
+    def become(self, alive: np.ndarray, generation: np.ndarray, needs_start: np.ndarray) -> None:
         """Replace masks and generations."""
-        self.mask[: self.n], self.young[: self.n], self.generation[:] = alive, young, generation
+        self.mask[: self.n], self.needs_start[: self.n], self.generation[:] = alive, needs_start, generation
         self.id[:] = np.where(alive, generation << 32 | np.arange(self.n), -1)
 
     def grown(self, n: int) -> Slots:
         """Return a copy with n rows; the new ones are free."""
         more = Slots(n, np.zeros(n, np.bool_))
-        arrays = self.alive, self.generation, self.young[: self.n]
+        arrays = self.alive, self.generation, self.needs_start[: self.n]
         more.become(*(np.concatenate([array, np.zeros(n - self.n, array.dtype)]) for array in arrays))
         return more
 
@@ -67,12 +67,12 @@ class Slots:
     def spawn(self, rows: np.ndarray) -> np.ndarray:
         """Spawn bodies in these slots; return their ids."""
         self.generation[rows] += 1
-        self.mask[rows], self.young[rows] = 1, 1
+        self.mask[rows], self.needs_start[rows] = 1, 1
         self.id[rows] = self.generation[rows] << 32 | rows
         return self.id[rows]
 
     def kill(self, rows: np.ndarray) -> None:
-        self.mask[rows], self.young[rows], self.id[rows] = 0, 0, -1
+        self.mask[rows], self.needs_start[rows], self.id[rows] = 0, 0, -1
 
     def find(self, ids: np.ndarray) -> np.ndarray:
         """Return the slots of bodies given by id or slot; -1 for inactive ones."""
@@ -84,17 +84,17 @@ class Slots:
         lives &= (ids < 2**32) | (self.id[there] == ids)
         return np.where(lives, slots, -1)
 
-    def tenants(self, bodies: np.ndarray) -> np.ndarray | None:
+    def generations(self, bodies: np.ndarray) -> np.ndarray | None:
         """Return the generations that a new declaration belongs to: the active ones, or the next ones of free slots.
 
         None if all are the first generation, as for constructor arguments.
         """
-        tenants = self.generation[bodies] + (self.mask[bodies] == 0)
-        return None if (tenants == 1).all() else tenants
+        generations = self.generation[bodies] + (self.mask[bodies] == 0)
+        return None if (generations == 1).all() else generations
 
-    def uncut(self, bodies: np.ndarray, tenants: np.ndarray | None) -> np.ndarray:
+    def uncut(self, bodies: np.ndarray, generations: np.ndarray | None) -> np.ndarray:
         """Return a mask of the members, (k,) bodies or (k, 2) pairs, that are active and of the declared generation."""
-        lasts = (self.mask[bodies] == 1) & (self.generation[bodies] == (1 if tenants is None else tenants))
+        lasts = (self.mask[bodies] == 1) & (self.generation[bodies] == (1 if generations is None else generations))
         return lasts if lasts.ndim == 1 else lasts.all(axis=1)
 
 
@@ -179,7 +179,7 @@ def candidates(n: int, rows: Any) -> np.ndarray | None:
     return np.unique(validation.rows(rows, n, name="rows")).astype(np.int64)
 
 
-def newborn(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) -> tuple[Any, Any, Any]:
+def spawned(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) -> tuple[Any, Any, Any]:
     """Check the arguments of `spawn`: positions and velocities (k, dim) in the state's dtype, masses (k,) or None."""
     x, v = _vectors("position", position, dim, dtype), _vectors("velocity", velocity, dim, dtype)
     if x.ndim == 0 or x.shape[-1] != dim:
@@ -227,7 +227,7 @@ class SlotsPart(Part):
         """Encode slots: 1 active, 3 active with a history not yet started, 0 free."""
         mask = slots.mask[: slots.n]
         begins = stepper._started and stepper._array_count(True) > 2
-        return mask + 2 * slots.young[: slots.n] if begins else mask
+        return mask + 2 * slots.needs_start[: slots.n] if begins else mask
 
     def absent(self, stepper: State) -> bool:
         return stepper._slots is None  # type: ignore[attr-defined]
@@ -254,10 +254,10 @@ class SlotsPart(Part):
         """Check that inactive rows are zero, and that only integrators with a history have unstarted ones."""
         if "slots" not in saved.changes:
             return
-        alive, _, young = saved.changes["slots"]
-        if young.any() and len(saved.arrays) < 3:
+        alive, _, needs_start = saved.changes["slots"]
+        if needs_start.any() and len(saved.arrays) < 3:
             raise SnapshotError("snapshot: its slots are not as snapshot() writes them")
         for number, array in enumerate(saved.arrays):
-            nothing = ~alive | young if number == 2 else ~alive
+            nothing = ~alive | needs_start if number == 2 else ~alive
             if array[nothing].tobytes().strip(b"\0"):
                 raise SnapshotError("snapshot: the rows of inactive bodies are not zeros")

@@ -96,10 +96,10 @@ def _shown(data: bytes) -> str:
 
     try:
         arrays, _ = json.JSONDecoder().raw_decode(data.decode("latin-1"))
-        told = [f"{str(name)[:40]!r} ({_type(form)} of shape {tuple(shape)})" for name, form, shape in arrays]
+        saved = [f"{str(name)[:40]!r} ({_type(form)} of shape {tuple(shape)})" for name, form, shape in arrays]
     except (ValueError, TypeError, RecursionError):
         return "other arrays" if data else "no arrays"
-    text = ", ".join(told) or "no arrays"
+    text = ", ".join(saved) or "no arrays"
     return (text if len(text) <= 200 else text[:197] + "...").encode("ascii", "backslashreplace").decode()
 
 

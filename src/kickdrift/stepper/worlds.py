@@ -144,7 +144,7 @@ class Worlds(WorldsBase, WorldsCore):
         where[target] = True
         waiting, pending = self._events_left(where, -1)
         arrays = [*(of_all for _, of_all in self._pairs), self._tick, self._began, self._spanned]
-        arrays += [] if self._alive is None else [self._alive, self._young, self._generation]
+        arrays += [] if self._alive is None else [self._alive, self._needs_start, self._generation]
         writes: list[Any] = [(array, target, array[source]) for array in arrays]
         writes += [(self._stale, target, 1), (self._pending, ..., pending)]
         self._write(writes, copies=(source, target))
@@ -183,14 +183,14 @@ class Worlds(WorldsBase, WorldsCore):
             self._take_slots()
         writes: list[Any] = [(of_all, where, values) for of_all, values in rows]
         writes += [(history, where, 0) for history in self._state_arrays[2:]]
-        writes += [(array, where, 1) for array in (self._alive, self._young)]
+        writes += [(array, where, 1) for array in (self._alive, self._needs_start)]
         writes += [(self._generation, where, self._generation[where] + 1), (self._stale, where.any(axis=1), 1)]
         self._write(writes)
 
     def _kill(self, mask: np.ndarray) -> None:
         if self._alive is None:
             self._take_slots()
-        arrays = (*self._state_arrays, *self._turning_arrays, self._alive, self._young)
+        arrays = (*self._state_arrays, *self._turning_arrays, self._alive, self._needs_start)
         self._write([*((array, mask, 0) for array in arrays), (self._stale, mask.any(axis=1), 1)])
 
     def _take_events(self) -> np.ndarray:

@@ -57,7 +57,7 @@ class WorldsBase:
 
     def _begin(self, world: StepperBase, given: dict[str, np.ndarray]) -> None:
         """Make the arrays of all worlds, and what steps them."""
-        world._park()
+        world._zero_inactive()
         known = {"position": world._position, "velocity": world._velocity, **world._turning_arrays()}
         for name in given.keys() - known.keys():
             raise ValueError(f"{name}: expected a world with angular_velocity in as many dimensions")

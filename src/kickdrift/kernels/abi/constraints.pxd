@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from .events cimport Told
+from .events cimport EventSource
 
 cdef enum:
     PAIRS_PER_BODY = 16  # capacity of the pair list, per body; in dense scenes the limit of partners per search
@@ -11,14 +11,14 @@ cdef enum:
     NOWHERE = 255           # size class of inactive bodies
     CONTACT = 17            # numbers per contact beside its two vectors
     TRAITS = 8              # numbers per body in `traits` of Contacts
-    GAIN = 4                # index in `traits` of the velocity change by forces (delta_v)
+    DELTA_V = 4                # index in `traits` of the velocity change by forces (delta_v)
     ROD = 6                 # numbers per rod of Contacts beside its direction
-    MEETING = 4             # numbers per recorded contact beside its two vectors
+    CONTACT_EVENT = 4             # numbers per recorded contact beside its two vectors
     SPIN = 8                # numbers per rotating body in `spin` of Contacts
     TWIST = 12              # numbers per contact of rotating bodies, beside CONTACT
     SHAPES_PER_BODY = 8     # maximum number of shapes per body that Contacts considers in a step: the nearest
     COLOURS = 64    # graph colours of contacts; a 64-bit mask per body marks used ones. The uncoloured are solved last
-    HELD_ROW = 4            # numbers per row of a Distance body: its vector, then padding
+    PAIR_ROW = 4            # numbers per row of a Distance body: its vector, then padding
     DIRECTION = 3           # bits of `how` with the line of action (0, 1 or 2)
     SOFT = 4                # bit of `how`: the pair has compliance
     LIMITED = 8             # bit of `how`: the pair has limits or may break
@@ -107,7 +107,7 @@ ctypedef struct Distance:
     void* load                  # in this step
     void* was                   # positions before the solve
     void* row                   # vectors of members, HELD_ROW numbers each
-    void* way                   # unit vectors from first to second body, component by component
+    void* displacement                   # unit vectors from first to second body, component by component
     void* force                 # accumulated position impulse of each pair
     void* pull         # accumulated velocity impulse of each compliant pair; of rigid ones > 0: skip the velocity solve
     void* slowed                # accumulated velocity impulse of each rigid pair
@@ -143,7 +143,7 @@ ctypedef struct Wall:
     const uint8_t* sensor       # filter code per body: 0 collides, 1 sensor, 2 passes through; NULL: all collide
     const uint8_t* only         # mask of the bodies to constrain in this call; NULL: all
     const uint8_t* alive        # per body: is active; NULL: all are
-    Told* told                  # event recorder; NULL: no events
+    EventSource* events                  # event recorder; NULL: no events
     Spin spin
     const void* belt            # speed along (-n_y, n_x), and a velocity whose part along the surface counts; or NULL
 
@@ -156,7 +156,7 @@ ctypedef struct Motion:
     const double* far           # of each shape: the distance of its ends from its center
     int64_t count
     double now                  # s after the beginning of the step: where the shapes are laid out
-    double way                  # m that a surface moves in the step at most
+    double displacement                  # m that a surface moves in the step at most
 
 # Bounding volume tree of shapes. Leaves have a count > 0; inner nodes have two children, at `first` and `first` + 1.
 ctypedef struct Shapes:
@@ -181,13 +181,13 @@ ctypedef struct Sensor:
     bint ball
     const uint8_t* watched
     const uint8_t* alive        # per body: is active; NULL: all are
-    Told* told
+    EventSource* events
 
 # Corrects bodies after a step: static constraints `first` to `last`, others all `last` of them. before: positions
 # before the step; gain: delta_v by forces; s: Verlet's previous positions, or NULL; owner: argument of Look.
 ctypedef int (*ConstraintFunction)(
     ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride,
-    const void* before, const void* gain, void* x, void* v, void* s, const void* data,
+    const void* before, const void* delta_v, void* x, void* v, void* s, const void* data,
     void* owner,
 ) noexcept nogil
 
@@ -195,7 +195,7 @@ ctypedef struct ConstraintCall:
     ConstraintFunction function
     ConstraintKind kind
     const void* data
-    Told* told                  # event recorder; NULL: no events
+    EventSource* events                  # event recorder; NULL: no events
 
 cdef enum:
     TESTS = 2_000_000       # distance tests between two Ctrl-C checks, some milliseconds
@@ -211,7 +211,7 @@ ctypedef Found (*FindAlike)(int64_t dim, int64_t n, const void* data, void* owne
 
 ctypedef struct Collisions:
     Torus torus
-    FindAlike find_alike
+    FindAlike find_uniform
     const void* radius
     const void* weight
     Each restitution
@@ -220,7 +220,7 @@ ctypedef struct Collisions:
     const uint64_t* category    # collision category bits of each body; NULL: all bodies collide
     const uint64_t* mask_bits
     const uint8_t* sensor       # per body: 1 for sensors, which record events without impulses; NULL: none
-    Told* told                  # event recorder; NULL: no events
+    EventSource* events                  # event recorder; NULL: no events
     Spin spin
     bint swept                  # True: continuous collision detection
     # Workspace of continuous collision detection; and arguments of the pair search by swept volumes.
@@ -231,12 +231,12 @@ ctypedef struct Collisions:
     void* time                  # per pair: seconds since its contact, or 0
     void* middle                # center of the path of each body
     void* extent                # radius of the swept volume of each body: radius + half its path
-    uint8_t* way_class          # size class of each swept volume
-    const void* on_way_x        # positions of swept bodies, with velocities, radii and timestep; NULL: static search
-    const void* on_way_v
-    const void* on_way_radius
-    int64_t on_way_stride
-    double on_way_h
+    uint8_t* swept_class          # size class of each swept volume
+    const void* swept_x        # positions of swept bodies, with velocities, radii and timestep; NULL: static search
+    const void* swept_v
+    const void* swept_radius
+    int64_t swept_stride
+    double swept_h
     int64_t iterations
     uint8_t* moved              # per body: moved since the last solve of the walls
     int64_t walls               # number of walls that bodies may be pushed into
@@ -276,7 +276,7 @@ ctypedef struct Sweep:
     int kind
     int64_t dim
     bint alone      # True: one contact at a time, because contacts of a block may share bodies
-    bint told       # True if events are recorded
+    bint events       # True if events are recorded
     double h        # duration of a substep, s
     bint extra      # True: only islands with deep contacts
     double soft, scale
@@ -352,11 +352,11 @@ ctypedef struct Contacts:
     int32_t* second_row
     # Contacts in blocks of `lanes`: structure of arrays within a block.
     void* contact
-    void* meeting       # per contact in solve order, if events are recorded: impact time, speed, impulse, point, normal
+    void* contact_event         # per contact in solve order, if events are enabled: time, speed, impulse, point, normal
     # Counts: [0] contacts; [1] solve-order indices without sensors; [2] contacts with shapes; [3] solve-order indices
     # before which contacts of a block share no body.
     int64_t* found
-    int32_t* leaning            # indices of the contacts with shapes
+    int32_t* shape_contacts            # indices of the contacts with shapes
     void* rod
     int32_t* group              # island of each body: connected by contacts and rods of movable bodies
     uint8_t* deep               # mask of islands with deep contacts
@@ -376,7 +376,7 @@ ctypedef struct Corners:
     double lag
     const uint8_t* through      # per wall and body: other than 0 if the body passes through; NULL: none does
     const int64_t* number       # number of each wall in recorded events
-    Told** told                 # event recorder of each wall; NULL: no events
+    EventSource** events                 # event recorder of each wall; NULL: no events
     Spin spin
     const void* belt            # belt of each face, as in Wall; or NULL
     # Workspace: walls of the current corner, their sizes and impulses.

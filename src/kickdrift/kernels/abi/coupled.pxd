@@ -64,7 +64,7 @@ ctypedef struct InteractionCall:
     bint fills                      # True: the function overwrites all of `out`, which needs no zeroing
 
 # Turns recorded contacts into events, or drops them if not `keep`. Returns a constraint without a kernel, or -1.
-ctypedef int64_t (*TellFunction)(
+ctypedef int64_t (*ReportFunction)(
     bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride,
     const void* x, Log* log,
 ) noexcept nogil
@@ -78,14 +78,14 @@ ctypedef struct Coupling:
     const ConstraintCall* constraint
     bint only_put_back          # a periodic box is the only constraint on interacting bodies
     Log* log                    # event log, or NULL
-    TellFunction tell
+    ReportFunction report_events
     double origin               # time of origin_tick, s
     int64_t origin_tick
     double after[MAX_STAGES]   # time of each stage's evaluation after the tick, s
     int64_t ticks[MAX_STAGES]   # tick offset of each stage's evaluation
     # All bodies as one tile; `workspace` is NULL if tiles step separately.
     char* workspace             # two state buffers of x, v and s, then the other registers
-    char* gain                  # register with delta_v by the forces of a step, for constraints
+    char* delta_v                  # register with delta_v by the forces of a step, for constraints
     Py_ssize_t padded           # numbers in a plane, padded
     bint recalled               # the workspace still has the accelerations of the initial state, for schemes with FSAL
     bint in_place               # steps cannot fail after they changed a number, so that one state buffer is enough
@@ -116,10 +116,10 @@ ctypedef struct CoupledTable:
     InteractionFunction pairs       # see pairs.pxd
     ConstraintFunction tie          # pins and distances
     ConstraintFunction wall         # planes and boxes
-    ConstraintFunction meet         # shapes, sensors, collisions, contacts, periodic boxes
-    TellFunction tell               # turns contacts into events, see constraints/events.pxd
+    ConstraintFunction collide         # shapes, sensors, collisions, contacts, periodic boxes
+    ReportFunction report_events               # turns contacts into events, see constraints/events.pxd
     Press press                     # contact solver sweep
-    FindAlike find_alike            # pair search of collisions and contacts
+    FindAlike find_uniform            # pair search of collisions and contacts
     FindAlike find_in_plane         # pair search in two dimensions
     int64_t lanes                   # contacts solved at once (vector lanes)
     ImplicitStep implicit           # see newton_krylov.pxd

@@ -18,7 +18,7 @@ cdef enum:
 # Contact of a pair within a step; times count back from its end.
 ctypedef struct Contact:
     int64_t key             # pair key: slot_a << 32 | slot_b + 2**31
-    double ago              # seconds from impact to the end of the step
+    double time_since              # seconds from impact to the end of the step
     double left             # seconds from separation to the end of the step; < 0: still touching
     double speed            # approach speed
     double slow             # resting threshold: slower contacts are no hits
@@ -27,7 +27,7 @@ ctypedef struct Contact:
     double normal[MAX_DIM]  # from a to b
 
 # Event recorder of a constraint. Contacts of a step are indexed by near pair, or by body and `slots`.
-ctypedef struct Told:
+ctypedef struct EventSource:
     int64_t source          # constraint number in events
     bint region             # True for regions, which record ENTER and LEAVE
     int64_t slots           # maximum number of contacts per body; 0: contacts are indexed by near pair

@@ -7,7 +7,7 @@ from .coupled cimport InteractionFunction
 
 
 cdef enum:
-    BOTH_WAYS = 32      # fewest bodies for which both directions of a pair share one evaluation
+    BOTH_DIRECTIONS = 32      # fewest bodies for which both directions of a pair share one evaluation
 
 ctypedef struct NBody:
     int64_t n           # number of bodies, all of which attract
@@ -55,7 +55,7 @@ ctypedef struct Pairs:
     int32_t* near           # candidates of one body
     int32_t* first          # pairs within the cutoff: bodies, separations and distances
     int32_t* second
-    void* way
+    void* displacement
     void* distance
     void* pull
     void* owner

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from .kinds cimport TermKind
-from .slots cimport Living
+from .slots cimport SlotArrays
 
 cdef enum:
     TILE = 192          # bodies that are loaded, stepped and stored together
@@ -149,7 +149,7 @@ ctypedef void (*Finish)(
 ) noexcept nogil
 ctypedef void (*Between)(
     Moment moment, int scheme, const Plan*, const void* workspace, const void* state, const void* at_rest,
-    const void* gain,
+    const void* delta_v,
 ) noexcept nogil
 
 ctypedef struct Plan:
@@ -176,15 +176,15 @@ ctypedef struct Plan:
     # Prepared by kernels for h and last_h, so that small calls need no setup:
     char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants, broadcast to vectors
     void* step                  # function for a row or tile; its type has vectors, see dispatch.pxd
-    void* lone                  # function for less than a block, same type as `step`
+    void* single_block                  # function for less than a block, same type as `step`
     Solve solve                 # replaces `step` in implicit schemes
     void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # replaces `step` without loops
     int stages, fsal            # evaluations per step, and extra ones per call
     int rows, numbers           # number of rows of the state, and numbers of each body in a row
     Row row[MAX_DIM]            # pointers to the first row of each component
-    bint alike                  # affine coefficients are uniform over bodies
+    bint uniform                  # affine coefficients are uniform over bodies
     Run run
-    const Living* living        # slot masks; NULL: all bodies are active
+    const SlotArrays* slots        # slot masks; NULL: all bodies are active
     const void* applied         # Applied of this plan (forces in users' arrays); or NULL
     bint merges                 # True: `run` adds applied forces; False: g contains them
     Run each                    # function for spans of active bodies, if `living` is set

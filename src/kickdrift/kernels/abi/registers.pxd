@@ -29,7 +29,7 @@ cdef enum:              # registers of implicit steps
     PLACE               # y and u, where the tangent is taken
     SPEED
     REST                # f, the residual
-    WAY
+    DISPLACEMENT
     R
     DX
     CHANGE

@@ -2,9 +2,9 @@
 
 from libc.stdint cimport uint8_t
 
-ctypedef struct Living:
+ctypedef struct SlotArrays:
     const uint8_t* alive    # per slot: 1 if active
-    const uint8_t* young    # per slot: 1 if spawned since the last step
+    const uint8_t* needs_start    # per slot: 1 if spawned since the last step
     const void* weight      # `alive` as numbers of the state's dtype
     Py_ssize_t end          # end of the slots in use: last active slot + 1
     Py_ssize_t spans

@@ -6,7 +6,7 @@ ctypedef struct Workspace:
     char* now           # state before the step: X, V and S
     char* next          # state after the step
     char* start         # other registers, from P on
-    char* gain          # delta_v by the forces of a step, for constraints
+    char* delta_v          # delta_v by the forces of a step, for constraints
     Py_ssize_t first, count
     bint opens          # the last stage also does the opening of the next step
     bint opened         # the previous step did the opening of this one

@@ -23,9 +23,9 @@ cdef inline bint find_pairs(
         find_buckets(dim, n, stride, x, data)
     sort_bodies(dim, n, stride, x, data)
     if data.classes == 1 and not data.points and is_periodic(&data.torus):
-        found = find_alike_around(dim, n, x, data, owner)
+        found = find_uniform_periodic(dim, n, x, data, owner)
     elif data.classes == 1 and not data.points:
-        found = data.find_alike(dim, n, data, owner, NULL)
+        found = data.find_uniform(dim, n, data, owner, NULL)
     else:
         found = find_unlike(dim, n, stride, x, data, owner)
     return keep_few(found, dim, n, stride, x, data, owner)
@@ -33,7 +33,7 @@ cdef inline bint find_pairs(
 
 # All nearby pairs, up to the capacity.
 
-cdef inline Found find_alike_around(
+cdef inline Found find_uniform_periodic(
     int dim, int64_t n, const real* like, const Collisions* data, void* owner,
 ) noexcept nogil:
     """Find nearby pairs of one size class in a periodic box."""
@@ -149,8 +149,8 @@ cdef inline bint is_partner(
     cdef int c
     if data.size_class[j] != size_class or radius[j] < radius[i] or (radius[j] == radius[i] and j <= i):
         return False
-    if data.on_way_x != NULL:
-        return comes_near(dim, i, j, data, <const real*> data.on_way_x, <const real*> data.on_way_v)
+    if data.swept_x != NULL:
+        return comes_near(dim, i, j, data, <const real*> data.swept_x, <const real*> data.swept_v)
     size = radius[i] + place[dim * n + k]
     reach = size + quarter * size
     d = toward(place[k] - x[i], 0, &data.torus)
@@ -165,8 +165,8 @@ cdef inline bint comes_near(
     int dim, int64_t i, int64_t j, const Collisions* data, const real* x, const real* v,
 ) noexcept nogil:
     """True if the closest approach of two bodies within the step is in reach."""
-    cdef int64_t stride = data.on_way_stride
-    cdef real h = <real> data.on_way_h
+    cdef int64_t stride = data.swept_stride
+    cdef real h = <real> data.swept_h
     cdef real size, reach, time
     cdef real square = 0
     cdef real along = 0
@@ -178,7 +178,7 @@ cdef inline bint comes_near(
     if i > j:
         i = j
         j = swap
-    size = (<const real*> data.on_way_radius)[i] + (<const real*> data.on_way_radius)[j]
+    size = (<const real*> data.swept_radius)[i] + (<const real*> data.swept_radius)[j]
     reach = size + quarter * size
     for c in range(dim):
         d[c] = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
@@ -196,36 +196,36 @@ cdef inline bint comes_near(
     return square < reach * reach
 
 
-cdef inline bint find_ways(
+cdef inline bint find_displacements(
     int dim, double h, int64_t n, int64_t stride, const real* x, const real* v, const Collisions* data, void* owner,
 ) noexcept nogil:
     """Find partners for continuous collision detection; return False if interrupted."""
-    cdef Collisions ways = data[0]
+    cdef Collisions displacements = data[0]
     cdef real* middle = <real*> data.middle
     cdef real* extent = <real*> data.extent
     cdef real half = 0.5
-    cdef real way, square
+    cdef real displacement, square
     cdef int64_t i
     cdef int c
     cdef Found found
     for i in range(n):
         square = 0
         for c in range(dim):
-            way = half * (<real> h * v[c * stride + i])
-            middle[c * n + i] = x[c * stride + i] - way
-            square = square + way * way
+            displacement = half * (<real> h * v[c * stride + i])
+            middle[c * n + i] = x[c * stride + i] - displacement
+            square = square + displacement * displacement
         extent[i] = (<const real*> data.radius)[i] + root(square)
-    ways.radius = extent
-    ways.size_class = data.way_class
-    ways.on_way_x, ways.on_way_v, ways.on_way_radius = x, v, data.radius
-    ways.on_way_stride, ways.on_way_h = stride, h
-    classify(n, extent, data.size_class, data.way_class, &ways)
+    displacements.radius = extent
+    displacements.size_class = data.swept_class
+    displacements.swept_x, displacements.swept_v, displacements.swept_radius = x, v, data.radius
+    displacements.swept_stride, displacements.swept_h = stride, h
+    classify(n, extent, data.size_class, data.swept_class, &displacements)
     if is_periodic(&data.torus):
-        lay_around(dim, <const real*> data.torus.width, &ways)
-        find_buckets(dim, n, n, middle, &ways)
-    sort_bodies(dim, n, n, middle, &ways)
-    found = find_unlike(dim, n, n, middle, &ways, owner)
-    return keep_few(found, dim, n, n, middle, &ways, owner)
+        lay_around(dim, <const real*> data.torus.width, &displacements)
+        find_buckets(dim, n, n, middle, &displacements)
+    sort_bodies(dim, n, n, middle, &displacements)
+    found = find_unlike(dim, n, n, middle, &displacements, owner)
+    return keep_few(found, dim, n, n, middle, &displacements, owner)
 
 
 # Limit the number of partners of each body in dense scenes.

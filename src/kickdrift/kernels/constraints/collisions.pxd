@@ -6,7 +6,7 @@ from libc.string cimport memset
 from .events cimport is_known_faster, key_of, report, senses
 from .friction cimport axes_of, cross_impulse, cross_normal, inverse_inertia, limit_friction
 from .impacts cimport arrival, at_least_zero, bounce, each, replace
-from .broad_phase cimport find_pairs, find_ways
+from .broad_phase cimport find_pairs, find_displacements
 from ..abi.constraints cimport Collisions, ConstraintCall, Wall
 from ..simd.vec cimport real
 from ..space cimport turn_to_image
@@ -16,31 +16,31 @@ from ..forces.fields cimport dot, magnitude, root
 
 cdef enum:
     ROUNDS = 64             # maximum rounds of continuous collision detection per step
-    MEETINGS = 200_000      # pair contacts between two Ctrl-C checks: some milliseconds
+    IMPACTS = 200_000      # pair contacts between two Ctrl-C checks: some milliseconds
 
 
 # Contact of a pair: time before the end of the step, approach speed, overlap, velocity changes, and normal.
-ctypedef struct Meeting:
-    double ago, speed, depth, pull, slow, change
+ctypedef struct Impact:
+    double time_since, speed, depth, pull, slow, change
     bint rubs
     double normal[MAX_DIM]
 
 
 cdef inline int collisions(
-    double step, int64_t n, int64_t dim, int64_t stride, const real* before, const real* gain, real* x, real* v,
+    double step, int64_t n, int64_t dim, int64_t stride, const real* before, const real* delta_v, real* x, real* v,
     real* s, const Collisions* data, void* owner,
 ) noexcept nogil:
     if data.classes == 0:
         return 0
     if dim == 3:
-        return collide(3, <real> step, n, stride, before, gain, x, v, s, data, owner)
+        return collide(3, <real> step, n, stride, before, delta_v, x, v, s, data, owner)
     if dim == 2:
-        return collide(2, <real> step, n, stride, before, gain, x, v, s, data, owner)
-    return collide(1, <real> step, n, stride, before, gain, x, v, s, data, owner)
+        return collide(2, <real> step, n, stride, before, delta_v, x, v, s, data, owner)
+    return collide(1, <real> step, n, stride, before, delta_v, x, v, s, data, owner)
 
 
 cdef inline int collide(
-    int dim, real h, int64_t n, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
+    int dim, real h, int64_t n, int64_t stride, const real* before, const real* delta_v, real* x, real* v, real* s,
     const Collisions* data, void* owner,
 ) noexcept nogil:
     cdef int64_t sweep, i, k, pairs, place
@@ -48,13 +48,13 @@ cdef inline int collide(
     cdef bint changed = False
     memset(data.moved, 0, n)
     if data.swept:
-        if not find_ways(dim, h, n, stride, x, v, data, owner):
+        if not find_displacements(dim, h, n, stride, x, v, data, owner):
             return INTERRUPTED
     elif not find_pairs(dim, n, stride, x, data, owner):
         return INTERRUPTED
     if data.category != NULL:
         drop_strangers(n, data)
-    if data.swept and not meet_in_time(dim, h, n, stride, gain, x, v, s, data, owner, &changed):
+    if data.swept and not collide_in_time(dim, h, n, stride, delta_v, x, v, s, data, owner, &changed):
         return INTERRUPTED
     pairs = list_pairs(n, data)
     for sweep in range(data.iterations):
@@ -65,17 +65,17 @@ cdef inline int collide(
             # Skip the call for near pairs that do not overlap, which most do not.
             if data.sensor == NULL and not overlap_of(dim, stride, i, data.partner[place], x, data) > 0:
                 continue
-            if meet_pair(sweep == 0, 0, dim, h, stride, i, place, gain, x, v, s, data):
+            if collide_pair(sweep == 0, 0, dim, h, stride, i, place, delta_v, x, v, s, data):
                 changed = True
             met += 1
-            if met > MEETINGS:
+            if met > IMPACTS:
                 met = 0
                 if data.look(owner):
                     return INTERRUPTED
         met += pairs // 4   # which takes as long
         if not changed:
             break
-        collide_with_walls(h, n, dim, stride, before, gain, x, v, s, data, owner)
+        collide_with_walls(h, n, dim, stride, before, delta_v, x, v, s, data, owner)
         met += n // 8  # which takes as long
         memset(data.moved, 0, n)
         changed = False
@@ -83,7 +83,7 @@ cdef inline int collide(
 
 
 cdef inline void collide_with_walls(
-    real h, int64_t n, int dim, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
+    real h, int64_t n, int dim, int64_t stride, const real* before, const real* delta_v, real* x, real* v, real* s,
     const Collisions* data, void* owner,
 ) noexcept nogil:
     """Let walls support stacks within this step. Unmoved bodies are skipped: a second solve could round them."""
@@ -94,7 +94,7 @@ cdef inline void collide_with_walls(
         call = &data.wall[number]
         wall = <Wall*> call.data  # Shapes begin with a Wall
         wall.only = data.moved
-        call.function(call.kind, h, 0, n, dim, stride, before, gain, x, v, s, call.data, owner)
+        call.function(call.kind, h, 0, n, dim, stride, before, delta_v, x, v, s, call.data, owner)
         wall.only = NULL
 
 
@@ -124,8 +124,8 @@ cdef inline real overlap_of(
     return size * size - dot(dim, d, d)
 
 
-cdef inline bint meet_pair(
-    bint first, real given, int dim, real h, int64_t stride, int64_t i, int64_t place, const real* gain,
+cdef inline bint collide_pair(
+    bint first, real given, int dim, real h, int64_t stride, int64_t i, int64_t place, const real* delta_v,
     real* x, real* v, real* s, const Collisions* data,
 ) noexcept nogil:
     """Collide a pair; return False if it has no contact. given: seconds since its impact if known, else 0."""
@@ -145,11 +145,11 @@ cdef inline bint meet_pair(
     cdef real overlap, share, e
     cdef real ends = 1      # share of the slip velocity whose removal by friction stops the slip
     cdef real mu = 0
-    cdef Meeting met
+    cdef Impact met
     cdef int c
     if senses(data.sensor, i) or senses(data.sensor, j):
-        if first and data.told != NULL:
-            notice(dim, h, stride, i, j, place, x, v, data)
+        if first and data.events != NULL:
+            report_sensor(dim, h, stride, i, j, place, x, v, data)
         return False
     for c in range(dim):
         d[c] = x[c * stride + j] - x[c * stride + i]
@@ -159,8 +159,8 @@ cdef inline bint meet_pair(
         return False
     for c in range(dim):
         u[c] = v[c * stride + j] - v[c * stride + i]
-        f[c] = gain[c * stride + i]
-        g[c] = gain[c * stride + j]
+        f[c] = delta_v[c * stride + i]
+        g[c] = delta_v[c * stride + j]
         if not weight[i] > 0:
             f[c] = zero * f[c]
         if not weight[j] > 0:
@@ -173,15 +173,15 @@ cdef inline bint meet_pair(
     first = first and not data.swept
     if data.spin.w != NULL:
         ends = add_spins(dim, i, j, data, spin)
-    if not meet(
+    if not resolve_pair(
         dim, d, u, size, overlap, f, g, e, mu, h, <real> data.lag, first, given, <int> ((j - i - 1) % dim),
         spin if data.spin.w != NULL else NULL, ends, lost, &met,
     ):
         return False
     if data.spin.w != NULL and met.rubs:
         rotate_pair(dim, i, j, &met, lost, data)
-    if data.told != NULL:
-        tell_meeting(dim, h, stride, i, j, place, x, v, &met, data)
+    if data.events != NULL:
+        report_collision(dim, h, stride, i, j, place, x, v, &met, data)
     share = weight[i] / (weight[i] + weight[j])
     for c in range(dim):
         y[c] = x[c * stride + i] - share * d[c]
@@ -196,10 +196,10 @@ cdef inline bint meet_pair(
     return True
 
 
-cdef inline bint meet(
-    int dim, real* d, real* u, real size, real overlap, const real* gain_i, const real* gain_j, real restitution,
+cdef inline bint resolve_pair(
+    int dim, real* d, real* u, real size, real overlap, const real* delta_v_i, const real* delta_v_j, real restitution,
     real friction, real h, real lag, bint first, real given, int axis, const real* spin, real ends, real* lost,
-    Meeting* met,
+    Impact* met,
 ) noexcept nogil:
     """Replace the separation d and relative velocity u of a pair by their corrections; return False without contact.
 
@@ -236,8 +236,8 @@ cdef inline bint meet(
     if speed <= 0 and not depth > -h * speed:
         return False
 
-    pull = dot(dim, n, gain_i)
-    slow = dot(dim, n, gain_j)
+    pull = dot(dim, n, delta_v_i)
+    slow = dot(dim, n, delta_v_j)
     e = magnitude(pull) + magnitude(slow)
     pull = pull - slow
     slow = at_least_zero(pull) if restitution == one else e
@@ -272,7 +272,7 @@ cdef inline bint meet(
     for j in range(dim):
         u[j] = u[j] + (parting + speed) * n[j]
         met.normal[j] = n[j]
-    met.ago = time if touched else zero
+    met.time_since = time if touched else zero
     met.speed, met.depth, met.pull, met.slow, met.change = closing, depth, pull, slow, parting + speed
     return True
 
@@ -292,7 +292,7 @@ cdef inline real add_spins(int dim, int64_t i, int64_t j, const Collisions* data
 
 
 cdef inline void rotate_pair(
-    int dim, int64_t i, int64_t j, const Meeting* met, const real* lost, const Collisions* data,
+    int dim, int64_t i, int64_t j, const Impact* met, const real* lost, const Collisions* data,
 ) noexcept nogil:
     """Change the spin of two bodies by friction; lost: tangential velocity that it removes."""
     cdef const real* radius = <const real*> data.radius
@@ -312,8 +312,8 @@ cdef inline void rotate_pair(
         w[c * data.spin.stride + j] = w[c * data.spin.stride + j] + turn_j * twist[c]
 
 
-cdef inline bint meet_in_time(
-    int dim, real h, int64_t n, int64_t stride, const real* gain, real* x, real* v, real* s,
+cdef inline bint collide_in_time(
+    int dim, real h, int64_t n, int64_t stride, const real* delta_v, real* x, real* v, real* s,
     const Collisions* data, void* owner, bint* changed,
 ) noexcept nogil:
     """Resolve impacts in order of time, recomputing times after each round; return False if interrupted."""
@@ -350,14 +350,14 @@ cdef inline bint meet_in_time(
                 j = data.partner[place]
                 if data.which[i] != place or data.which[j] != place:
                     continue
-                if meet_pair(False, times[place], dim, h, stride, i, place, gain, x, v, s, data):
+                if collide_pair(False, times[place], dim, h, stride, i, place, delta_v, x, v, s, data):
                     changed[0] = True
                 since[i] = since[j] = times[place]
                 data.last[i], data.last[j] = <int32_t> j, <int32_t> i
                 ready = True
         if not ready:
             break
-        if met > MEETINGS:
+        if met > IMPACTS:
             met = 0
             if data.look(owner):
                 return False
@@ -408,30 +408,30 @@ cdef inline void drop_strangers(int64_t n, const Collisions* data) noexcept nogi
         data.count[i] = count
 
 
-cdef inline void tell_meeting(
+cdef inline void report_collision(
     int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* x, const real* v,
-    const Meeting* met, const Collisions* data,
+    const Impact* met, const Collisions* data,
 ) noexcept nogil:
     """Record the contact of a pair."""
     cdef const real* weight = <const real*> data.weight
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
     cdef real fast
-    cdef real ago = <real> met.ago
+    cdef real time_since = <real> met.time_since
     cdef real impulse = <real> met.change / (weight[i] + weight[j])
     cdef int c
-    if met.pull >= 0 and is_known_faster(data.told, place, met.speed, met.depth, impulse):
+    if met.pull >= 0 and is_known_faster(data.events, place, met.speed, met.depth, impulse):
         return
-    arrival(<real> met.depth, <real> met.speed, <real> met.pull, h, ago, &fast)
+    arrival(<real> met.depth, <real> met.speed, <real> met.pull, h, time_since, &fast)
     for c in range(dim):
         normal[c] = <real> met.normal[c]
-        point[c] = x[c * stride + i] - ago * v[c * stride + i] + (<const real*> data.radius)[i] * normal[c]
+        point[c] = x[c * stride + i] - time_since * v[c * stride + i] + (<const real*> data.radius)[i] * normal[c]
     report(
-        data.told, place, key_of(i, j), ago, ago, fast, met.slow, impulse, dim, point, normal,
+        data.events, place, key_of(i, j), time_since, time_since, fast, met.slow, impulse, dim, point, normal,
     )
 
 
-cdef inline void notice(
+cdef inline void report_sensor(
     int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* x, const real* v,
     const Collisions* data,
 ) noexcept nogil:
@@ -446,10 +446,10 @@ cdef inline void notice(
         w[c] = v[c * stride + i]
         d[c] = x[c * stride + j] - y[c]
         u[c] = v[c * stride + j] - w[c]
-    notice_touch(dim, h, i, j, place, d, u, y, w, data)
+    report_sensor_touch(dim, h, i, j, place, d, u, y, w, data)
 
 
-cdef inline void notice_ways(
+cdef inline void report_overlaps(
     int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* before, const real* x,
     const Collisions* data,
 ) noexcept nogil:
@@ -464,10 +464,10 @@ cdef inline void notice_ways(
         w[c] = (y[c] - before[c * stride + i]) / h
         d[c] = x[c * stride + j] - y[c]
         u[c] = (x[c * stride + j] - before[c * stride + j]) / h - w[c]
-    notice_touch(dim, h, i, j, place, d, u, y, w, data)
+    report_sensor_touch(dim, h, i, j, place, d, u, y, w, data)
 
 
-cdef inline void notice_touch(
+cdef inline void report_sensor_touch(
     int dim, real h, int64_t i, int64_t j, int64_t place, real* d, const real* u, const real* y, const real* w,
     const Collisions* data,
 ) noexcept nogil:
@@ -475,7 +475,7 @@ cdef inline void notice_touch(
     cdef const real* radius = <const real*> data.radius
     cdef real size = radius[i] + radius[j]
     cdef real point[MAX_DIM]
-    cdef real overlap, together, square, under_root, ago, left, r
+    cdef real overlap, together, square, under_root, time_since, left, r
     cdef real speed = 0
     cdef real zero = 0
     cdef real one = 1
@@ -486,27 +486,27 @@ cdef inline void notice_touch(
     under_root = together * together + square * overlap
     if square > 0 and under_root >= 0:
         under_root = root(under_root)
-        ago = (under_root - together) / square
+        time_since = (under_root - together) / square
         left = (zero - under_root - together) / square
     elif not square > 0 and overlap > 0:
-        ago = h + h
+        time_since = h + h
         left = zero
     else:
         return
     left = left if left > 0 else zero
-    if ago > 0 and ago <= h:
+    if time_since > 0 and time_since <= h:
         for c in range(dim):
-            d[c] = one / size * (d[c] - ago * u[c])
+            d[c] = one / size * (d[c] - time_since * u[c])
         speed = -dot(dim, d, u)
-    elif ago > h and left < h:
-        ago = h
+    elif time_since > h and left < h:
+        time_since = h
         for c in range(dim):
-            d[c] = d[c] - ago * u[c]
+            d[c] = d[c] - time_since * u[c]
         r = root(dot(dim, d, d))
         for c in range(dim):
             d[c] = d[c] / r if r > 0 else zero * d[c]
     else:
         return
     for c in range(dim):
-        point[c] = y[c] - ago * w[c] + radius[i] * d[c]
-    report(data.told, place, key_of(i, j), ago, left, speed, 0, 0, dim, point, d)
+        point[c] = y[c] - time_since * w[c] + radius[i] * d[c]
+    report(data.events, place, key_of(i, j), time_since, left, speed, 0, 0, dim, point, d)

@@ -75,7 +75,7 @@ cdef inline void rebound(int dim, int64_t k, real h, real lead, const Contacts* 
     cdef real normal[MAX_DIM]
     cdef real* a = body(dim, data, data.first[k], &h)
     cdef real* b = body(dim, data, data.second[k], &h)
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     cdef real two = 2
     cdef real gap, left, square, apart, push, change
     cdef int c
@@ -83,31 +83,31 @@ cdef inline void rebound(int dim, int64_t k, real h, real lead, const Contacts* 
         return
     read_vector(dim, data, own, normal)
     for c in range(dim):
-        way[c] = b[dim + c] - a[dim + c]
-    gap = dot(dim, way, normal) - more[SIZE * w]
+        displacement[c] = b[dim + c] - a[dim + c]
+    gap = dot(dim, displacement, normal) - more[SIZE * w]
     left = more[RESTITUTION * w] * more[SPEED * w]
     square = left * left - two * (more[PULL * w] / h) * gap
     apart = (root(square) if square > 0 else 0 * square) + lead * more[PULL * w]
-    approach(dim, data, k, a, b, way)
-    square = dot(dim, way, normal)
+    approach(dim, data, k, a, b, displacement)
+    square = dot(dim, displacement, normal)
     push = more[PUSH * w] - more[MASS * w] * (square - apart)
     push = push if push > 0 else 0 * push
     change = push - more[PUSH * w]
     more[PUSH * w] = push
     if data.axes > 0 and more[FRICTION * w] > 0 and change > 0:
         for c in range(dim):
-            way[c] = way[c] - square * normal[c]
-        rub_back(dim, k, normal, way, more[MASS * w], more[FRICTION * w] * change, data)
+            displacement[c] = displacement[c] - square * normal[c]
+        restitution_friction(dim, k, normal, displacement, more[MASS * w], more[FRICTION * w] * change, data)
         for c in range(dim):
-            way[c] = change * normal[c] + way[c]
+            displacement[c] = change * normal[c] + displacement[c]
     else:
         for c in range(dim):
-            way[c] = change * normal[c]
-    apply(dim, a, b, more[FIRST_WEIGHT * w], more[SECOND_WEIGHT * w], way)
+            displacement[c] = change * normal[c]
+    apply(dim, a, b, more[FIRST_WEIGHT * w], more[SECOND_WEIGHT * w], displacement)
 
 
-cdef inline void rub_back(
-    int dim, int64_t k, const real* n, real* way, real mass, real limit, const Contacts* data,
+cdef inline void restitution_friction(
+    int dim, int64_t k, const real* n, real* displacement, real mass, real limit, const Contacts* data,
 ) noexcept nogil:
     """Replace a tangential velocity by the friction impulse of the restitution, and rotate the bodies."""
     cdef const real* twist = twist_of(data, k, n)
@@ -122,9 +122,9 @@ cdef inline void rub_back(
     cross_normal(dim, spin, n, surface)
     mass = -(mass * twist[SHARE * w])
     for c in range(dim):
-        way[c] = mass * (way[c] - surface[c])
-    limit_friction(dim, way, limit)
-    cross_impulse(dim, n, way, spin)
+        displacement[c] = mass * (displacement[c] - surface[c])
+    limit_friction(dim, displacement, limit)
+    cross_impulse(dim, n, displacement, spin)
     for c in range(<int> data.axes):
         if data.first_row[k] == data.first[k]:
             a[c] = a[c] - twist[TURN * w] * spin[c]
@@ -140,14 +140,14 @@ cdef inline bint goes_on(int dim, int64_t k, const Contacts* data, const real* l
     cdef const real* a = body(dim, data, data.first[k], like)
     cdef const real* b = body(dim, data, data.second[k], like)
     cdef real normal[MAX_DIM]
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     if not more[PUSH * w] > 0:
         return False
     if not more[RESTITUTION * w] > 0:
         return True
     read_vector(dim, data, own, normal)
-    approach(dim, data, k, a, b, way)
-    return not dot(dim, way, normal) > more[SLOW * w]
+    approach(dim, data, k, a, b, displacement)
+    return not dot(dim, displacement, normal) > more[SLOW * w]
 
 
 cdef inline real carried(const real* more, int64_t w, real h, int64_t substeps) noexcept nogil:

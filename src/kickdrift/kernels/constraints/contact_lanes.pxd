@@ -12,8 +12,8 @@ from .contact_state cimport (
 )
 from .contact_impulses cimport speed_at_touch
 from .friction cimport axes_of, cross_impulses, cross_normals, limit_frictions
-from .meetings cimport meets
-from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, SPIN, TRAITS, TWIST, Contacts, Sweep
+from .contact_events cimport record_impact
+from ..abi.constraints cimport BEGIN, CONTACT, DELTA_V, RESUME, SOLVE, SPIN, TRAITS, TWIST, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
 from ..simd.rows cimport gather_four, put_back, scatter_four, scatter_two
 from ..simd.masks cimport all_zero, any_true, equals_zero, greater, select
@@ -104,11 +104,11 @@ cdef inline bint press_in(
                 if sweep.kind != RESUME:
                     direct(dim, data, block, own, a + dim, b + dim)
                 if sweep.kind == BEGIN:
-                    meet(dim, data, block, own, a, b)
+                    collide(dim, data, block, own, a, b)
                     continue
                 active = warm(dim, rotates, data, sweep, block, same, own, twist, spin, impulse)
             if not all_zero(active):
-                push_apart(dim, active, own + 2 * dim, impulse, a, b)
+                separate(dim, active, own + 2 * dim, impulse, a, b)
                 give(dim, data, sweep, data.first_row + block * width(like), turn, a)
                 give(dim, data, sweep, data.second_row + block * width(like), turn, b)
                 if rotates:
@@ -193,7 +193,7 @@ cdef inline void rotate(
         spin[4 + c] = select(equals_zero(active), spin[4 + c], spin[4 + c] - second * twist[c])
 
 
-cdef inline void push_apart(
+cdef inline void separate(
     int dim, vec active, const vec* more, const vec* impulse, vec* a, vec* b,
 ) noexcept nogil:
     """Apply the impulses of active lanes (other than 0)."""
@@ -252,20 +252,20 @@ cdef inline void begin_twist(const Contacts* data, int64_t block, vec* twist) no
     twist[INERTIA] = select(greater(ease, zero), one / ease, ease)
 
 
-cdef inline void meet(
+cdef inline void collide(
     int dim, const Contacts* data, int64_t block, vec* own, const vec* a, const vec* b,
 ) noexcept nogil:
     """Compute the approach speed and the resting threshold, which the forces of a step determine."""
     cdef vec* more = own + 2 * dim
     cdef vec its[ROW]
-    cdef vec way[MAX_DIM]
+    cdef vec displacement[MAX_DIM]
     cdef int c
     for c in range(dim):
-        way[c] = b[c] - a[c]
+        displacement[c] = b[c] - a[c]
         own[dim + c] = filled(0, own)
-    more[SPEED] = -product(dim, way, own)
-    gather_four(data.traits, GAIN, TRAITS, data.first + block * width(own), its)
-    gather_four(data.traits, GAIN, TRAITS, data.second + block * width(own), its + 4)
+    more[SPEED] = -product(dim, displacement, own)
+    gather_four(data.traits, DELTA_V, TRAITS, data.first + block * width(own), its)
+    gather_four(data.traits, DELTA_V, TRAITS, data.second + block * width(own), its + 4)
     more[SLOW] = magnitude(product(dim, its, own)) + magnitude(product(dim, its + 4, own))
 
 
@@ -282,7 +282,7 @@ cdef inline vec warm(
     """Set the impulses to apply; return other than 0 in lanes that have one."""
     cdef vec* more = own + 2 * dim
     cdef vec active = more[PUSH]
-    cdef vec along, rub
+    cdef vec along, friction_impulse
     cdef vec turns[MAX_DIM]
     cdef int c
     if sweep.alone:
@@ -291,9 +291,9 @@ cdef inline vec warm(
         return active
     along = product(dim, own + dim, own)
     for c in range(dim):
-        rub = own[dim + c] - along * own[c]
-        own[dim + c] = select(equals_zero(active), own[dim + c], rub)
-        impulse[c] = more[PUSH] * own[c] + rub
+        friction_impulse = own[dim + c] - along * own[c]
+        own[dim + c] = select(equals_zero(active), own[dim + c], friction_impulse)
+        impulse[c] = more[PUSH] * own[c] + friction_impulse
     if rotates:
         gather_spin(data, block, own, spin)
         rotate(dim, active, twist[EASE], -twist[SECOND_EASE], twist, spin)
@@ -346,7 +346,7 @@ cdef inline vec solve(
 ) noexcept nogil:
     """Set the impulses to apply; return other than 0 in lanes that have one. deep: set if any contact is deep."""
     cdef vec* more = own + 2 * dim
-    cdef vec way[MAX_DIM]
+    cdef vec displacement[MAX_DIM]
     cdef vec across[MAX_DIM]
     cdef vec zero = filled(0, own)
     cdef vec one = filled(1, own)
@@ -354,13 +354,13 @@ cdef inline vec solve(
     cdef vec mass, gap, speed, push, change, out, fastest, active, rubs
     cdef int c
     for c in range(dim):
-        way[c] = b[dim + c] - a[dim + c]
-    gap = product(dim, way, own) - more[SIZE]
+        displacement[c] = b[dim + c] - a[dim + c]
+    gap = product(dim, displacement, own) - more[SIZE]
     for c in range(dim):
-        way[c] = b[c] - a[c]
+        displacement[c] = b[c] - a[c]
         if data.surface != NULL:
-            way[c] = way[c] + (<const vec*> data.surface + MAX_DIM * block)[c]
-    speed = product(dim, way, own)
+            displacement[c] = displacement[c] + (<const vec*> data.surface + MAX_DIM * block)[c]
+    speed = product(dim, displacement, own)
     mass = more[ALONG]
     if sweep.soft > 0:
         fastest = -more[FASTEST]
@@ -385,8 +385,8 @@ cdef inline vec solve(
     active = select(greater(push, zero), select(greater(more[MOST], zero), zero, same[CHOSEN]), zero)
     if not all_zero(active):
         touch(data, sweep, block, active, gap, speed, more)
-        if sweep.told:
-            tell(dim, data, block, active, gap, speed, same[LEFT])
+        if sweep.events:
+            report_events(dim, data, block, active, gap, speed, same[LEFT])
     # Neither is negative.
     active = push + more[PUSH]
     if sweep.alone or sweep.extra:
@@ -404,22 +404,22 @@ cdef inline vec solve(
         resist(dim, active, push, twist, spin)
     if any_true(greater(more[FRICTION], zero)):
         for c in range(dim):
-            across[c] = way[c] - speed * own[c]
+            across[c] = displacement[c] - speed * own[c]
         mass = more[ACROSS]
         if rotates:
             for c in range(axes_of(dim)):
                 turns[c] = twist[ARM] * spin[c] + twist[SECOND_ARM] * spin[4 + c]
-            cross_normals(dim, turns, own, way)
+            cross_normals(dim, turns, own, displacement)
             for c in range(dim):
-                across[c] = across[c] - way[c]
+                across[c] = across[c] - displacement[c]
             mass = mass * twist[SHARE]
         for c in range(dim):
             across[c] = own[dim + c] - mass * across[c]
         limit_frictions(dim, across, more[FRICTION] * push)
         if rotates:
             for c in range(dim):
-                way[c] = across[c] - own[dim + c]
-            cross_impulses(dim, own, way, turns)
+                displacement[c] = across[c] - own[dim + c]
+            cross_impulses(dim, own, displacement, turns)
             rubs = select(greater(more[FRICTION], zero), active, zero)
             rotate(dim, rubs, twist[TURN], twist[SECOND_TURN], turns, spin)
         for c in range(dim):
@@ -480,22 +480,24 @@ cdef inline void touch(
             set_lane(&more[SPEED], lane, met)
 
 
-cdef inline void tell(
+cdef inline void report_events(
     int dim, const Contacts* data, int64_t block, vec newly, vec gap, vec speed, vec left,
 ) noexcept nogil:
     """Record contacts that begin in the lanes where `newly` > 0."""
     cdef vec zero = filled(0, &gap)
     cdef vec time = select(greater(gap, zero), gap / (zero - speed), zero)
-    cdef vec ago = select(greater(left - time, zero), left - time, zero)
+    cdef vec time_since = select(greater(left - time, zero), left - time, zero)
     cdef vec fast = select(greater(zero, speed), zero - speed, zero)
     cdef int64_t lane
     cdef int64_t first = block * width(&gap)
     for lane in range(data.lanes):
         if lane_of(&newly, lane) > 0:
             if vec is f32vec:
-                meets(
-                    dim, <float> lane_of(&ago, lane), <float> lane_of(&fast, lane), <float> lane_of(&time, lane),
+                record_impact(
+                    dim, <float> lane_of(&time_since, lane), <float> lane_of(&fast, lane), <float> lane_of(&time, lane),
                     first + lane, data,
                 )
             else:
-                meets(dim, lane_of(&ago, lane), lane_of(&fast, lane), lane_of(&time, lane), first + lane, data)
+                record_impact(
+                    dim, lane_of(&time_since, lane), lane_of(&fast, lane), lane_of(&time, lane), first + lane, data,
+                )

@@ -164,7 +164,7 @@ cdef inline void sweep_rods(
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* compliance = <const real*> data.compliance
     cdef real* pull = <real*> data.pull[1 - data.state[0]]
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     cdef real* own
     cdef real* a
     cdef real* b
@@ -186,8 +186,8 @@ cdef inline void sweep_rods(
             w_b = weight[data.rod_second[k]]
             total = w_a + w_b
             for c in range(dim):
-                way[c] = b[c] - a[c]
-            speed = dot(dim, way, own)
+                displacement[c] = b[c] - a[c]
+            speed = dot(dim, displacement, own)
             give = compliance[k] / (h * h) if compliance[k] > 0 else <real> 0
             change = change_of(push, own, dim, own[dim + HIGH], give, now, total, speed, h, soft, scale)
             if is_slack(dim, own) and not now - change < 0:
@@ -199,5 +199,5 @@ cdef inline void sweep_rods(
             if now != 0:
                 own[dim + USED] = 1
             for c in range(dim):
-                way[c] = -change * own[c]
-            apply(dim, a, b, w_a, w_b, way)
+                displacement[c] = -change * own[c]
+            apply(dim, a, b, w_a, w_b, displacement)

@@ -3,8 +3,8 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
-    ACROSS, AGO, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
-    SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, surface_of, twist_of, write_vector,
+    ACROSS, TIME_SINCE, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
+    SIZE, SLOW, SPEED, begin_impulse, body, contact, contact_event, relax, surface_of, twist_of, write_vector,
 )
 from .events cimport slack
 from .friction cimport run_belt
@@ -12,7 +12,7 @@ from .motion cimport go_back, go_forth, is_moving, lay, surface_velocity
 from .outlines cimport away, passes, touch
 from .shapes cimport DEEPEST, is_beside
 from .walls cimport each
-from ..abi.constraints cimport MEETING, SHAPES_PER_BODY, Contacts, Shapes
+from ..abi.constraints cimport CONTACT_EVENT, SHAPES_PER_BODY, Contacts, Shapes
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude, root
 from ..simd.vec cimport real
@@ -52,15 +52,15 @@ cdef inline int near_shapes(
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
     cdef int64_t waiting[DEEPEST]
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     cdef real four = 4
     cdef real reach, length, bound, large, apart
     cdef int64_t part, waits, node, k, shape
     cdef int through, j, m
     cdef int count = 0
     for j in range(dim):
-        way[j] = end[j] - start[j]
-    length = root(dot(dim, way, way))
+        displacement[j] = end[j] - start[j]
+    length = root(dot(dim, displacement, displacement))
     for part in range(data.parts):
         shapes = &data.shapes[part]
         through = 0 if shapes.wall.sensor == NULL else shapes.wall.sensor[i]
@@ -69,7 +69,7 @@ cdef inline int near_shapes(
         reach = each(&shapes.reach, i, length)
         bound = reach / four + length
         if is_moving(shapes):
-            bound = bound + <real> shapes.motion.way
+            bound = bound + <real> shapes.motion.displacement
         large = reach + bound
         for j in range(dim):
             large = large + magnitude(start[j])
@@ -94,7 +94,7 @@ cdef inline int near_shapes(
                 if through == 0 and shapes.one_way != NULL and not rested(i, shape, known, data):
                     if passes(dim, start, reach, shapes.number[k], shapes):
                         continue
-                apart = away(dim, start, shapes.number[k], shapes, way) - reach
+                apart = away(dim, start, shapes.number[k], shapes, displacement) - reach
                 if apart <= bound:
                     count = keep_nearest(count, apart, shape, through == 1, gap, number, reports)
     # Sort by shape number.
@@ -149,7 +149,7 @@ cdef inline bint keep_out(
     cdef double high[MAX_DIM]
     cdef int64_t waiting[DEEPEST]
     cdef real straight[MAX_DIM]
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     cdef real place[MAX_DIM]
     cdef const real* motion
     cdef real n[MAX_DIM]
@@ -174,7 +174,7 @@ cdef inline bint keep_out(
         large = reach
         for j in range(dim):
             large = large + magnitude(start[j]) + magnitude(end[j])
-        large = reach + slack(reach) * large + <real> shapes.motion.way
+        large = reach + slack(reach) * large + <real> shapes.motion.displacement
         for j in range(dim):
             low[j] = (start[j] if start[j] < end[j] else end[j]) - large
             high[j] = (end[j] if start[j] < end[j] else start[j]) + large
@@ -194,11 +194,11 @@ cdef inline bint keep_out(
                 number = shapes.number[k]
                 motion = straight
                 if is_moving(shapes):
-                    go_back(dim, &shapes.motion, number, shapes.motion.now, then, end, way)
+                    go_back(dim, &shapes.motion, number, shapes.motion.now, then, end, displacement)
                     for j in range(dim):
-                        way[j] = way[j] - start[j]
-                    motion = way
-                    if not sixteen * dot(dim, way, way) > reach * reach:
+                        displacement[j] = displacement[j] - start[j]
+                    motion = displacement
+                    if not sixteen * dot(dim, displacement, displacement) > reach * reach:
                         continue
                 if shapes.one_way != NULL and passes(dim, start, reach, number, shapes):
                     continue
@@ -224,16 +224,16 @@ cdef inline bint keep_out(
 # Contacts with shapes.
 
 cdef inline void begin_shape(
-    int dim, int64_t n, int64_t stride, const real* gain, int64_t k, const Contacts* data,
+    int dim, int64_t n, int64_t stride, const real* delta_v, int64_t k, const Contacts* data,
 ) noexcept nogil:
     """Initialise contact k, which is with a shape."""
     cdef int64_t i = data.one[k]
     cdef int64_t number = data.other[k] - n - data.faces
     cdef int64_t part = part_of(number, data)
-    cdef real* own = contact(dim, data, data.place[k], gain)
+    cdef real* own = contact(dim, data, data.place[k], delta_v)
     cdef int64_t w = data.lanes
     cdef real* more = own + 2 * dim * w
-    cdef real reach = each(&data.shapes[part].reach, i, gain[0])
+    cdef real reach = each(&data.shapes[part].reach, i, delta_v[0])
     cdef real one = 1
     cdef real normal[MAX_DIM]
     cdef real point[MAX_DIM]
@@ -244,26 +244,26 @@ cdef inline void begin_shape(
     more[FASTEST * w] = 2 * (reach + reach)
     more[RESTITUTION * w] = (<const real*> data.restitution)[i]
     more[FRICTION * w] = (<const real*> data.shape_friction)[part * n + i]
-    distance = away_from(dim, body(dim, data, i, gain) + dim, number, data, normal)
+    distance = away_from(dim, body(dim, data, i, delta_v) + dim, number, data, normal)
     for c in range(dim):
         own[c * w] = -one * normal[c]
-        point[c] = body(dim, data, i, gain)[dim + c] - distance * normal[c]
+        point[c] = body(dim, data, i, delta_v)[dim + c] - distance * normal[c]
     if data.surface != NULL:
         move_surface(dim, data.place[k], number, point, normal, data)
-    begin_impulse(dim, stride, gain, data.place[k], data)
+    begin_impulse(dim, stride, delta_v, data.place[k], data)
 
 
-cdef inline void lean(
-    int dim, int64_t stride, const real* gain, real given, const Contacts* data,
+cdef inline void solve_shape_contacts(
+    int dim, int64_t stride, const real* delta_v, real given, const Contacts* data,
 ) noexcept nogil:
     """Update all contacts with shapes. given: number of substeps whose forces are in the velocities."""
     cdef int64_t first = 0
     cdef int64_t last
     while first < data.found[2]:
         last = first + 1
-        while last < data.found[2] and data.one[data.leaning[last]] == data.one[data.leaning[first]]:
+        while last < data.found[2] and data.one[data.shape_contacts[last]] == data.one[data.shape_contacts[first]]:
             last += 1
-        lean_one(dim, stride, <int> (last - first), data.leaning + first, gain, given, data)
+        solve_shape_contact(dim, stride, <int> (last - first), data.shape_contacts + first, delta_v, given, data)
         first = last
 
 
@@ -297,11 +297,11 @@ cdef inline void lay_level(int dim, real h, double time, const Contacts* data) n
     cdef real size
     cdef int c
     for k in range(data.found[2]):
-        if is_moving(&data.shapes[part_of(shape_at(data.leaning[k], data), data)]):
-            own = contact(dim, data, data.place[data.leaning[k]], &h)
-            size = surface_of(data, data.place[data.leaning[k]], &h)[0] * own[0]
+        if is_moving(&data.shapes[part_of(shape_at(data.shape_contacts[k], data), data)]):
+            own = contact(dim, data, data.place[data.shape_contacts[k]], &h)
+            size = surface_of(data, data.place[data.shape_contacts[k]], &h)[0] * own[0]
             for c in range(1, dim):
-                size = size + surface_of(data, data.place[data.leaning[k]], &h)[c * w] * own[c * w]
+                size = size + surface_of(data, data.place[data.shape_contacts[k]], &h)[c * w] * own[c * w]
             own[(2 * dim + SIZE) * w] = own[(2 * dim + SIZE) * w] - h * size
     for part in range(data.parts):
         lay(dim, time, &data.shapes[part], &h)
@@ -312,12 +312,12 @@ cdef inline int64_t shape_at(int64_t k, const Contacts* data) noexcept nogil:
     return data.other[k] - data.n - data.faces
 
 
-cdef inline void lean_one(
-    int dim, int64_t stride, int count, const int32_t* group, const real* gain, real given, const Contacts* data,
+cdef inline void solve_shape_contact(
+    int dim, int64_t stride, int count, const int32_t* group, const real* delta_v, real given, const Contacts* data,
 ) noexcept nogil:
     """Update one body's contacts with shapes: near shapes are active; where two overlap, only the nearer one."""
     cdef int64_t i = data.one[group[0]]
-    cdef const real* u = body(dim, data, i, gain)
+    cdef const real* u = body(dim, data, i, delta_v)
     cdef const real* y = u + dim
     cdef real gaps[SHAPES_PER_BODY]
     cdef real places[SHAPES_PER_BODY * MAX_DIM]
@@ -334,7 +334,7 @@ cdef inline void lean_one(
     cdef real four = 4
     cdef int m, k, c, other
     for m in range(count):
-        own = contact(dim, data, data.place[group[m]], gain)
+        own = contact(dim, data, data.place[group[m]], delta_v)
         more = own + 2 * dim * w
         distance = away_from(dim, y, shape_at(group[m], data), data, normal)
         reach = reach_of(i, shape_at(group[m], data), data, zero)
@@ -351,12 +351,12 @@ cdef inline void lean_one(
         more[SIZE * w] = dot(dim, pull, normal) - gaps[m]
         if not more[MOST * w] > 0:
             for c in range(dim):
-                pull[c] = gain[c * stride + i]
+                pull[c] = delta_v[c * stride + i]
             share = dot(dim, pull, normal)
             for c in range(dim):
                 pull[c] = u[c]
                 if data.surface != NULL:
-                    pull[c] = pull[c] - surface_of(data, data.place[group[m]], gain)[c * w]
+                    pull[c] = pull[c] - surface_of(data, data.place[group[m]], delta_v)[c * w]
             more[SPEED * w] = dot(dim, pull, normal) - given * (share / <real> data.substeps)
             more[SLOW * w] = magnitude(share)
     for m in range(count):
@@ -367,7 +367,7 @@ cdef inline void lean_one(
                     covered[m] = True
                     break
     for m in range(count):
-        own = contact(dim, data, data.place[group[m]], gain)
+        own = contact(dim, data, data.place[group[m]], delta_v)
         more = own + 2 * dim * w
         more[ALONG * w] = more[MASS * w]
         more[ACROSS * w] = more[MASS * w]
@@ -382,7 +382,7 @@ cdef inline void lean_one(
                     if other < 0 or gaps[k] < gaps[other]:
                         other = k
             if other >= 0:
-                hand_over(dim, data.place[group[m]], data.place[group[other]], gain, data)
+                hand_over(dim, data.place[group[m]], data.place[group[other]], delta_v, data)
         more[PUSH * w] = zero
         more[LOAD * w] = zero
         more[ALONG * w] = zero
@@ -390,7 +390,7 @@ cdef inline void lean_one(
         for c in range(dim):
             own[(dim + c) * w] = zero
         for c in range(<int> data.axes):
-            twist_of(data, data.place[group[m]], gain)[c * w] = zero
+            twist_of(data, data.place[group[m]], delta_v)[c * w] = zero
 
 
 cdef inline bint covers(
@@ -415,8 +415,8 @@ cdef inline void hand_over(
     cdef real* more = own + 2 * dim * w
     cdef real* its = contact(dim, data, other, like)
     cdef real* its_more = its + 2 * dim * w
-    cdef real* told
-    cdef real* its_told
+    cdef real* events
+    cdef real* other_events
     cdef int c
     if more[MOST * w] > 0 and more[SPEED * w] > its_more[SPEED * w]:
         its_more[SPEED * w] = more[SPEED * w]
@@ -428,14 +428,14 @@ cdef inline void hand_over(
         its[(dim + c) * w] = its[(dim + c) * w] + own[(dim + c) * w]
     for c in range(<int> data.axes):
         twist_of(data, other, like)[c * w] = twist_of(data, other, like)[c * w] + twist_of(data, k, like)[c * w]
-    if data.grid.told != NULL and more[MOST * w] > 0 and not its_more[MOST * w] > 0:
+    if data.grid.events != NULL and more[MOST * w] > 0 and not its_more[MOST * w] > 0:
         # The recorded contact continues.
-        told = meeting(dim, data, k, like)
-        its_told = meeting(dim, data, other, like)
-        its_told[AGO] = told[AGO]
-        its_told[FAST] = told[FAST]
-        its_told[KNOWN] = told[KNOWN]
+        events = contact_event(dim, data, k, like)
+        other_events = contact_event(dim, data, other, like)
+        other_events[TIME_SINCE] = events[TIME_SINCE]
+        other_events[FAST] = events[FAST]
+        other_events[KNOWN] = events[KNOWN]
         for c in range(2 * dim):
-            its_told[MEETING + c] = told[MEETING + c]
+            other_events[CONTACT_EVENT + c] = events[CONTACT_EVENT + c]
     its_more[MOST * w] = its_more[PUSH * w] if its_more[PUSH * w] > its_more[MOST * w] else its_more[MOST * w]
     more[MOST * w] = 0

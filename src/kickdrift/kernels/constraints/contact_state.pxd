@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.constraints cimport COLOURS, CONTACT, MEETING, SPIN, TRAITS, TWIST, Contacts
+from ..abi.constraints cimport COLOURS, CONTACT, CONTACT_EVENT, SPIN, TRAITS, TWIST, Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
@@ -45,7 +45,7 @@ cdef enum:
 
 # Recorded numbers of a contact, before its point and normal.
 cdef enum:
-    AGO
+    TIME_SINCE
     FAST
     TOTAL
     KNOWN           # other than 0 if it had an impulse in the last step
@@ -88,14 +88,14 @@ cdef inline real* surface_of(const Contacts* data, int64_t k, const real* like) 
 
 
 cdef inline void approach(
-    int dim, const Contacts* data, int64_t k, const real* a, const real* b, real* way,
+    int dim, const Contacts* data, int64_t k, const real* a, const real* b, real* displacement,
 ) noexcept nogil:
     """The velocity of the second of two surfaces relative to the first, but for their rotation; a, b: their bodies."""
     cdef int c
     for c in range(dim):
-        way[c] = b[c] - a[c]
+        displacement[c] = b[c] - a[c]
         if data.surface != NULL:
-            way[c] = way[c] + surface_of(data, k, a)[c * data.lanes]
+            displacement[c] = displacement[c] + surface_of(data, k, a)[c * data.lanes]
 
 
 cdef inline void read_vector(int dim, const Contacts* data, const real* own, real* to) noexcept nogil:
@@ -117,22 +117,22 @@ cdef inline void relax(real* more, int64_t w) noexcept nogil:
     more[ACROSS * w] = <real> 0.9 * more[MASS * w]
 
 
-cdef inline real* meeting(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    return <real*> data.meeting + (2 * dim + MEETING) * k
+cdef inline real* contact_event(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
+    return <real*> data.contact_event + (2 * dim + CONTACT_EVENT) * k
 
 
 cdef inline void begin_impulse(
-    int dim, int64_t stride, const real* gain, int64_t k, const Contacts* data,
+    int dim, int64_t stride, const real* delta_v, int64_t k, const Contacts* data,
 ) noexcept nogil:
     """Initialise a contact with a wall or shape, whose normal and weight are set already."""
     cdef int64_t i = data.first[k]
     cdef int64_t w = data.lanes
-    cdef real* own = contact(dim, data, k, gain)
+    cdef real* own = contact(dim, data, k, delta_v)
     cdef real* more = own + 2 * dim * w
-    cdef const real* a = body(dim, data, i, gain)
-    cdef const real* b = body(dim, data, data.second[k], gain)
+    cdef const real* a = body(dim, data, i, delta_v)
+    cdef const real* b = body(dim, data, data.second[k], delta_v)
     cdef real normal[MAX_DIM]
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     cdef real pull[MAX_DIM]
     cdef real one = 1
     cdef real zero = 0
@@ -143,10 +143,10 @@ cdef inline void begin_impulse(
     more[ACROSS * w] = more[MASS * w]
     more[TURNS * w] = zero
     read_vector(dim, data, own, normal)
-    approach(dim, data, k, a, b, way)
+    approach(dim, data, k, a, b, displacement)
     for c in range(dim):
-        pull[c] = gain[c * stride + i]
-    more[SPEED * w] = -dot(dim, way, normal)
+        pull[c] = delta_v[c * stride + i]
+    more[SPEED * w] = -dot(dim, displacement, normal)
     more[SLOW * w] = magnitude(dot(dim, pull, normal))
     for c in range(dim):
         own[(dim + c) * w] = zero

@@ -7,17 +7,17 @@ from .broad_phase cimport find_pairs
 from .collisions cimport drop_strangers
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
 from .contact_rods cimport add_pulls, begin_rods, finish_rods, is_cut, solve_rods, start_rods
-from .contact_shapes cimport begin_shape, keep_out, lay_level, lean, near_shapes
+from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_contacts, near_shapes
 from .contact_state cimport (
     FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
-    begin_impulse, body, contact, group_of, meeting, relax, spin_row, surface_of, traits, twist_of,
+    begin_impulse, body, contact, group_of, contact_event, relax, spin_row, surface_of, traits, twist_of,
 )
 from .events cimport senses
 from .friction cimport run_belt
 from .motion cimport begin_motion
-from .meetings cimport add_up, meets, tell_meetings
+from .contact_events cimport add_up, record_impact, report_collisions
 from ..abi.constraints cimport (
-    BEGIN, COLOURS, CONTACT, GAIN, NOWHERE, RESUME, SHAPES_PER_BODY, SOLVE, WARM, Contacts, Sweep,
+    BEGIN, COLOURS, CONTACT, DELTA_V, NOWHERE, RESUME, SHAPES_PER_BODY, SOLVE, WARM, Contacts, Sweep,
 )
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
@@ -44,18 +44,19 @@ cdef enum:
     SOLVED = 200_000    # contacts solved between two Ctrl-C checks: some milliseconds
 
 cdef inline int contacts(
-    double step, int64_t n, int64_t dim, int64_t stride, const real* before, const real* gain, real* x, real* v,
+    double step, int64_t n, int64_t dim, int64_t stride, const real* before, const real* delta_v, real* x, real* v,
     real* s, const Contacts* data, void* owner,
 ) noexcept nogil:
     if dim == 3:
-        return rest(3, step, <real> step, n, stride, before, gain, x, v, s, data, owner)
+        return rest(3, step, <real> step, n, stride, before, delta_v, x, v, s, data, owner)
     if dim == 2:
-        return rest(2, step, <real> step, n, stride, before, gain, x, v, s, data, owner)
-    return rest(1, step, <real> step, n, stride, before, gain, x, v, s, data, owner)
+        return rest(2, step, <real> step, n, stride, before, delta_v, x, v, s, data, owner)
+    return rest(1, step, <real> step, n, stride, before, delta_v, x, v, s, data, owner)
 
 
 cdef inline int rest(
-    int dim, double step, real full, int64_t n, int64_t stride, const real* before, const real* gain, real* x, real* v,
+    int dim, double step, real full, int64_t n, int64_t stride, const real* before, const real* delta_v, real* x,
+    real* v,
     real* s, const Contacts* data, void* owner,
 ) noexcept nogil:
     cdef const real* weight = <const real*> data.grid.weight
@@ -76,7 +77,7 @@ cdef inline int rest(
     cdef int64_t solved = 0
     cdef real lead = <real> data.lag * substeps
     cdef double then = step
-    cdef bint told = data.grid.told != NULL
+    cdef bint events = data.grid.events != NULL
     cdef int j
     if data.grid.classes > 0:
         if not find_pairs(dim, n, stride, x, &data.grid, owner):
@@ -87,27 +88,27 @@ cdef inline int rest(
         memset(data.grid.count, 0, n * sizeof(int32_t))
     for k in range(data.parts if data.moves else 0):
         begin_motion(dim, step, &data.shapes[k], x)
-    bounces = begin_bodies(dim, full, n, stride, before, gain, x, v, data)
+    bounces = begin_bodies(dim, full, n, stride, before, delta_v, x, v, data)
     memset(data.touched, 0, n + data.faces + 1)
     data.found[0] = find_contacts(dim, n, stride, x, data)
     find_known(data.found[0], data)
     count = sort_colours(n, data.found[0], data)
     data.found[1] = count
-    sweep.kind, sweep.dim, sweep.told, sweep.h = BEGIN, dim, told, h
+    sweep.kind, sweep.dim, sweep.events, sweep.h = BEGIN, dim, events, h
     sweep.count, sweep.lead, sweep.extra = substeps, lead, False
     find_groups(n, data.found[0], data)
     press(&sweep, data, x)
     for k in range(count):
         if data.second[k] >= n:
-            begin_wall(dim, n, stride, gain, k, data)
-        if told:
-            meeting(dim, data, k, x)[TOTAL] = 0
-            meeting(dim, data, k, x)[KNOWN] = 0
+            begin_wall(dim, n, stride, delta_v, k, data)
+        if events:
+            contact_event(dim, data, k, x)[TOTAL] = 0
+            contact_event(dim, data, k, x)[KNOWN] = 0
     for k in range(data.found[2]):
-        begin_shape(dim, n, stride, gain, data.leaning[k], data)
+        begin_shape(dim, n, stride, delta_v, data.shape_contacts[k], data)
     recall(dim, full, data.found[0], data)
     start_rods(dim, data, x)
-    share_gain(dim, n, substeps, data)
+    share_delta_v(dim, n, substeps, data)
     stiffness_of(h, one, <real> 1.8849555921538759, stiffness[0], stiffness[1], &soft, &scale)
     stiffness_of(h, one + one, <real> 1.5707963267948966, stiffness[0], stiffness[2], &rod_soft, &rod_scale)
 
@@ -115,16 +116,16 @@ cdef inline int rest(
         for i in range(n):
             if weight[i] > 0:
                 own = body(dim, data, i, x)
-                given = traits(data, i, x) + GAIN
+                given = traits(data, i, x) + DELTA_V
                 for j in range(dim):
                     own[j] = own[j] + given[j]
         begin_rods(dim, data, x)
         left = h * <real> (data.substeps - _substep)
-        if told and _substep > 0:
+        if events and _substep > 0:
             for k in range(count):
                 add_up(dim, k, data, x)
         sweep.given = _substep + 1
-        lean(dim, stride, gain, <real> sweep.given, data)
+        solve_shape_contacts(dim, stride, delta_v, <real> sweep.given, data)
         sweep.kind = WARM if _substep > 0 else RESUME
         press(&sweep, data, x)
         solve_rods(True, dim, h, rod_soft, rod_scale, data)
@@ -146,7 +147,7 @@ cdef inline int rest(
                 own[dim + j] = own[dim + j] + h * own[j]
             if data.parts > 0 and weight[i] > 0 and keep_out(dim, i, then, start, own + dim, data, &after):
                 data.touched[i] = 1
-                given = traits(data, i, x) + GAIN
+                given = traits(data, i, x) + DELTA_V
                 for j in range(dim):
                     own[j] = own[j] - (one - after) * given[j]
         if data.moves:
@@ -165,14 +166,15 @@ cdef inline int rest(
                 return INTERRUPTED
     for k in range(count if bounces else 0):
         rebound(dim, k, h, lead, data)
-    finish(dim, full, n, data.found[0], stride, gain, x, v, s, data)
-    if told:
-        tell_meetings(dim, full, n, stride, before, x, data)
+    finish(dim, full, n, data.found[0], stride, delta_v, x, v, s, data)
+    if events:
+        report_collisions(dim, full, n, stride, before, x, data)
     return 0
 
 
 cdef inline bint begin_bodies(
-    int dim, real full, int64_t n, int64_t stride, const real* before, const real* gain, const real* x, const real* v,
+    int dim, real full, int64_t n, int64_t stride, const real* before, const real* delta_v, const real* x,
+    const real* v,
     const Contacts* data,
 ) noexcept nogil:
     """Set states before the step, without its forces, and traits; return True if any body has restitution."""
@@ -195,9 +197,9 @@ cdef inline bint begin_bodies(
         bounces = bounces or restitution[i] > 0
         for j in range(dim):
             own[dim + j] = before[j * stride + i]
-            more[GAIN + j] = gain[j * stride + i]
+            more[DELTA_V + j] = delta_v[j * stride + i]
             if weight[i] > 0:
-                own[j] = v[j * stride + i] - gain[j * stride + i]
+                own[j] = v[j * stride + i] - delta_v[j * stride + i]
             else:
                 own[j] = (x[j * stride + i] - own[dim + j]) / full
     return bounces
@@ -216,13 +218,13 @@ cdef inline bint begin_spin(int64_t i, const Contacts* data, const real* like) n
     return own[5] > 0
 
 
-cdef inline void share_gain(int dim, int64_t n, real substeps, const Contacts* data) noexcept nogil:
+cdef inline void share_delta_v(int dim, int64_t n, real substeps, const Contacts* data) noexcept nogil:
     """Divide delta_v of the step's forces among the substeps."""
     cdef real* more
     cdef int64_t i
     cdef int j
     for i in range(n):
-        more = traits(data, i, &substeps) + GAIN
+        more = traits(data, i, &substeps) + DELTA_V
         for j in range(dim):
             more[j] = more[j] / substeps
 
@@ -303,7 +305,7 @@ cdef inline int64_t find_contacts(
             data.other[count] = <int32_t> (n + data.faces + near[j])
             data.colour[count] = SENSED if reports[j] else 0
             if not reports[j]:
-                data.leaning[data.found[2]] = <int32_t> count
+                data.shape_contacts[data.found[2]] = <int32_t> count
                 data.found[2] += 1
             count += 1
     return count
@@ -348,7 +350,7 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
     """
     cdef int64_t start[2 * SENSED + 3]
     cdef int64_t w = data.lanes
-    cdef int32_t nobody = <int32_t> (n + data.faces + 1)
+    cdef int32_t empty_row = <int32_t> (n + data.faces + 1)
     cdef int64_t end
     cdef uint64_t taken
     cdef int64_t k
@@ -388,12 +390,12 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
         j = <int32_t> min(data.other[k], n + data.faces)
         data.first[data.place[k]] = i
         data.second[data.place[k]] = j
-        data.first_row[data.place[k]] = i if data.moved[i] else nobody
-        data.second_row[data.place[k]] = j if j < n and data.moved[j] else nobody
+        data.first_row[data.place[k]] = i if data.moved[i] else empty_row
+        data.second_row[data.place[k]] = j if j < n and data.moved[j] else empty_row
     for colour in range(1, 2 * SENSED, 2):
         while start[colour] & (w - 1):
-            data.first[start[colour]] = data.second[start[colour]] = nobody - 1
-            data.first_row[start[colour]] = data.second_row[start[colour]] = nobody
+            data.first[start[colour]] = data.second[start[colour]] = empty_row - 1
+            data.first_row[start[colour]] = data.second_row[start[colour]] = empty_row
             start[colour] += 1
     return end
 
@@ -404,13 +406,13 @@ cdef inline int group(int64_t k, const Contacts* data) noexcept nogil:
 
 
 cdef inline void begin_wall(
-    int dim, int64_t n, int64_t stride, const real* gain, int64_t k, const Contacts* data,
+    int dim, int64_t n, int64_t stride, const real* delta_v, int64_t k, const Contacts* data,
 ) noexcept nogil:
     """Initialise a contact with a wall, or padding of a block."""
     cdef int64_t i = data.first[k]
     cdef int64_t face = data.second[k] - n
     cdef int64_t w = data.lanes
-    cdef real* own = contact(dim, data, k, gain)
+    cdef real* own = contact(dim, data, k, delta_v)
     cdef real* more = own + 2 * dim * w
     cdef real normal[MAX_DIM]
     cdef real v[MAX_DIM]
@@ -433,8 +435,8 @@ cdef inline void begin_wall(
     if data.wall_belt != NULL:
         run_belt(dim, <const real*> data.wall_belt + face * (dim + 1), normal, v)
         for c in range(dim):
-            surface_of(data, k, gain)[c * w] = v[c]
-    begin_impulse(dim, stride, gain, k, data)
+            surface_of(data, k, delta_v)[c * w] = v[c]
+    begin_impulse(dim, stride, delta_v, k, data)
 
 
 cdef inline void begin_nothing(int dim, real* own, const Contacts* data) noexcept nogil:
@@ -477,9 +479,9 @@ cdef inline void recall(int dim, real full, int64_t count, const Contacts* data)
         for c in range(<int> data.axes):
             twist_of(data, data.place[k], push)[c * w] = push[2 + dim + c]
         own = contact(dim, data, data.place[k], &full)
-        if data.grid.told != NULL:
-            meets(dim, full, 0, 0, data.place[k], data)
-            meeting(dim, data, data.place[k], &full)[KNOWN] = 1
+        if data.grid.events != NULL:
+            record_impact(dim, full, 0, 0, data.place[k], data)
+            contact_event(dim, data, data.place[k], &full)[KNOWN] = 1
         if not own[(2 * dim + SPEED) * w] > own[(2 * dim + SLOW) * w]:
             relax(own + 2 * dim * w, w)
         own[(2 * dim + PUSH) * w] = push[0]
@@ -494,7 +496,7 @@ cdef inline void recall(int dim, real full, int64_t count, const Contacts* data)
 # The end of the step.
 
 cdef inline void finish(
-    int dim, real full, int64_t n, int64_t count, int64_t stride, const real* gain, real* x, real* v, real* s,
+    int dim, real full, int64_t n, int64_t count, int64_t stride, const real* delta_v, real* x, real* v, real* s,
     const Contacts* data,
 ) noexcept nogil:
     """Store the states of bodies with contacts or rods, and the impulses for the next step."""
@@ -536,7 +538,7 @@ cdef inline void finish(
         own = body(dim, data, i, x)
         for c in range(dim):
             if s != NULL:
-                s[c * stride + i] = own[dim + c] - full * (own[c] + (<real> data.lag - half) * gain[c * stride + i])
+                s[c * stride + i] = own[dim + c] - full * (own[c] + (<real> data.lag - half) * delta_v[c * stride + i])
             x[c * stride + i] = own[dim + c]
             v[c * stride + i] = own[c]
     data.state[1 + place] = kept

@@ -4,10 +4,10 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .events cimport key_of, report
-from .friction cimport leave_belt, rub
+from .friction cimport leave_belt, friction_impulse
 from .impacts cimport arrival, at_least_zero, pressed, replace
 from ..abi.constraints cimport Corners
-from ..abi.events cimport Told
+from ..abi.events cimport EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot
 from ..simd.vec cimport real
@@ -17,7 +17,8 @@ cdef enum:
 
 
 cdef inline int corners(
-    double step, int64_t first, int64_t last, int64_t dim, int64_t stride, const real* gain, real* x, real* v, real* s,
+    double step, int64_t first, int64_t last, int64_t dim, int64_t stride, const real* delta_v, real* x, real* v,
+    real* s,
     const Corners* data,
 ) noexcept nogil:
     cdef int64_t n = data.n
@@ -44,12 +45,12 @@ cdef inline int corners(
                 data.there[count] = <int32_t> k
                 count += 1
         if count > 1:
-            corner_body(step, <int> dim, n, stride, i, count, gain, x, v, s, data)
+            corner_body(step, <int> dim, n, stride, i, count, delta_v, x, v, s, data)
     return 0
 
 
 cdef inline void corner_body(
-    double step, int dim, int64_t n, int64_t stride, int64_t i, int count, const real* gain,
+    double step, int dim, int64_t n, int64_t stride, int64_t i, int count, const real* delta_v,
     real* x, real* v, real* s, const Corners* data,
 ) noexcept nogil:
     cdef real h = <real> step
@@ -68,7 +69,7 @@ cdef inline void corner_body(
     for j in range(dim):
         y[j] = x[j * stride + i]
         u[j] = v[j * stride + i]
-        g[j] = gain[j * stride + i]
+        g[j] = delta_v[j * stride + i]
     for k in range(count):
         face = data.there[k]
         normal = <const real*> data.normal + face * dim
@@ -77,13 +78,13 @@ cdef inline void corner_body(
         speed = lag * speed - dot(dim, normal, u)
         if (<const real*> data.restitution)[face * n + i] > 0 and speed > pull + pull:
             return
-    if data.told == NULL:
-        settle(dim, count, y, data)
+    if data.events == NULL:
+        resolve(dim, count, y, data)
         for k in range(count):
             size[k] = zero
-        settle(dim, count, u, data)
+        resolve(dim, count, u, data)
     else:
-        settle_and_tell(dim, h, n, stride, i, count, x, v, y, u, g, data)
+        resolve_and_report(dim, h, n, stride, i, count, x, v, y, u, g, data)
     for k in range(count):
         face = data.there[k]
         normal = <const real*> data.normal + face * dim
@@ -96,7 +97,7 @@ cdef inline void corner_body(
             lost[j] = u[j] - speed * normal[j]
         if data.belt != NULL:
             leave_belt(dim, <const real*> data.belt + face * (dim + 1), normal, lost)
-        rub(
+        friction_impulse(
             dim, &data.spin, i, (<const real*> data.radius)[face * n + i], (<const real*> data.weight)[i], normal, lost,
             mu * push[k],
         )
@@ -112,20 +113,20 @@ cdef inline real rubbed_for(
 ) noexcept nogil:
     """Effective time by which velocity removed by a wall of a corner has moved the position: `time` of `bounce`."""
     cdef real lag = <real> data.lag
-    cdef real gain = -dot(dim, normal, g)
+    cdef real delta_v = -dot(dim, normal, g)
     cdef real size = (<const real*> data.offset)[face] + (<const real*> data.radius)[face * n + i]
     cdef real depth = normal[0] * x[i]
     cdef real speed = normal[0] * v[i]
-    cdef real ago, fast
+    cdef real time_since, fast
     cdef int j
     for j in range(1, dim):
         depth = depth + normal[j] * x[j * stride + i]
         speed = speed + normal[j] * v[j * stride + i]
-    ago = arrival(size - depth, lag * gain - speed, gain, h, h, &fast)
-    return ago if fast > at_least_zero(gain) else pressed(h, lag)
+    time_since = arrival(size - depth, lag * delta_v - speed, delta_v, h, h, &fast)
+    return time_since if fast > at_least_zero(delta_v) else pressed(h, lag)
 
 
-cdef inline void settle_and_tell(
+cdef inline void resolve_and_report(
     int dim, real h, int64_t n, int64_t stride, int64_t i, int count, const real* x, const real* v, real* y, real* u,
     const real* g, const Corners* data,
 ) noexcept nogil:
@@ -138,10 +139,10 @@ cdef inline void settle_and_tell(
     cdef real weight = (<const real*> data.weight)[i]
     cdef int64_t face
     cdef int k, j
-    settle(dim, count, y, data)
+    resolve(dim, count, y, data)
     for k in range(count):
         size[k] = 0
-    settle(dim, count, u, data)
+    resolve(dim, count, u, data)
     for j in range(dim):
         was[j] = x[j * stride + i]
         went[j] = v[j * stride + i]
@@ -150,38 +151,40 @@ cdef inline void settle_and_tell(
         normal = <const real*> data.normal + face * dim
         size[k] = (<const real*> data.offset)[face] + (<const real*> data.radius)[face * n + i]
         report_plane(
-            data.told[face], data.number[face], dim, i, normal, size[k], (<const real*> data.radius)[face * n + i],
+            data.events[face], data.number[face], dim, i, normal, size[k], (<const real*> data.radius)[face * n + i],
             was, went, g, h, <real> data.lag, push[k], weight,
         )
 
 
 cdef inline void report_plane(
-    Told* told, int64_t number, int dim, int64_t i, const real* n, real size, real r, const real* x, const real* v,
+    EventSource* events, int64_t number, int dim, int64_t i, const real* n, real size, real r, const real* x,
+    const real* v,
     const real* g, real h, real lag, real push, real weight,
 ) noexcept nogil:
     """Record a contact of a corner for one of its walls."""
     cdef real across = dot(dim, n, v)
-    cdef real gain = dot(dim, n, g)
+    cdef real delta_v = dot(dim, n, g)
     cdef real depth = size - dot(dim, n, x)
-    cdef real speed = -across - lag * gain
+    cdef real speed = -across - lag * delta_v
     cdef real one = 1
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
-    cdef real ago, fast
+    cdef real time_since, fast
     cdef int j
     if not (depth > 0 or speed > 0):
         return
-    ago = arrival(depth, speed, -gain, h, h, &fast)
+    time_since = arrival(depth, speed, -delta_v, h, h, &fast)
     for j in range(dim):
-        point[j] = x[j] + (depth - r) * n[j] - ago * (v[j] - across * n[j])
+        point[j] = x[j] + (depth - r) * n[j] - time_since * (v[j] - across * n[j])
         normal[j] = -one * n[j]
     report(
-        told, i * told.slots + number, key_of(i, -1 - number), ago, ago, fast, at_least_zero(-gain), push / weight,
+        events, i * events.slots + number, key_of(i, -1 - number), time_since, time_since, fast,
+        at_least_zero(-delta_v), push / weight,
         dim, point, normal,
     )
 
 
-cdef inline void settle(int dim, int count, real* y, const Corners* data) noexcept nogil:
+cdef inline void resolve(int dim, int count, real* y, const Corners* data) noexcept nogil:
     """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner; store their impulses."""
     cdef const real* size = <const real*> data.size
     cdef real* pushes = <real*> data.push

@@ -6,7 +6,7 @@ from libc.string cimport memset
 
 from ..abi.constraints cimport Collisions, Each, Sensor, Wall
 from ..abi.events cimport (
-    BEGIN, END, ENTER, EVENT_NUMBERS, HIT, LEAVE, Contact, Log, Told,
+    BEGIN, END, ENTER, EVENT_NUMBERS, HIT, LEAVE, Contact, Log, EventSource,
 )
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude, root
@@ -25,23 +25,24 @@ cdef inline int64_t other_of(int64_t key) noexcept nogil:
 
 
 cdef inline void report(
-    Told* told, int64_t place, int64_t key, double ago, double left, double speed, double slow, double impulse,
+    EventSource* events, int64_t place, int64_t key, double time_since, double left, double speed, double slow,
+    double impulse,
     int dim, const real* point, const real* normal,
 ) noexcept nogil:
     """Record a contact. Of several in a step the fastest one counts, and impulses add up. normal: from a to b."""
     cdef Contact* contact
     cdef int c
-    if told.mark[place] > 0:
-        contact = &told.contact[told.mark[place] - 1]
+    if events.mark[place] > 0:
+        contact = &events.contact[events.mark[place] - 1]
         impulse = contact.impulse + impulse
         if not speed > contact.speed:
             contact.impulse = impulse
             return
     else:
-        contact = &told.contact[told.contacts]
-        told.contacts += 1
-        told.mark[place] = <int32_t> told.contacts
-    contact.key, contact.ago, contact.left = key, ago, left
+        contact = &events.contact[events.contacts]
+        events.contacts += 1
+        events.mark[place] = <int32_t> events.contacts
+    contact.key, contact.time_since, contact.left = key, time_since, left
     contact.speed, contact.slow, contact.impulse = speed, slow, impulse
     for c in range(dim):
         contact.point[c] = point[c]
@@ -53,12 +54,14 @@ cdef inline bint senses(const unsigned char* sensor, int64_t i) noexcept nogil:
     return sensor != NULL and sensor[i] == 1
 
 
-cdef inline bint is_known_faster(Told* told, int64_t place, double speed, double depth, double impulse) noexcept nogil:
+cdef inline bint is_known_faster(
+    EventSource* events, int64_t place, double speed, double depth, double impulse,
+) noexcept nogil:
     """If a contact at least as fast is recorded already, add the impulse to it and return True."""
     cdef Contact* contact
-    if told.mark[place] == 0 or not depth >= 0:
+    if events.mark[place] == 0 or not depth >= 0:
         return False
-    contact = &told.contact[told.mark[place] - 1]
+    contact = &events.contact[events.mark[place] - 1]
     if not speed <= contact.speed:
         return False
     contact.impulse = contact.impulse + impulse
@@ -68,7 +71,7 @@ cdef inline bint is_known_faster(Told* told, int64_t place, double speed, double
 # Events.
 
 cdef inline void add_event(
-    Log* log, const Told* told, int dim, int kind, const Contact* contact, double ago, bint still,
+    Log* log, const EventSource* events, int dim, int kind, const Contact* contact, double time_since, bint still,
 ) noexcept nogil:
     cdef int64_t* row
     cdef double* number
@@ -81,9 +84,9 @@ cdef inline void add_event(
     log.count += 1
     number = <double*> row
     row[0] = log.tick
-    number[1] = log.time - ago
+    number[1] = log.time - time_since
     row[2] = kind
-    row[3] = told.source
+    row[3] = events.source
     row[6] = contact.key >> 32
     row[7] = other_of(contact.key)
     for c in range(2):
@@ -99,98 +102,98 @@ cdef inline void add_event(
 
 
 cdef inline void visit(
-    Log* log, Told* told, int dim, const Contact* contact, bint met, bint was, bint now,
+    Log* log, EventSource* events, int dim, const Contact* contact, bint met, bint was, bint now,
 ) noexcept nogil:
     """Add the events of a pair in a step. While a sensor is passed through, only the first tick is a HIT."""
     cdef bint again = was and not contact.impulse > 0
     cdef bint fast = contact.speed > log.hits_above and contact.speed > contact.slow
-    if met and not told.region and fast and not again:
-        add_event(log, told, dim, HIT, contact, contact.ago, False)
-    if (told.region or log.begin) and not was:
-        add_event(log, told, dim, ENTER if told.region else BEGIN, contact, contact.ago, False)
-    if (told.region or log.end) and not now:
-        add_event(log, told, dim, LEAVE if told.region else END, contact, contact.left, not told.region)
+    if met and not events.region and fast and not again:
+        add_event(log, events, dim, HIT, contact, contact.time_since, False)
+    if (events.region or log.begin) and not was:
+        add_event(log, events, dim, ENTER if events.region else BEGIN, contact, contact.time_since, False)
+    if (events.region or log.end) and not now:
+        add_event(log, events, dim, LEAVE if events.region else END, contact, contact.left, not events.region)
     if now:
-        keep_touching(log, told, contact.key)
+        keep_touching(log, events, contact.key)
 
 
-cdef inline Contact* met_at(Told* told, int64_t place) noexcept nogil:
+cdef inline Contact* met_at(EventSource* events, int64_t place) noexcept nogil:
     """Remove and return the contact with this index, or NULL."""
-    cdef int32_t number = told.mark[place]
-    told.mark[place] = 0
-    return &told.contact[number - 1] if number > 0 else NULL
+    cdef int32_t number = events.mark[place]
+    events.mark[place] = 0
+    return &events.contact[number - 1] if number > 0 else NULL
 
 
 cdef inline void unmet(Contact* contact, int64_t key, double h) noexcept nogil:
     """Fill the data of a pair without contact in this step."""
-    contact.key, contact.ago, contact.left = key, 0, h
+    contact.key, contact.time_since, contact.left = key, 0, h
     contact.speed = contact.slow = contact.impulse = 0
 
 
-cdef inline void keep_touching(Log* log, Told* told, int64_t key) noexcept nogil:
+cdef inline void keep_touching(Log* log, EventSource* events, int64_t key) noexcept nogil:
     """Remember a touching pair; beyond the capacity it counts as dropped."""
-    if told.next_count < told.capacity:
-        told.next[told.next_count] = key
-        told.next_count += 1
+    if events.next_count < events.capacity:
+        events.next[events.next_count] = key
+        events.next_count += 1
     else:
         log.dropped += 1
 
 
-cdef inline void finish_telling(Told* told) noexcept nogil:
-    cdef int64_t* place = told.touching
-    told.touching, told.count = told.next, told.next_count
-    told.next, told.next_count = place, 0
-    told.contacts = 0
+cdef inline void finish_events(EventSource* events) noexcept nogil:
+    cdef int64_t* place = events.touching
+    events.touching, events.count = events.next, events.next_count
+    events.next, events.next_count = place, 0
+    events.contacts = 0
 
 
-cdef inline void forget(Told* told) noexcept nogil:
+cdef inline void forget(EventSource* events) noexcept nogil:
     """Drop the contacts of a step that is not kept."""
-    memset(told.mark, 0, told.places * sizeof(int32_t))
-    told.contacts = 0
+    memset(events.mark, 0, events.places * sizeof(int32_t))
+    events.contacts = 0
 
 
 # Bodies with each other.
 
-cdef inline void tell_pairs(
+cdef inline void report_pairs(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, Log* log,
 ) noexcept nogil:
-    cdef Told* told = data.told
+    cdef EventSource* events = data.events
     cdef bint tracked = log.begin or log.end
     cdef bint was, now
     cdef int64_t i, k, j, key, place
     cdef int64_t p = 0
     cdef Contact still
     cdef Contact* contact
-    if told.contacts == 0 and told.count == 0:
+    if events.contacts == 0 and events.count == 0:
         return
     for i in range(n):
         for k in range(data.count[i]):
             place = data.begin[i] + k
             j = data.partner[place]
-            if told.mark[place] == 0 and p == told.count:
+            if events.mark[place] == 0 and p == events.count:
                 continue
             key = key_of(i, j)
-            while p < told.count and told.touching[p] < key:
-                part_pair(dim, stride, x, told.touching[p], data, log)
+            while p < events.count and events.touching[p] < key:
+                part_pair(dim, stride, x, events.touching[p], data, log)
                 p += 1
-            was = p < told.count and told.touching[p] == key
+            was = p < events.count and events.touching[p] == key
             p += was
-            contact = met_at(told, place)
+            contact = met_at(events, place)
             if contact == NULL and not was:
                 continue
             now = tracked and pair_touches(dim, stride, x, i, j, data)
             if contact != NULL:
-                visit(log, told, dim, contact, True, was, now)
+                visit(log, events, dim, contact, True, was, now)
             elif now:
-                keep_touching(log, told, key)
+                keep_touching(log, events, key)
             else:
                 unmet(&still, key, log.h)
                 place_pair(dim, stride, x, i, j, data, &still)
-                visit(log, told, dim, &still, False, was, now)
-    while p < told.count:
-        part_pair(dim, stride, x, told.touching[p], data, log)
+                visit(log, events, dim, &still, False, was, now)
+    while p < events.count:
+        part_pair(dim, stride, x, events.touching[p], data, log)
         p += 1
-    finish_telling(told)
+    finish_events(events)
 
 
 cdef inline void part_pair(
@@ -199,11 +202,11 @@ cdef inline void part_pair(
     """End the contact of a pair that is no longer near, unless it still touches."""
     cdef Contact still
     if pair_touches(dim, stride, x, key >> 32, other_of(key), data):
-        keep_touching(log, data.told, key)
+        keep_touching(log, data.events, key)
         return
     unmet(&still, key, log.h)
     place_pair(dim, stride, x, key >> 32, other_of(key), data, &still)
-    visit(log, data.told, dim, &still, False, True, False)
+    visit(log, data.events, dim, &still, False, True, False)
 
 
 cdef inline bint pair_touches(
@@ -251,10 +254,10 @@ cdef inline real slack(real like) noexcept nogil:
         return 9.094947017729282e-13
 
 
-cdef inline void tell_walls(
+cdef inline void report_walls(
     int dim, int64_t n, int64_t stride, const real* x, bint is_box, const Wall* data, Log* log,
 ) noexcept nogil:
-    cdef Told* told = data.told
+    cdef EventSource* events = data.events
     cdef bint tracked = log.begin or log.end
     cdef bint was, now
     cdef int64_t i, w, key, place
@@ -263,18 +266,18 @@ cdef inline void tell_walls(
     cdef real share = 1024
     cdef Contact still
     cdef Contact* contact
-    if told.contacts == 0 and told.count == 0:
+    if events.contacts == 0 and events.count == 0:
         return
     for i in range(n):
         r = one_of(&data.radius, i, <real> 0)
-        for w in range(told.slots - 1, -1, -1):
-            place = i * told.slots + w
-            if told.mark[place] == 0 and p == told.count:
+        for w in range(events.slots - 1, -1, -1):
+            place = i * events.slots + w
+            if events.mark[place] == 0 and p == events.count:
                 continue
             key = key_of(i, -1 - w)
-            was = p < told.count and told.touching[p] == key
+            was = p < events.count and events.touching[p] == key
             p += was
-            contact = met_at(told, place)
+            contact = met_at(events, place)
             if contact == NULL and not was:
                 continue
             now = False
@@ -282,14 +285,14 @@ cdef inline void tell_walls(
                 depth = outside(dim, stride, x, i, w, r, is_box, data, &large)
                 now = depth >= -(r / share + slack(r) * large)
             if contact != NULL:
-                visit(log, told, dim, contact, True, was, now)
+                visit(log, events, dim, contact, True, was, now)
             elif now:
-                keep_touching(log, told, key)
+                keep_touching(log, events, key)
             else:
                 unmet(&still, key, log.h)
                 place_at_wall(dim, stride, x, i, w, r, is_box, data, &still)
-                visit(log, told, dim, &still, False, was, now)
-    finish_telling(told)
+                visit(log, events, dim, &still, False, was, now)
+    finish_events(events)
 
 
 cdef inline real outside(
@@ -362,7 +365,7 @@ cdef inline int sense(
     cdef int64_t i
     cdef int c
     cdef bint found
-    if data.told == NULL:
+    if data.events == NULL:
         return 0
     for i in range(first, last):
         if not is_watched(data, i):
@@ -380,7 +383,7 @@ cdef inline int sense(
             point[c] = start[c] + enters * motion[c]
             nothing[c] = zero * motion[c]
         report(
-            data.told, i, key_of(i, -1), (one - enters) * h, (one - leaves) * h, root(dot(dim, motion, motion)) / h,
+            data.events, i, key_of(i, -1), (one - enters) * h, (one - leaves) * h, root(dot(dim, motion, motion)) / h,
             0, 0, dim, point, nothing,
         )
     return 0
@@ -434,10 +437,10 @@ cdef inline bint through_ball(
     return enters[0] <= leaves[0]
 
 
-cdef inline void tell_region(
+cdef inline void report_region(
     int dim, int64_t n, int64_t stride, const real* x, const Sensor* data, Log* log,
 ) noexcept nogil:
-    cdef Told* told = data.told
+    cdef EventSource* events = data.events
     cdef const real* low = <const real*> data.lower
     cdef const real* high = <const real*> data.upper
     cdef real d[MAX_DIM]
@@ -448,12 +451,12 @@ cdef inline void tell_region(
     cdef int64_t p = 0
     cdef int c
     for i in range(n):
-        if told.mark[i] == 0 and p == told.count:
+        if events.mark[i] == 0 and p == events.count:
             continue
         key = key_of(i, -1)
-        was = p < told.count and told.touching[p] == key
+        was = p < events.count and events.touching[p] == key
         p += was
-        contact = met_at(told, i)
+        contact = met_at(events, i)
         if contact == NULL and not was:
             continue
         now = is_watched(data, i)
@@ -465,13 +468,13 @@ cdef inline void tell_region(
             for c in range(dim):
                 now = now and low[c] <= x[c * stride + i] and x[c * stride + i] <= high[c]
         if contact != NULL:
-            visit(log, told, dim, contact, True, was, now)
+            visit(log, events, dim, contact, True, was, now)
         elif now:
-            keep_touching(log, told, key)
+            keep_touching(log, events, key)
         else:
             unmet(&still, key, log.h)
             for c in range(dim):
                 still.point[c] = x[c * stride + i]
                 still.normal[c] = 0
-            visit(log, told, dim, &still, False, was, now)
-    finish_telling(told)
+            visit(log, events, dim, &still, False, was, now)
+    finish_events(events)

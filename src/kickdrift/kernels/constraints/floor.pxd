@@ -10,7 +10,7 @@ from ..simd.vec cimport real
 
 
 cdef inline int slow_down(
-    real h, int64_t first, int64_t last, int dim, int64_t stride, const real* before, real* gain, real* x, real* v,
+    real h, int64_t first, int64_t last, int dim, int64_t stride, const real* before, real* delta_v, real* x, real* v,
     real* s, const Floor* data,
 ) noexcept nogil:
     """Slow bodies down, or bring them to rest where they come to rest within the step."""
@@ -29,7 +29,7 @@ cdef inline int slow_down(
             continue
         for c in range(dim):
             k = c * stride + i
-            was[c] = v[k] - gain[k]
+            was[c] = v[k] - delta_v[k]
             read[c] = v[k]
             motion[c] = v[k] if s == NULL else (x[k] - s[k]) / h
         speed = root(dot(dim, motion, motion))
@@ -52,5 +52,5 @@ cdef inline int slow_down(
         for c in range(dim):
             k = c * stride + i
             v[k] = left * v[k]
-            gain[k] = v[k] - was[c]
+            delta_v[k] = v[k] - was[c]
     return 0

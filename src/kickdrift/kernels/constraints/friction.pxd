@@ -134,7 +134,7 @@ cdef inline real inverse_inertia(const Spin* spin, int64_t i, real like) noexcep
     return (<const real*> spin.inverse_inertia)[i]
 
 
-cdef inline void rub(
+cdef inline void friction_impulse(
     int dim, const Spin* spin, int64_t i, real r, real weight, const real* n, real* lost, real limit,
 ) noexcept nogil:
     """Replace a tangential velocity by its loss to friction, and rotate the body; n: normal towards the body."""
@@ -160,10 +160,10 @@ cdef inline void rub(
         w[j * spin.stride] = w[j * spin.stride] + turn * arm[j]
 
 
-cdef inline void rub_vectors(
+cdef inline void friction_vectors(
     int dim, const Spin* spin, int64_t i, vec r, vec weight, const vec* n, vec* lost, vec limit, vec slides,
 ) noexcept nogil:
-    """`rub` for a vector of bodies from i on, where `slides` is > 0."""
+    """`friction_impulse` for a vector of bodies from i on, where `slides` is > 0."""
     cdef vec arm[MAX_DIM]
     cdef vec surface[MAX_DIM]
     cdef vec zero = filled(0, n)

@@ -71,19 +71,19 @@ cdef inline void bounce(
     inwards[0] = back - pull / h * time[0]
 
 
-cdef inline bint meet_wall(
-    real depth, real v, real gain, real restitution, real h, real lag, real* inside, real* inwards, real* time,
+cdef inline bint collide_wall(
+    real depth, real v, real delta_v, real restitution, real h, real lag, real* inside, real* inwards, real* time,
 ) noexcept nogil:
     """Return True if a body collides with a wall, and compute its new state as `bounce` does."""
-    cdef real speed = v + lag * gain
+    cdef real speed = v + lag * delta_v
     if not (depth > 0 or (depth == 0 and speed > 0)):
         return False
-    if 0 < speed <= gain:
+    if 0 < speed <= delta_v:
         # The impact was no faster than now, hence below the resting threshold. `bounce` agrees, more slowly.
         inside[0], inwards[0], time[0] = 0 * depth, 0, pressed(h, lag)
         return True
-    bounce(depth, speed, gain, at_least_zero(gain), restitution, h, h, pressed(h, lag), inside, inwards, time)
-    inwards[0] = inwards[0] + lag * gain if inwards[0] > 0 else <real> 0
+    bounce(depth, speed, delta_v, at_least_zero(delta_v), restitution, h, h, pressed(h, lag), inside, inwards, time)
+    inwards[0] = inwards[0] + lag * delta_v if inwards[0] > 0 else <real> 0
     return True
 
 

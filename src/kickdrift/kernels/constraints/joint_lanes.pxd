@@ -3,10 +3,12 @@
 from libc.stdint cimport int64_t
 
 from .joint_limits cimport find_inside, numbers
-from ..abi.constraints cimport HELD_ROW, Distance
+from ..abi.constraints cimport PAIR_ROW, Distance
 from ..abi.plan cimport MAX_DIM
 from ..simd.masks cimport greater, positive, select, select_or_zero
-from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
+from ..simd.rows cimport (
+    change_displacements, lay_f32, lay_f64, shrink_displacements, displacements_f32, displacements_f64,
+)
 from ..simd.vec cimport f32vec, filled, product, store_part, vec, vec_root, width
 from ..space cimport is_periodic, turn_to_images
 
@@ -28,7 +30,7 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
     Corrections of a batch are computed first: interleaved stores would delay the roots of the next pairs.
     """
     cdef double room[BATCH]
-    cdef vec d[HELD_ROW]
+    cdef vec d[PAIR_ROW]
     cdef vec r, f
     cdef vec* force
     cdef int64_t end, k
@@ -37,9 +39,9 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
         k = p
         while k < end:
             if vec is f32vec:
-                ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
+                displacements_f32(<const float*> data.row, data.first + k, data.second + k, d)
             else:
-                ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
+                displacements_f64(<const double*> data.row, data.first + k, data.second + k, d)
             r = vec_root(product(dim, d, d))
             f = select_or_zero(positive(r), (r - (<const vec*> numbers(data.length, k, like))[0]) / r)
             (<vec*> numbers(room, k - p, like))[0] = f
@@ -47,7 +49,7 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
             f = force[0] + f * r
             store_part(&f, <char*> force, end - k)
             k += width(like)
-        shrink_ways(
+        shrink_displacements(
             data.row, data.first + p, data.second + p, <const vec*> room, numbers(data.move_first, p, like),
             numbers(data.move_second, p, like), end - p,
         )
@@ -60,9 +62,9 @@ cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* lik
     cdef int dim = work.dim
     cdef const void* move_first = data.move_first
     cdef const void* move_second = data.move_second
-    cdef double room[HELD_ROW * BATCH]
+    cdef double room[PAIR_ROW * BATCH]
     cdef vec h = filled(work.h, like)
-    cdef vec d[HELD_ROW]
+    cdef vec d[PAIR_ROW]
     cdef vec total
     cdef int64_t end, k
     if data.compliance != NULL:
@@ -73,9 +75,9 @@ cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* lik
         k = p
         while k < end:
             if vec is f32vec:
-                ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
+                displacements_f32(<const float*> data.row, data.first + k, data.second + k, d)
             else:
-                ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
+                displacements_f64(<const double*> data.row, data.first + k, data.second + k, d)
             total = (<const vec*> numbers(move_first, k, like))[0] + (<const vec*> numbers(move_second, k, like))[0]
             if work.velocities:
                 slow(work, dim, h, total, data, k, end - k, d)
@@ -84,11 +86,11 @@ cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* lik
                     turn_to_images(dim, d, &data.torus)
                 correct(work, work.direction, dim, total, data, k, end - k, d)
             if vec is f32vec:
-                lay_f32(<float*> numbers(room, HELD_ROW * (k - p), like), d)
+                lay_f32(<float*> numbers(room, PAIR_ROW * (k - p), like), d)
             else:
-                lay_f64(<double*> numbers(room, HELD_ROW * (k - p), like), d)
+                lay_f64(<double*> numbers(room, PAIR_ROW * (k - p), like), d)
             k += width(like)
-        change_ways(
+        change_displacements(
             data.row, data.first + p, data.second + p, <const vec*> room, numbers(move_first, p, like),
             numbers(move_second, p, like), end - p,
         )
@@ -104,7 +106,7 @@ cdef inline void correct(
     cdef vec length = (<const vec*> numbers(data.length, p, d))[0]
     cdef vec* force = <vec*> numbers(data.force, p, d)
     cdef vec* pull = <vec*> numbers(data.pull, p, d)
-    cdef vec way[MAX_DIM]
+    cdef vec displacement[MAX_DIM]
     cdef vec zero = filled(0, d)
     cdef vec one = filled(1, d)
     cdef vec half = filled(0.5, d)
@@ -112,15 +114,15 @@ cdef inline void correct(
     cdef vec inside = zero
     cdef int c
     for c in range(MAX_DIM):
-        way[c] = zero
+        displacement[c] = zero
     r = vec_root(product(dim, d, d))
     kept = zero
     share = zero
     along = zero
     if direction > 0:
         for c in range(dim):
-            way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
-        along = product(dim, d, way)
+            displacement[c] = (<const vec*> numbers(data.displacement, c * pairs + p, d))[0]
+        along = product(dim, d, displacement)
         kept = select_or_zero(positive(along + along - r), one)
     aligned = kept
     pulled = zero - force[0] if compliant else force[0]
@@ -165,7 +167,7 @@ cdef inline void correct(
             d[c] = f * d[c]
         return
     for c in range(MAX_DIM):
-        d[c] = share * way[c] + f * d[c]
+        d[c] = share * displacement[c] + f * d[c]
 
 
 cdef inline void slow(
@@ -175,14 +177,14 @@ cdef inline void slow(
     cdef int64_t pairs = data.stage[data.stages]
     cdef vec* pull = <vec*> numbers(data.pull, p, d)
     cdef vec* so_far = <vec*> numbers(data.pull if work.compliant else data.slowed, p, d)
-    cdef vec way[MAX_DIM]
+    cdef vec displacement[MAX_DIM]
     cdef vec change, now, alpha, least, most
     cdef int c
     for c in range(MAX_DIM):
-        way[c] = filled(0, d)
+        displacement[c] = filled(0, d)
     for c in range(dim):
-        way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
-    change = product(dim, d, way)
+        displacement[c] = (<const vec*> numbers(data.displacement, c * pairs + p, d))[0]
+    change = product(dim, d, displacement)
     if work.compliant:
         alpha = (<const vec*> numbers(data.alpha, p, d))[0]
         change = change - alpha * (pull[0] + (<const vec*> numbers(data.force, p, d))[0] / h)
@@ -199,4 +201,4 @@ cdef inline void slow(
     now = so_far[0] + change
     store_part(&now, <char*> so_far, count)
     for c in range(MAX_DIM):
-        d[c] = change * way[c]
+        d[c] = change * displacement[c]

@@ -5,10 +5,10 @@ from libc.string cimport memcpy, memset
 
 from .joint_lanes cimport Sweep, straighten, take
 from .joint_limits cimport exceeds, find_loads, numbers, set_bounds, set_limits
-from ..abi.constraints cimport DIRECTION, HELD_ROW, LIMITED, SOFT, Distance, Pin
+from ..abi.constraints cimport DIRECTION, PAIR_ROW, LIMITED, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport root
-from ..simd.rows cimport ways_f32, ways_f64
+from ..simd.rows cimport displacements_f32, displacements_f64
 from ..simd.masks cimport greater, select
 from ..simd.vec cimport f32vec, f64vec, filled, product, real, store_part, vec, vec_root, width
 from ..space cimport is_periodic, toward, turn_to_images
@@ -141,7 +141,7 @@ cdef inline void follow(
 
 cdef inline void aim(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
     """Compute unit vectors from the first to the second body of each pair, or 0 if they coincide."""
-    cdef real* way = <real*> data.way
+    cdef real* displacement = <real*> data.displacement
     cdef const real* row = <const real*> data.row
     cdef real one = 1
     cdef real r, f
@@ -150,14 +150,14 @@ cdef inline void aim(int dim, int64_t count, const Distance* data, const real* l
     if count < SHORT:
         for p in range(count):
             for j in range(dim):
-                way[j * count + p] = toward(row[data.second[p] + j] - row[data.first[p] + j], j, &data.torus)
-            r = way[p] * way[p]
+                displacement[j * count + p] = toward(row[data.second[p] + j] - row[data.first[p] + j], j, &data.torus)
+            r = displacement[p] * displacement[p]
             for j in range(1, dim):
-                r = r + way[j * count + p] * way[j * count + p]
+                r = r + displacement[j * count + p] * displacement[j * count + p]
             r = root(r)
             f = one / r if r > 0 else 0 * r
             for j in range(dim):
-                way[j * count + p] = f * way[j * count + p]
+                displacement[j * count + p] = f * displacement[j * count + p]
     elif real is float:
         directions(dim, count, data, <const f32vec*> NULL)
     else:
@@ -165,7 +165,7 @@ cdef inline void aim(int dim, int64_t count, const Distance* data, const real* l
 
 
 cdef inline void directions(int dim, int64_t count, const Distance* data, const vec* like) noexcept nogil:
-    cdef vec d[HELD_ROW]
+    cdef vec d[PAIR_ROW]
     cdef vec zero = filled(0, like)
     cdef vec one = filled(1, like)
     cdef vec r, f
@@ -173,16 +173,16 @@ cdef inline void directions(int dim, int64_t count, const Distance* data, const 
     cdef int c
     while p < count:
         if vec is f32vec:
-            ways_f32(<const float*> data.row, data.first + p, data.second + p, d)
+            displacements_f32(<const float*> data.row, data.first + p, data.second + p, d)
         else:
-            ways_f64(<const double*> data.row, data.first + p, data.second + p, d)
+            displacements_f64(<const double*> data.row, data.first + p, data.second + p, d)
         if is_periodic(&data.torus):
             turn_to_images(dim, d, &data.torus)
         r = vec_root(product(dim, d, d))
         f = select(greater(r, zero), one / r, zero * r)
         for c in range(dim):
             d[c] = f * d[c]
-            store_part(&d[c], <char*> numbers(data.way, c * count + p, like), count - p)
+            store_part(&d[c], <char*> numbers(data.displacement, c * count + p, like), count - p)
         p += width(like)
 
 
@@ -212,7 +212,7 @@ cdef inline real left_by_drag(real c, real h, real first, real second) noexcept 
     return least + (more if more > 0 else 0 * more)
 
 
-cdef inline void hold_pairs(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
+cdef inline void correct_pairs(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
     if not (work.velocities or work.compliant or work.limited or work.direction or is_periodic(&work.data.torus)):
         straighten(work.dim, work.data, p, last, like)
     else:
@@ -247,9 +247,9 @@ cdef inline bint sweep(
                     else:
                         relax_pair(&work, work.direction, dim, <real*> data.row, data, k)
             elif real is float:
-                hold_pairs(&work, p, work.last, <const f32vec*> NULL)
+                correct_pairs(&work, p, work.last, <const f32vec*> NULL)
             else:
-                hold_pairs(&work, p, work.last, <const f64vec*> NULL)
+                correct_pairs(&work, p, work.last, <const f64vec*> NULL)
     return True
 
 
@@ -271,7 +271,7 @@ cdef inline void relax_pair(
     cdef real length = (<const real*> data.length)[p]
     cdef real move_first = moves(False, data, row)[p]
     cdef real move_second = moves(True, data, row)[p]
-    cdef const real* way = <const real*> data.way
+    cdef const real* displacement = <const real*> data.displacement
     cdef real* force = <real*> data.force
     cdef real zero = 0
     cdef real d[3]
@@ -287,9 +287,9 @@ cdef inline void relax_pair(
     share = zero
     along = zero
     if direction > 0:
-        along = d[0] * way[p]
+        along = d[0] * displacement[p]
         for j in range(1, dim):
-            along = along + d[j] * way[j * count + p]
+            along = along + d[j] * displacement[j * count + p]
         kept = along + along - r > 0
     f = zero - force[p] if compliant else force[p]
     if work.limited and not exceeds(r, along if kept else r, (move_first + move_second) * f, data, p, &length):
@@ -333,7 +333,7 @@ cdef inline void relax_pair(
             (<real*> data.pull)[p] = 1
     for j in range(dim):
         if direction > 0 or compliant:
-            d[j] = share * (way[j * count + p] if direction > 0 else zero) + f * d[j]
+            d[j] = share * (displacement[j * count + p] if direction > 0 else zero) + f * d[j]
         else:
             d[j] = f * d[j]
         first[j] = first[j] + move_first * d[j]
@@ -343,7 +343,7 @@ cdef inline void relax_pair(
 cdef inline void pull_again(int dim, real h, real* row, const Distance* data) noexcept nogil:
     """Repeat the impulses of the position solve on velocities, as a first guess of the velocity solve."""
     cdef int64_t count = data.stage[data.stages]
-    cdef const real* way = <const real*> data.way
+    cdef const real* displacement = <const real*> data.displacement
     cdef real change, d
     cdef int64_t stage, p
     cdef int j
@@ -356,7 +356,7 @@ cdef inline void pull_again(int dim, real h, real* row, const Distance* data) no
             change = (<const real*> data.force)[p] / h
             (<real*> data.slowed)[p] = change
             for j in range(dim):
-                d = change * way[j * count + p]
+                d = change * displacement[j * count + p]
                 row[data.first[p] + j] = row[data.first[p] + j] + moves(False, data, row)[p] * d
                 row[data.second[p] + j] = row[data.second[p] + j] - moves(True, data, row)[p] * d
 
@@ -370,14 +370,14 @@ cdef inline void slow_pair(
     cdef real* second = row + data.second[p]
     cdef real move_first = moves(False, data, row)[p]
     cdef real move_second = moves(True, data, row)[p]
-    cdef const real* way = <const real*> data.way
+    cdef const real* displacement = <const real*> data.displacement
     cdef real* pull = <real*> data.pull
     cdef real* total = <real*> (data.pull if work.compliant else data.slowed)
     cdef real change, alpha, d, least, most
     cdef int j
-    change = (second[0] - first[0]) * way[p]
+    change = (second[0] - first[0]) * displacement[p]
     for j in range(1, dim):
-        change = change + (second[j] - first[j]) * way[j * count + p]
+        change = change + (second[j] - first[j]) * displacement[j * count + p]
     if work.compliant:
         alpha = (<const real*> data.alpha)[p]
         change = change - alpha * (pull[p] + (<const real*> data.force)[p] / h)
@@ -392,6 +392,6 @@ cdef inline void slow_pair(
         change = 0
     total[p] = total[p] + change
     for j in range(dim):
-        d = change * way[j * count + p]
+        d = change * displacement[j * count + p]
         first[j] = first[j] + move_first * d
         second[j] = second[j] - move_second * d

@@ -1,10 +1,10 @@
-# Loads and breaks of pairs, once a step is completed: `settle` of kickdrift/reference/system.py.
+# Loads and breaks of pairs, once a step is completed: `resolve` of kickdrift/reference/system.py.
 
 from libc.stdint cimport int64_t
 
 from .events cimport add_event, key_of
 from ..abi.constraints cimport LoadCell, Torus
-from ..abi.events cimport BREAK, Contact, Log, Told
+from ..abi.events cimport BREAK, Contact, Log, EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
 from ..simd.vec cimport real
@@ -15,7 +15,7 @@ cdef inline bint is_broken(const LoadCell* pair) noexcept nogil:
     return pair.cell[1] > 0
 
 
-cdef inline void settle(
+cdef inline void resolve(
     int dim, real h, int64_t stride, const real* x, int64_t count, const LoadCell* pairs, const real* load,
     const Torus* torus, Log* log,
 ) noexcept nogil:
@@ -50,10 +50,10 @@ cdef inline void report_break(
     cdef real half = 0.5
     cdef real one = 1
     cdef real r
-    cdef Told told
+    cdef EventSource events
     cdef Contact contact
     cdef int c
-    told.source = <int64_t> pair.owner[0]
+    events.source = <int64_t> pair.owner[0]
     contact.key = key_of(pair.first, pair.second)
     contact.speed, contact.impulse = 0, load * h
     for c in range(dim):
@@ -64,4 +64,4 @@ cdef inline void report_break(
     for c in range(dim):
         contact.normal[c] = r * d[c]
         contact.point[c] = x[c * stride + pair.first] + half * d[c]
-    add_event(log, &told, dim, BREAK, &contact, 0, False)
+    add_event(log, &events, dim, BREAK, &contact, 0, False)

@@ -1,4 +1,5 @@
-# Shapes that move: the formulas of kickdrift/reference/constraints/motion.py. All is double here but points and vectors.
+# Shapes that move: the formulas of kickdrift/reference/constraints/motion.py. All is double here but points and
+# vectors.
 
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int64_t
@@ -102,19 +103,19 @@ cdef inline void begin_motion(int dim, double h, const Shapes* given, const real
     """Lay shapes out as they are at the beginning of a step."""
     cdef Shapes* shapes = <Shapes*> given
     cdef const double* row
-    cdef double square, way
+    cdef double square, displacement
     cdef int64_t k
     cdef int j
     if not is_moving(shapes):
         return
-    shapes.motion.way = 0
+    shapes.motion.displacement = 0
     for k in range(shapes.motion.count):
         row = row_of(dim, &shapes.motion, k)
         square = row[dim + 1] * row[dim + 1]
         for j in range(1, dim):
             square = square + row[dim + 1 + j] * row[dim + 1 + j]
-        way = (sqrt(square) + fabs(row[2 * dim + 1]) * shapes.motion.far[k]) * h
-        shapes.motion.way = max(shapes.motion.way, way)
+        displacement = (sqrt(square) + fabs(row[2 * dim + 1]) * shapes.motion.far[k]) * h
+        shapes.motion.displacement = max(shapes.motion.displacement, displacement)
     lay(dim, 0, shapes, like)
 
 

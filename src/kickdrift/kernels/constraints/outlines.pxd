@@ -71,7 +71,7 @@ cdef inline real away_from_box(int dim, const real* y, const real* a, const real
     cdef real d[MAX_DIM]
     cdef real zero = 0
     cdef real one = 1
-    cdef real r, way, sign
+    cdef real r, displacement, sign
     cdef int j, axis
     for j in range(dim):
         d[j] = y[j] - (a[j] if y[j] < a[j] else (b[j] if y[j] > b[j] else y[j]))
@@ -82,13 +82,13 @@ cdef inline real away_from_box(int dim, const real* y, const real* a, const real
         return r
     axis, sign, r = 0, -one, y[0] - a[0]
     for j in range(1, dim):
-        way = y[j] - a[j]
-        if way < r:
-            axis, r = j, way
+        displacement = y[j] - a[j]
+        if displacement < r:
+            axis, r = j, displacement
     for j in range(dim):
-        way = b[j] - y[j]
-        if way < r:
-            axis, sign, r = j, one, way
+        displacement = b[j] - y[j]
+        if displacement < r:
+            axis, sign, r = j, one, displacement
     for j in range(dim):
         n[j] = zero + sign if j == axis else zero
     return zero - r

@@ -3,16 +3,16 @@
 from libc.stdint cimport int64_t
 
 from .events cimport (
-    finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
+    finish_events, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
 )
-from .friction cimport leave_belt, rub
+from .friction cimport leave_belt, friction_impulse
 from .motion cimport (
     begin_motion, go_back, go_forth, is_moving, lay, rotates, surface_velocity, turn_normal,
 )
-from .impacts cimport arrival, at_least_zero, each, is_constrained, meet_wall, replace
+from .impacts cimport arrival, at_least_zero, each, is_constrained, collide_wall, replace
 from .outlines cimport away, passes, touch
 from ..abi.constraints cimport Shapes
-from ..abi.events cimport Contact, Log, Told
+from ..abi.events cimport Contact, Log, EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
@@ -23,8 +23,8 @@ cdef enum:
     DEEPEST = 128   # maximum size of the stack of tree nodes to visit
 
 
-cdef inline int meet_shapes(
-    double step, int64_t first, int64_t last, int dim, int64_t stride, const real* before, const real* gain, real* x,
+cdef inline int collide_shapes(
+    double step, int64_t first, int64_t last, int dim, int64_t stride, const real* before, const real* delta_v, real* x,
     real* v, real* s, const Shapes* data,
 ) noexcept nogil:
     cdef const real* weight = <const real*> data.wall.weight
@@ -32,13 +32,14 @@ cdef inline int meet_shapes(
     begin_motion(dim, step, data, x)
     for i in range(first, last if data.count > 0 else first):
         if is_constrained(&data.wall, weight[i] > 0, i):
-            meet_body(step, <real> step, dim, stride, i, before, gain, x, v, s, data)
+            collide_body(step, <real> step, dim, stride, i, before, delta_v, x, v, s, data)
     lay(dim, step, data, x)
     return 0
 
 
-cdef inline void meet_body(
-    double step, real h, int dim, int64_t stride, int64_t i, const real* before, const real* gain, real* x, real* v, real* s,
+cdef inline void collide_body(
+    double step, real h, int dim, int64_t stride, int64_t i, const real* before, const real* delta_v, real* x,
+    real* v, real* s,
     const Shapes* data,
 ) noexcept nogil:
     cdef real y[MAX_DIM]
@@ -61,10 +62,10 @@ cdef inline void meet_body(
     for j in range(dim):
         y[j] = x[j * stride + i]
         u[j] = v[j * stride + i]
-        g[j] = gain[j * stride + i]
+        g[j] = delta_v[j * stride + i]
         origin[j] = start[j] = before[j * stride + i]
     if senses(data.wall.sensor, i):
-        if data.wall.told != NULL:
+        if data.wall.events != NULL:
             go_through(dim, step, h, i, start, y, u, g, data)
         return
     for _bounce in range(BOUNCES):
@@ -97,7 +98,8 @@ cdef inline void meet_body(
 
 
 cdef inline void go_through(
-    int dim, double step, real h, int64_t i, const real* start, const real* y, const real* u, const real* g, const Shapes* data,
+    int dim, double step, real h, int64_t i, const real* start, const real* y, const real* u, const real* g,
+    const Shapes* data,
 ) noexcept nogil:
     """Record the first shape on the path of a sensor body, and all that it overlaps at the end of the step."""
     cdef real reach = each(&data.reach, i, h)
@@ -127,7 +129,7 @@ cdef inline void go_through(
         else:
             # The overlap began before the step.
             meet_shape(dim, step, 0, number, y, data, n, moves, there)
-            tell_shape(dim, h, i, number, h, 0, still, still, n, 0, y, data)
+            report_shape(dim, h, i, number, h, 0, still, still, n, 0, y, data)
         number = next_overlap(dim, step, NULL, y, reach, number, data)
 
 
@@ -151,11 +153,12 @@ cdef inline void come(
     for j in range(dim):
         d[j] = there[j] - y[j]
         own[j] = u[j] - moves[j] if is_moving(data) else u[j]
-    tell_shape(dim, h, i, number, since, dot(dim, n, d), own, g, n, 0, at, data)
+    report_shape(dim, h, i, number, since, dot(dim, n, d), own, g, n, 0, at, data)
 
 
 cdef inline void turn(
-    int dim, real h, int64_t i, int64_t number, real ago, real depth, real* y, real* u, const real* g, const real* n,
+    int dim, real h, int64_t i, int64_t number, real time_since, real depth, real* y, real* u, const real* g,
+    const real* n,
     const real* at, const real* moves, const Shapes* data,
 ) noexcept nogil:
     """Bounce a body that is `depth` beyond the tangent plane at the contact. moves: the plane's velocity, if any."""
@@ -169,20 +172,20 @@ cdef inline void turn(
         for j in range(dim):
             u[j] = u[j] - moves[j]
     across = dot(dim, n, u)
-    if not meet_wall(depth, -across, -pull, each(&data.wall.restitution, i, h), h, lag, &inside, &inwards, &time):
+    if not collide_wall(depth, -across, -pull, each(&data.wall.restitution, i, h), h, lag, &inside, &inwards, &time):
         if is_moving(data):
             for j in range(dim):
                 u[j] = u[j] + moves[j]
         return
     impulse = inwards - across
-    tell_shape(dim, h, i, number, ago, depth, u, g, n, impulse, at, data)
+    report_shape(dim, h, i, number, time_since, depth, u, g, n, impulse, at, data)
     for j in range(dim):
         y[j] = y[j] + (depth + inside) * n[j]
         u[j] = u[j] - across * n[j]
         lost[j] = u[j]
     if mu > 0 and impulse > 0:
         leave_belt(dim, <const real*> data.wall.belt, n, lost)
-        rub(
+        friction_impulse(
             dim, &data.wall.spin, i, each(&data.wall.radius, i, h), (<const real*> data.wall.weight)[i], n, lost,
             mu * impulse,
         )
@@ -295,7 +298,7 @@ cdef inline int64_t first_touch(
     cdef int j
     for j in range(dim):
         large = large + magnitude(start[j]) + magnitude(y[j])
-    large = reach + slack(reach) * large + data.motion.way
+    large = reach + slack(reach) * large + data.motion.displacement
     for j in range(dim):
         low[j] = (start[j] if start[j] < y[j] else y[j]) - large
         high[j] = (y[j] if start[j] < y[j] else start[j]) + large
@@ -313,7 +316,7 @@ cdef inline int64_t next_overlap(
     cdef int j
     for j in range(dim):
         large = large + magnitude(y[j])
-    large = reach + slack(reach) * large + data.motion.way
+    large = reach + slack(reach) * large + data.motion.displacement
     for j in range(dim):
         low[j] = y[j] - large
         high[j] = y[j] + large
@@ -321,10 +324,10 @@ cdef inline int64_t next_overlap(
 
 
 cdef inline int64_t search(
-    bint on_way, bint through, int dim, double step, real since, const real* origin, const double* low,
+    bint swept, bint through, int dim, double step, real since, const real* origin, const double* low,
     const double* high, const real* start, const real* y, real reach, int64_t last, const Shapes* data, real* share,
 ) noexcept nogil:
-    """Search the shapes in a box: on_way, the one other than `last` that is touched first; else the first after `last`
+    """Search the shapes in a box: swept, the one other than `last` that is touched first; else the first after `last`
     that overlaps; or -1."""
     cdef int64_t waiting[DEEPEST]
     cdef real n[MAX_DIM]
@@ -354,7 +357,7 @@ cdef inline int64_t search(
             number = data.number[k]
             if one_way and passes(dim, origin, reach, number, data):
                 continue
-            if on_way:
+            if swept:
                 if number == last:
                     continue
                 if is_moving(data):
@@ -377,60 +380,61 @@ cdef inline int64_t search(
 
 # Events.
 
-cdef inline void tell_shape(
-    int dim, real h, int64_t i, int64_t number, real ago, real depth, const real* u, const real* g, const real* n,
+cdef inline void report_shape(
+    int dim, real h, int64_t i, int64_t number, real time_since, real depth, const real* u, const real* g,
+    const real* n,
     real impulse, const real* at, const Shapes* data,
 ) noexcept nogil:
     """Record a contact with a shape, up to the capacity of the body. Sensor contacts end after the step."""
-    cdef Told* told = data.wall.told
+    cdef EventSource* events = data.wall.events
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
     cdef real one = 1
     cdef real lag = <real> data.wall.lag
-    cdef real gain, speed, fast, radius, given, left
+    cdef real delta_v, speed, fast, radius, given, left
     cdef int64_t key, place, k
     cdef bint sensed = senses(data.wall.sensor, i)
     cdef int j
-    if told == NULL:
+    if events == NULL:
         return
     key, place = key_of(i, -1 - number), -1
-    for k in range(i * told.slots, (i + 1) * told.slots):
-        if told.mark[k] == 0 or told.contact[told.mark[k] - 1].key == key:
+    for k in range(i * events.slots, (i + 1) * events.slots):
+        if events.mark[k] == 0 or events.contact[events.mark[k] - 1].key == key:
             place = k
             break
     if place < 0:
         return
-    gain = dot(dim, n, g)
-    speed = -dot(dim, n, u) - lag * gain
-    arrival(depth, speed, -gain, h, h, &fast)
+    delta_v = dot(dim, n, g)
+    speed = -dot(dim, n, u) - lag * delta_v
+    arrival(depth, speed, -delta_v, h, h, &fast)
     radius = each(&data.wall.radius, i, h)
     given, left = 0, 0
     if not sensed:
         given = impulse / (<const real*> data.wall.weight)[i]
-        left = ago
+        left = time_since
     for j in range(dim):
         point[j] = at[j] - radius * n[j]
         normal[j] = -one * n[j]
-    report(told, place, key, ago, left, fast, at_least_zero(-gain), given, dim, point, normal)
+    report(events, place, key, time_since, left, fast, at_least_zero(-delta_v), given, dim, point, normal)
 
 
-cdef inline void tell_shapes(
+cdef inline void report_shapes(
     int dim, int64_t n, int64_t stride, const real* x, const Shapes* data, Log* log,
 ) noexcept nogil:
-    cdef Told* told = data.wall.told
+    cdef EventSource* events = data.wall.events
     cdef bint tracked = log.begin or log.end
     cdef const Contact* met[BOUNCES]
     cdef const Contact* contact
     cdef int64_t i, key
     cdef int64_t p = 0
     cdef int count, k, j
-    if told.contacts == 0 and told.count == 0:
+    if events.contacts == 0 and events.count == 0:
         return
     for i in range(n):
         # Contacts of the step in the order of their keys.
         count = 0
-        for k in range(told.slots):
-            contact = met_at(told, i * told.slots + k)
+        for k in range(events.slots):
+            contact = met_at(events, i * events.slots + k)
             if contact == NULL:
                 continue
             j = count
@@ -440,19 +444,21 @@ cdef inline void tell_shapes(
             met[j] = contact
             count += 1
         k = 0
-        while k < count or (p < told.count and told.touching[p] < key_of(i + 1, -2147483647)):
-            if k < count and (p >= told.count or met[k].key <= told.touching[p]):
+        while k < count or (p < events.count and events.touching[p] < key_of(i + 1, -2147483647)):
+            if k < count and (p >= events.count or met[k].key <= events.touching[p]):
                 key = met[k].key
-                tell_one(dim, stride, x, i, key, met[k], p < told.count and told.touching[p] == key, tracked, data, log)
-                p += p < told.count and told.touching[p] == key
+                report_one_shape(
+                    dim, stride, x, i, key, met[k], p < events.count and events.touching[p] == key, tracked, data, log,
+                )
+                p += p < events.count and events.touching[p] == key
                 k += 1
             else:
-                tell_one(dim, stride, x, i, told.touching[p], NULL, True, tracked, data, log)
+                report_one_shape(dim, stride, x, i, events.touching[p], NULL, True, tracked, data, log)
                 p += 1
-    finish_telling(told)
+    finish_events(events)
 
 
-cdef inline void tell_one(
+cdef inline void report_one_shape(
     int dim, int64_t stride, const real* x, int64_t i, int64_t key, const Contact* contact, bint was, bint tracked,
     const Shapes* data, Log* log,
 ) noexcept nogil:
@@ -474,12 +480,12 @@ cdef inline void tell_one(
     if tracked and data.enabled[number]:
         now = distance <= reach + reach / share + slack(reach) * large
     if contact != NULL:
-        visit(log, data.wall.told, dim, contact, True, was, now)
+        visit(log, data.wall.events, dim, contact, True, was, now)
     elif now:
-        keep_touching(log, data.wall.told, key)
+        keep_touching(log, data.wall.events, key)
     else:
         unmet(&still, key, log.h)
         for j in range(dim):
             still.point[j] = y[j] - each(&data.wall.radius, i, share) * n[j]
             still.normal[j] = -one * n[j]
-        visit(log, data.wall.told, dim, &still, False, was, now)
+        visit(log, data.wall.events, dim, &still, False, was, now)

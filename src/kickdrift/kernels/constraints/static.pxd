@@ -36,8 +36,8 @@ cdef inline void measure(
     cdef vec low, high, active
     cdef Py_ssize_t n, lane
     cdef int j
-    if plan.living != NULL:
-        weight = <const char*> plan.living.weight + first * plan.living.item
+    if plan.slots != NULL:
+        weight = <const char*> plan.slots.weight + first * plan.slots.item
     for j in range(plan.dim):
         q = x + j * (plane // w)
         low, high = filled(INFINITY, x), filled(-INFINITY, x)
@@ -221,7 +221,7 @@ cdef inline bint reaches(
         return leaves_torus(&(<const Periodic*> constraint.data).torus, dim, now, like)
     if constraint.kind == CORNERS:
         return reaches_corners(<const Corners*> constraint.data, dim, first, count, now, like)
-    if constraint.kind == SENSOR and (<const Sensor*> constraint.data).told == NULL:
+    if constraint.kind == SENSOR and (<const Sensor*> constraint.data).events == NULL:
         return False
     if constraint.kind == SHAPES and (<const Shapes*> constraint.data).count == 0:
         return False
@@ -264,13 +264,13 @@ cdef inline void constrain_tile(
         if reaches(constraint, plan.dim, first, count, before, now, like):
             constraint.function(
                 constraint.kind, plan.h, first, first + count, plan.dim, workspace.plane,
-                workspace.now + X * register - origin, workspace.gain - origin, x, v, s, constraint.data,
+                workspace.now + X * register - origin, workspace.delta_v - origin, x, v, s, constraint.data,
                 coupling.owner,
             )
             measure(plan, first, count, workspace.plane, <const vec*> (workspace.next + X * register + at), now)
 
 
-cdef inline void find_gain(
+cdef inline void find_delta_v(
     int dim, Py_ssize_t first, Py_ssize_t count, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
     """Compute delta_v by the forces of the step for a tile."""
@@ -278,11 +278,11 @@ cdef inline void find_gain(
     cdef Py_ssize_t at = (first - workspace.first) * item
     cdef const vec* old = <const vec*> (workspace.now + V * workspace.row * item + at)
     cdef const vec* v = <const vec*> (workspace.next + V * workspace.row * item + at)
-    cdef vec* gain = <vec*> (workspace.gain + at)
+    cdef vec* delta_v = <vec*> (workspace.delta_v + at)
     cdef Py_ssize_t plane = workspace.plane // width(like)
     cdef Py_ssize_t vectors = (count + width(like) - 1) // width(like)
     cdef Py_ssize_t i
     cdef int j
     for j in range(dim):
         for i in range(j * plane, j * plane + vectors):
-            gain[i] = v[i] - old[i]
+            delta_v[i] = v[i] - old[i]

@@ -5,7 +5,7 @@
 from libc.stdint cimport int64_t
 
 from .events cimport key_of, report, senses
-from .friction cimport leave_belts, place, rub_vectors
+from .friction cimport leave_belts, place, friction_vectors
 from .impacts cimport arrival, at_least_zero, each, is_constrained
 from ..abi.constraints cimport BOX, ConstraintKind, Each, Wall
 from ..abi.plan cimport MAX_DIM
@@ -17,7 +17,7 @@ ctypedef struct Bodies:
     int64_t last            # end of the range of bodies
     int64_t stride
     double h
-    const void* gain        # velocity changes by the forces of the step
+    const void* delta_v        # velocity changes by the forces of the step
     void* x
     void* v
     void* s                 # Verlet's previous positions, or NULL
@@ -30,11 +30,11 @@ ctypedef struct Part:
 
 cdef inline int wall(
     ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride, const vec* before,
-    const vec* gain, vec* x, vec* v, vec* s, const Wall* data, void* owner,
+    const vec* delta_v, vec* x, vec* v, vec* s, const Wall* data, void* owner,
 ) noexcept nogil:
     cdef Bodies bodies
     bodies.last, bodies.stride, bodies.h = last, stride, h
-    bodies.gain, bodies.x, bodies.v, bodies.s = gain, x, v, s
+    bodies.delta_v, bodies.x, bodies.v, bodies.s = delta_v, x, v, s
     if kind == BOX:
         box(<int> dim, 2, data, &bodies, first, x)
     else:
@@ -83,7 +83,7 @@ cdef inline void load_bodies(int dim, const Bodies* bodies, int64_t i, vec* y, v
         if j < dim:
             y[j] = place(bodies.x, j * bodies.stride + i, y)[0]
             u[j] = place(bodies.v, j * bodies.stride + i, y)[0]
-            g[j] = place(bodies.gain, j * bodies.stride + i, y)[0]
+            g[j] = place(bodies.delta_v, j * bodies.stride + i, y)[0]
 
 
 cdef inline void store_bodies(
@@ -129,18 +129,18 @@ cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
     return select(greater_equal(pull, speed), one, far)
 
 
-cdef inline vec meet_wall(
-    vec depth, vec v, vec gain, vec part, vec restitution, vec h, vec lag, vec* inside, vec* inwards, vec* time,
+cdef inline vec collide_wall(
+    vec depth, vec v, vec delta_v, vec part, vec restitution, vec h, vec lag, vec* inside, vec* inwards, vec* time,
 ) noexcept nogil:
-    """Branch-free `meet_wall` of impacts.pxd: > 0 where a body collides; part: > 0 where it may."""
+    """Branch-free `collide_wall` of impacts.pxd: > 0 where a body collides; part: > 0 where it may."""
     cdef vec zero = filled(0, &h)
     cdef vec one = filled(1, &h)
     cdef vec two = filled(2, &h)
-    cdef vec speed = v + lag * gain
-    cdef vec pull = select(greater(gain, zero), gain, zero)
-    cdef vec meets_at_zero = select(equals_zero(depth), select(greater(speed, zero), one, zero), zero)
-    cdef vec met = select(greater(depth, zero), one, meets_at_zero)
-    cdef vec fast, at_wall, lost, share, ago, back, over, bounces
+    cdef vec speed = v + lag * delta_v
+    cdef vec pull = select(greater(delta_v, zero), delta_v, zero)
+    cdef vec touches_at_zero = select(equals_zero(depth), select(greater(speed, zero), one, zero), zero)
+    cdef vec met = select(greater(depth, zero), one, touches_at_zero)
+    cdef vec fast, at_wall, lost, share, time_since, back, over, bounces
     cdef vec rests = select(greater(speed, zero), will_rest(depth, speed, pull, h), zero)
     met = select(greater(part, zero), met, zero)
     inside[0], inwards[0] = zero * depth, zero
@@ -148,24 +148,24 @@ cdef inline vec meet_wall(
     if not any_true(greater(met, rests)):
         return met
     fast = select(greater(zero, speed), -speed, speed)
-    over = gain / h
-    lost = two * gain / h * depth
+    over = delta_v / h
+    lost = two * delta_v / h * depth
     share = select(greater(fast, zero), lost / fast / fast, one)
-    share = select(greater(zero, gain), fast * fast - lost, one - share)
+    share = select(greater(zero, delta_v), fast * fast - lost, one - share)
     share = select(greater(share, zero), share, zero)
-    at_wall = select(greater(zero, gain), one, fast) * vec_root(share)
-    ago = two * depth / (at_wall + fast)
-    ago = select(greater_equal(h, ago), ago, zero)
+    at_wall = select(greater(zero, delta_v), one, fast) * vec_root(share)
+    time_since = two * depth / (at_wall + fast)
+    time_since = select(greater_equal(h, time_since), time_since, zero)
     back = restitution * at_wall
     # Slow impacts do not bounce, nor those that would end outside again.
     bounces = select(greater(at_wall, pull), one, zero)
-    time[0] = select(greater(speed, zero), select(greater(bounces, zero), ago, time[0]), zero)
-    bounces = select(greater_equal(over * ago / two, back), zero, bounces)
+    time[0] = select(greater(speed, zero), select(greater(bounces, zero), time_since, time[0]), zero)
+    bounces = select(greater_equal(over * time_since / two, back), zero, bounces)
     bounces = select(greater(speed, zero), bounces, zero)
-    inside[0] = select(greater(bounces, zero), (back - over / two * ago) * ago, inside[0])
-    fast = select(greater(bounces, zero), back - over * ago, zero)
+    inside[0] = select(greater(bounces, zero), (back - over / two * time_since) * time_since, inside[0])
+    fast = select(greater(bounces, zero), back - over * time_since, zero)
     fast = select(greater(speed, zero), fast, at_wall)  # bodies that move inwards already
-    inwards[0] = select(greater(fast, zero), fast + lag * gain, zero)
+    inwards[0] = select(greater(fast, zero), fast + lag * delta_v, zero)
     return met
 
 
@@ -219,14 +219,14 @@ cdef inline void collide_with_plane(
     cdef int j
     load_bodies(dim, bodies, i, y, u, g)
     across, pull = product(dim, normal, u), product(dim, normal, g)
-    met = meet_wall(
+    met = collide_wall(
         depth, -across, -pull, movable(wall, i, bodies.last, normal), numbers_of(&wall.restitution, i, normal),
         filled(bodies.h, normal), filled(wall.lag, normal), &inside, &inwards, &time,
     )
     if not any_true(greater(met, zero)):
         return
     impulse = inwards - across
-    if wall.told != NULL:
+    if wall.events != NULL:
         if vec is f32vec:
             report_planes[float](
                 width(normal), dim, i, <float> bodies.h, <const float*> &met, <const float*> &depth,
@@ -249,7 +249,7 @@ cdef inline void collide_with_plane(
         mu = numbers_of(&wall.friction, i, normal)
         slides = select(greater(mu, zero), select(greater(impulse, zero), met, zero), zero)
         leave_belts(dim, wall.belt, normal, lost)
-        rub_vectors(
+        friction_vectors(
             dim, &wall.spin, i, numbers_of(&wall.radius, i, normal), place(wall.weight, i, normal)[0], normal, lost,
             mu * impulse, slides,
         )
@@ -319,14 +319,14 @@ cdef inline void collide_with_box(
             sign = one if side else -one
             bound = high[j] if side else low[j]
             other = low[j] if side else high[j]
-            met = meet_wall(
+            met = collide_wall(
                 sign * (y[j] - bound), sign * u[j], sign * g[j], outside, e, filled(bodies.h, low),
                 filled(wall.lag, low), &inside, &inwards, &time,
             )
             if not any_true(greater(met, zero)):
                 continue
             impulse = sign * u[j] + inwards
-            if wall.told != NULL:
+            if wall.events != NULL:
                 if vec is f32vec:
                     report_boxes[float](
                         width(low), dim, i, 2 * j + side, <float> bodies.h, <const float*> &met,
@@ -351,7 +351,7 @@ cdef inline void collide_with_box(
                     lost[k] = zero if k == j else u[k]
                     normal[k] = -sign if k == j else zero
             leave_belts(dim, wall.belt, normal, lost)
-            rub_vectors(
+            friction_vectors(
                 dim, &wall.spin, i, numbers_of(&wall.radius, i, low), place(wall.weight, i, low)[0], normal, lost,
                 mu * impulse, slides,
             )
@@ -365,18 +365,18 @@ cdef inline void collide_with_box(
 # Events, body by body: vectors are passed as arrays of lanes.
 
 cdef inline void impact_at_wall(
-    real depth, real v, real gain, real h, real impulse, int64_t i, const Wall* data, real* ago, real* fast,
+    real depth, real v, real delta_v, real h, real impulse, int64_t i, const Wall* data, real* time_since, real* fast,
     real* slow, real* given,
 ) noexcept nogil:
     """Compute the time since impact, approach speed, resting threshold and impulse of a body at a wall."""
-    cdef real speed = v + <real> data.lag * gain
-    ago[0] = arrival(depth, speed, gain, h, h, fast)
-    slow[0] = at_least_zero(gain)
+    cdef real speed = v + <real> data.lag * delta_v
+    time_since[0] = arrival(depth, speed, delta_v, h, h, fast)
+    slow[0] = at_least_zero(delta_v)
     given[0] = 0
     if senses(data.sensor, i):
-        if depth > 0 and not ago[0] > 0:
+        if depth > 0 and not time_since[0] > 0:
             # a sensor body that touched before the step
-            ago[0], fast[0] = h, 0
+            time_since[0], fast[0] = h, 0
     else:
         given[0] = impulse / (<const real*> data.weight)[i]
 
@@ -388,7 +388,7 @@ cdef inline void report_boxes(
     """Record contacts of bodies with a side of a box."""
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
-    cdef real ago, fast, slow, given
+    cdef real time_since, fast, slow, given
     cdef real sign = 1 if number % 2 else -1
     cdef int64_t j = number // 2
     cdef int64_t i, lane, at
@@ -398,15 +398,17 @@ cdef inline void report_boxes(
             continue
         i, at = first + lane, j * lanes + lane
         impact_at_wall(
-            sign * (y[at] - bound[lane]), sign * u[at], sign * g[at], h, impulse[lane], i, data, &ago, &fast, &slow,
+            sign * (y[at] - bound[lane]), sign * u[at], sign * g[at], h, impulse[lane], i, data, &time_since, &fast,
+            &slow,
             &given,
         )
         for k in range(dim):
-            point[k] = y[k * lanes + lane] - ago * u[k * lanes + lane]
+            point[k] = y[k * lanes + lane] - time_since * u[k * lanes + lane]
             normal[k] = 0
         point[j], normal[j] = bound[lane] + sign * each(&data.radius, i, h), sign
         report(
-            data.told, i * data.told.slots + number, key_of(i, -1 - number), ago, ago, fast, slow, given, dim, point,
+            data.events, i * data.events.slots + number, key_of(i, -1 - number), time_since, time_since, fast, slow,
+            given, dim, point,
             normal,
         )
 
@@ -419,7 +421,7 @@ cdef inline void report_planes(
     cdef const real* n = <const real*> data.normal
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
-    cdef real ago, fast, slow, given, inner
+    cdef real time_since, fast, slow, given, inner
     cdef real one = 1
     cdef int64_t i, lane
     cdef int j
@@ -428,10 +430,10 @@ cdef inline void report_planes(
             continue
         i = first + lane
         impact_at_wall(
-            depth[lane], -across[lane], -pull[lane], h, impulse[lane], i, data, &ago, &fast, &slow, &given,
+            depth[lane], -across[lane], -pull[lane], h, impulse[lane], i, data, &time_since, &fast, &slow, &given,
         )
         inner = depth[lane] - each(&data.radius, i, h)
         for j in range(dim):
-            point[j] = y[j * lanes + lane] + inner * n[j] - ago * (u[j * lanes + lane] - across[lane] * n[j])
+            point[j] = y[j * lanes + lane] + inner * n[j] - time_since * (u[j * lanes + lane] - across[lane] * n[j])
             normal[j] = -one * n[j]
-        report(data.told, i, key_of(i, -1), ago, ago, fast, slow, given, dim, point, normal)
+        report(data.events, i, key_of(i, -1), time_since, time_since, fast, slow, given, dim, point, normal)

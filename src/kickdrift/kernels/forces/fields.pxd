@@ -225,7 +225,7 @@ cdef inline void accelerate_tile(
     """a = affine acceleration + the first `terms` terms, for bodies in planes of `stride` numbers."""
     cdef Py_ssize_t plane = stride // width(a)
     cdef Py_ssize_t vectors = (count + width(a) - 1) // width(a)
-    cdef bint lone = terms > 0 and not plan.drag and not plan.spring   # g alone is the affine part
+    cdef bint single_block = terms > 0 and not plan.drag and not plan.spring   # g alone is the affine part
     cdef Field base
     cdef int number, j
     if plan.drag and plan.spring:
@@ -234,13 +234,13 @@ cdef inline void accelerate_tile(
         affine_tile(True, False, dim, plan, first, vectors, plane, x, v, a)
     elif plan.spring:
         affine_tile(False, True, dim, plan, first, vectors, plane, x, v, a)
-    elif not lone:
+    elif not single_block:
         affine_tile(False, False, dim, plan, first, vectors, plane, x, v, a)
     for number in range(terms):
         base.body = sizeof(vec) // width(a)
         for j in range(dim):
             base.component[j] = <const char*> (a + j * plane)
-        if number == 0 and lone:
+        if number == 0 and single_block:
             base.body = plan.g.body
             for j in range(dim):
                 base.component[j] = values(&plan.g, j, first)

@@ -4,8 +4,8 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.interactions cimport BOTH_WAYS, NBody, Springs
-from ..loops.living cimport any_of
+from ..abi.interactions cimport BOTH_DIRECTIONS, NBody, Springs
+from ..loops.slots cimport any_of
 from ..simd.rows cimport LANES, transposed
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport f64vec, forget, product, vec, vec_root, real, spread, width
@@ -13,20 +13,20 @@ from ..space cimport is_periodic, turn_to_images
 from ..abi.plan cimport MAX_DIM
 
 cdef enum:
-    ABREAST = 2         # vectors of bodies per iteration: the latency of one root overlaps with the other vector
+    UNROLLED = 2         # vectors of bodies per iteration: the latency of one root overlaps with the other vector
 
 
 cdef inline void attract(
-    int abreast, int dim, int64_t first, int64_t count, int64_t stride, const vec* x, vec* out, const NBody* data,
+    int unrolled, int dim, int64_t first, int64_t count, int64_t stride, const vec* x, vec* out, const NBody* data,
 ) noexcept nogil:
-    """Sum the attraction by all bodies, in order, for `abreast` vectors of bodies at a time.
+    """Sum the attraction by all bodies, in order, for `unrolled` vectors of bodies at a time.
 
     The self-attraction of a body is zero. Vectors may read and write past the last body.
     """
     cdef Py_ssize_t w = width(x)
     cdef const char* planes = <const char*> x
-    cdef vec position[ABREAST * MAX_DIM]
-    cdef vec total[ABREAST * MAX_DIM]
+    cdef vec position[UNROLLED * MAX_DIM]
+    cdef vec total[UNROLLED * MAX_DIM]
     cdef vec d[MAX_DIM]
     cdef vec source[MAX_DIM]
     cdef vec zero = x[0] - x[0]
@@ -38,10 +38,10 @@ cdef inline void attract(
     e2 = spread(data.e2, 0, x)
     i = first // w
     while i * w < first + count:
-        if data.alive != NULL and not any_of(data.alive + i * w, min(abreast * w, first + count - i * w)):
-            i += abreast
+        if data.alive != NULL and not any_of(data.alive + i * w, min(unrolled * w, first + count - i * w)):
+            i += unrolled
             continue
-        for b in range(abreast):
+        for b in range(unrolled):
             for c in range(dim):
                 position[b * MAX_DIM + c] = x[c * plane + i + b]
                 total[b * MAX_DIM + c] = zero
@@ -51,7 +51,7 @@ cdef inline void attract(
             mu = spread(data.mu, j, x)
             for c in range(dim):
                 source[c] = spread(planes, c * stride + j, x)
-            for b in range(abreast):
+            for b in range(unrolled):
                 for c in range(dim):
                     d[c] = source[c] - position[b * MAX_DIM + c]
                 q = product(dim, d, d) + e2
@@ -59,10 +59,10 @@ cdef inline void attract(
                 s = select_or_zero(positive(q), mu / q)
                 for c in range(dim):
                     total[b * MAX_DIM + c] = total[b * MAX_DIM + c] + s * d[c]
-        for b in range(abreast):
+        for b in range(unrolled):
             for c in range(dim):
                 out[c * plane + i + b] = total[b * MAX_DIM + c]
-        i += abreast
+        i += unrolled
 
 
 cdef inline f64vec cube(
@@ -159,7 +159,7 @@ cdef inline int n_body(
     """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range of bodies that begins at a tile."""
     cdef bint few = count <= width(x)   # a second vector would be empty
     if vec is f64vec:  # slower for floats: transposing takes longer, roots take less
-        if count == data.n and count >= BOTH_WAYS and data.alive == NULL:
+        if count == data.n and count >= BOTH_DIRECTIONS and data.alive == NULL:
             if dim == 2 and width(x) > 2:
                 attract_both(2, stride, x, out, data)
                 return 0
@@ -167,15 +167,15 @@ cdef inline int n_body(
                 attract_both(3, stride, x, out, data)
                 return 0
     if dim == 1:
-        attract(ABREAST, 1, first, count, stride, x, out, data)
+        attract(UNROLLED, 1, first, count, stride, x, out, data)
     elif dim == 2 and few:
         attract(1, 2, first, count, stride, x, out, data)
     elif dim == 2:
-        attract(ABREAST, 2, first, count, stride, x, out, data)
+        attract(UNROLLED, 2, first, count, stride, x, out, data)
     elif few:
         attract(1, 3, first, count, stride, x, out, data)
     else:
-        attract(ABREAST, 3, first, count, stride, x, out, data)
+        attract(UNROLLED, 3, first, count, stride, x, out, data)
     return 0
 
 

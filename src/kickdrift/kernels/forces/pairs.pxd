@@ -158,7 +158,7 @@ cdef inline int32_t gather(
     int32_t filled, const Pairs* data,
 ) noexcept nogil:
     """Append the pairs of a body within the cutoff; return the new number of pairs."""
-    cdef real* way = <real*> data.way
+    cdef real* displacement = <real*> data.displacement
     cdef real* distance = <real*> data.distance
     cdef real here[MAX_DIM]
     cdef real square, d
@@ -170,11 +170,11 @@ cdef inline int32_t gather(
     for k in range(count):
         other = partner[k]
         d = x[other] - here[0]
-        way[filled] = d
+        displacement[filled] = d
         square = d * d
         for j in range(1, dim):
             d = x[j * stride + other] - here[j]
-            way[j * PAIRS_AT_ONCE + filled] = d
+            displacement[j * PAIRS_AT_ONCE + filled] = d
             square = square + d * d
         distance[filled] = square
         data.first[filled] = i
@@ -189,7 +189,7 @@ cdef inline int32_t gather_around(
 ) noexcept nogil:
     """`gather` in a periodic box."""
     cdef const Torus* torus = &data.grid.torus
-    cdef real* way = <real*> data.way
+    cdef real* displacement = <real*> data.displacement
     cdef real* distance = <real*> data.distance
     cdef int32_t* first = data.first
     cdef int32_t* second = data.second
@@ -205,7 +205,7 @@ cdef inline int32_t gather_around(
         other = partner[k]
         for j in range(dim):
             d[j] = nearest(x[j * stride + other] - here[j], j, torus)
-            way[j * PAIRS_AT_ONCE + filled] = d[j]
+            displacement[j * PAIRS_AT_ONCE + filled] = d[j]
         square = d[0] * d[0]
         for j in range(1, dim):
             square = square + d[j] * d[j]
@@ -220,7 +220,7 @@ cdef inline int work_out(
     int dim, int64_t stride, int32_t filled, real* out, const Pairs* data, vec* like,
 ) noexcept nogil:
     """Evaluate the gathered pairs and add their forces in order."""
-    cdef const real* way = <const real*> data.way
+    cdef const real* displacement = <const real*> data.displacement
     cdef const real* pull = <const real*> data.pull
     cdef vec* distance = <vec*> data.distance
     cdef real f
@@ -236,7 +236,7 @@ cdef inline int work_out(
         i = data.first[k]
         j = data.second[k]
         for c in range(dim):
-            f = pull[k] * way[c * PAIRS_AT_ONCE + k]
+            f = pull[k] * displacement[c * PAIRS_AT_ONCE + k]
             out[c * stride + i] = out[c * stride + i] + f
             out[c * stride + j] = out[c * stride + j] - f
     return 0

@@ -8,7 +8,7 @@ from ..abi.interactions cimport NBody, Pairs, Springs
 from ..abi.ode cimport Bad, Check, Correct, Increments, ODEPlan, ODERun, ODEStage, Quotients
 from ..abi.plan cimport Job
 from ..abi.tables cimport Kernels
-from ..constraints.alike cimport find_alike
+from ..constraints.uniform_pairs cimport find_uniform
 from ..forces.interactions cimport n_body_tangent, springs_tangent
 from ..forces.pairs cimport add_pairs
 from ..integrators.energy cimport energy_together
@@ -96,7 +96,7 @@ cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wid
     kernels.coupled.implicit = <ImplicitStep> together[vec]
     kernels.coupled.energy = <ImplicitStep> energy_together[vec]
     kernels.coupled.few = <StepFew> step_some[vec]
-    kernels.coupled.find_alike = <FindAlike> find_alike[vec]
+    kernels.coupled.find_uniform = <FindAlike> find_uniform[vec]
     kernels.coupled.tie = <ConstraintFunction> tied[real]
     kernels.coupled.pairs = <InteractionFunction> near_pairs[real]
     kernels.coupled.springs_tangent = <TangentFunction> change_springs[real]

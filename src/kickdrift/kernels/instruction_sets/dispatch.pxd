@@ -7,7 +7,7 @@ from ..abi.plan cimport (
     COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, EXACT, EXPLICIT_EULER, HEUN, KICK_DRIFT, MAX_CONSTANTS, MIDPOINT, PLANES,
     RK4, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, Job, Plan, Row,
 )
-from ..loops.rows cimport lone_vectors
+from ..loops.rows cimport single_vectors
 from ..abi.tables cimport Kernels
 from ..integrators.steps cimport fsal, stages
 from ..loops.tiles cimport aligned, in_a_row, locate, step_scheme
@@ -22,7 +22,7 @@ cdef inline vec explicit_euler(
 cdef inline vec explicit_euler_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(EXPLICIT_EULER, plan, job, k, row, at, count)
+    return single_vectors(EXPLICIT_EULER, plan, job, k, row, at, count)
 
 
 cdef inline vec kick_drift(
@@ -34,7 +34,7 @@ cdef inline vec kick_drift(
 cdef inline vec kick_drift_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(KICK_DRIFT, plan, job, k, row, at, count)
+    return single_vectors(KICK_DRIFT, plan, job, k, row, at, count)
 
 
 cdef inline vec drift_kick(
@@ -46,7 +46,7 @@ cdef inline vec drift_kick(
 cdef inline vec drift_kick_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(DRIFT_KICK, plan, job, k, row, at, count)
+    return single_vectors(DRIFT_KICK, plan, job, k, row, at, count)
 
 
 cdef inline vec midpoint(
@@ -58,7 +58,7 @@ cdef inline vec midpoint(
 cdef inline vec midpoint_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(MIDPOINT, plan, job, k, row, at, count)
+    return single_vectors(MIDPOINT, plan, job, k, row, at, count)
 
 
 cdef inline vec heun(
@@ -70,7 +70,7 @@ cdef inline vec heun(
 cdef inline vec heun_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(HEUN, plan, job, k, row, at, count)
+    return single_vectors(HEUN, plan, job, k, row, at, count)
 
 
 cdef inline vec rk4(
@@ -82,7 +82,7 @@ cdef inline vec rk4(
 cdef inline vec rk4_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(RK4, plan, job, k, row, at, count)
+    return single_vectors(RK4, plan, job, k, row, at, count)
 
 
 cdef inline vec verlet_backward(
@@ -94,7 +94,7 @@ cdef inline vec verlet_backward(
 cdef inline vec verlet_backward_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(VERLET_BACKWARD, plan, job, k, row, at, count)
+    return single_vectors(VERLET_BACKWARD, plan, job, k, row, at, count)
 
 
 cdef inline vec verlet_central(
@@ -106,7 +106,7 @@ cdef inline vec verlet_central(
 cdef inline vec verlet_central_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(VERLET_CENTRAL, plan, job, k, row, at, count)
+    return single_vectors(VERLET_CENTRAL, plan, job, k, row, at, count)
 
 
 cdef inline vec velocity_verlet(
@@ -118,7 +118,7 @@ cdef inline vec velocity_verlet(
 cdef inline vec velocity_verlet_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(VELOCITY_VERLET, plan, job, k, row, at, count)
+    return single_vectors(VELOCITY_VERLET, plan, job, k, row, at, count)
 
 
 cdef inline vec composition(
@@ -130,7 +130,7 @@ cdef inline vec composition(
 cdef inline vec composition_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(COMPOSITION, plan, job, k, row, at, count)
+    return single_vectors(COMPOSITION, plan, job, k, row, at, count)
 
 
 cdef inline vec composition_rk4(
@@ -142,7 +142,7 @@ cdef inline vec composition_rk4(
 cdef inline vec composition_rk4_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(COMPOSITION_RK4, plan, job, k, row, at, count)
+    return single_vectors(COMPOSITION_RK4, plan, job, k, row, at, count)
 
 
 cdef inline vec exact(
@@ -154,7 +154,7 @@ cdef inline vec exact(
 cdef inline vec exact_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_vectors(EXACT, plan, job, k, row, at, count)
+    return single_vectors(EXACT, plan, job, k, row, at, count)
 
 
 cdef inline void set_up(Plan* plan, const Kernels* kernels, const vec* like) noexcept nogil:
@@ -176,51 +176,51 @@ cdef inline void set_up(Plan* plan, const Kernels* kernels, const vec* like) noe
                 (<double*> (k + i))[n] = f64[i]
     plan.rows = plan.dim if plan.layout == PLANES else 1
     plan.numbers = 1 if plan.layout == PLANES else plan.dim
-    plan.alike = plan.applied == NULL and not (
+    plan.uniform = plan.applied == NULL and not (
         plan.g.body or plan.c.body or plan.w.body or plan.k.body or plan.p.body or plan.decay.body
     )
     for i in range(4):
-        plan.alike = plan.alike and plan.flow[i].body == 0
+        plan.uniform = plan.uniform and plan.flow[i].body == 0
     for i in range(plan.dim):
         locate(plan, 0, i, &plan.row[i])
     plan.stages = stages(plan.scheme, plan.velocity_dependent, plan)
     plan.fsal = fsal(plan.scheme, plan.velocity_dependent)
     choose(plan, like)
     if in_a_row(plan) and plan.n * plan.numbers <= width(k):
-        plan.step = plan.lone  # such as a single body, which needs the shortest path
+        plan.step = plan.single_block  # such as a single body, which needs the shortest path
 
 
 cdef inline bint choose(Plan* plan, const vec* like) noexcept nogil:
     """Set the functions of the plan's scheme; return False if it has none."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef vec (*lone)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef vec (*single_block)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     if plan.scheme == EXPLICIT_EULER:
-        step, lone = explicit_euler[vec], explicit_euler_vectors[vec]
+        step, single_block = explicit_euler[vec], explicit_euler_vectors[vec]
     elif plan.scheme == KICK_DRIFT:
-        step, lone = kick_drift[vec], kick_drift_vectors[vec]
+        step, single_block = kick_drift[vec], kick_drift_vectors[vec]
     elif plan.scheme == DRIFT_KICK:
-        step, lone = drift_kick[vec], drift_kick_vectors[vec]
+        step, single_block = drift_kick[vec], drift_kick_vectors[vec]
     elif plan.scheme == MIDPOINT:
-        step, lone = midpoint[vec], midpoint_vectors[vec]
+        step, single_block = midpoint[vec], midpoint_vectors[vec]
     elif plan.scheme == HEUN:
-        step, lone = heun[vec], heun_vectors[vec]
+        step, single_block = heun[vec], heun_vectors[vec]
     elif plan.scheme == RK4:
-        step, lone = rk4[vec], rk4_vectors[vec]
+        step, single_block = rk4[vec], rk4_vectors[vec]
     elif plan.scheme == VERLET_BACKWARD:
-        step, lone = verlet_backward[vec], verlet_backward_vectors[vec]
+        step, single_block = verlet_backward[vec], verlet_backward_vectors[vec]
     elif plan.scheme == VERLET_CENTRAL:
-        step, lone = verlet_central[vec], verlet_central_vectors[vec]
+        step, single_block = verlet_central[vec], verlet_central_vectors[vec]
     elif plan.scheme == VELOCITY_VERLET:
-        step, lone = velocity_verlet[vec], velocity_verlet_vectors[vec]
+        step, single_block = velocity_verlet[vec], velocity_verlet_vectors[vec]
     elif plan.scheme == COMPOSITION:
-        step, lone = composition[vec], composition_vectors[vec]
+        step, single_block = composition[vec], composition_vectors[vec]
     elif plan.scheme == COMPOSITION_RK4:
-        step, lone = composition_rk4[vec], composition_rk4_vectors[vec]
+        step, single_block = composition_rk4[vec], composition_rk4_vectors[vec]
     elif plan.scheme == EXACT:
-        step, lone = exact[vec], exact_vectors[vec]
+        step, single_block = exact[vec], exact_vectors[vec]
     else:
-        plan.step = plan.lone = NULL
+        plan.step = plan.single_block = NULL
         return False
     plan.step = <void*> step
-    plan.lone = <void*> lone
+    plan.single_block = <void*> single_block
     return True

@@ -10,7 +10,7 @@ from ..simd.vec cimport real
 
 cdef inline int tied(
     ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride,
-    const real* before, const real* gain, real* x, real* v, real* s, const void* data,
+    const real* before, const real* delta_v, real* x, real* v, real* s, const void* data,
     void* owner,
 ) noexcept nogil:
     if kind == PIN:

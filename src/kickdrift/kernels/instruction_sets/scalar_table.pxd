@@ -1,25 +1,25 @@
 # Scalar kernels, which no instruction set makes faster.
 
 from ..abi.constraints cimport ConstraintFunction
-from ..abi.coupled cimport TellFunction
+from ..abi.coupled cimport ReportFunction
 from ..abi.plan cimport Run, Solve
 from ..abi.tables cimport KICKDRIFT_ABI, Constants, Kernels
 from ..integrators.newton cimport energy_step
 from ..integrators.steps cimport set_constants
 from ..abi.rotation cimport Turn
-from ..loops.living cimport run_living
+from ..loops.slots cimport run_active
 from ..rotation cimport begin_turning, complete_turning
 from ..simd.vec cimport real
-from .contacts_table cimport held, told
+from .contacts_table cimport held, events
 
 
 cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
     """Fill the table for the number type of `like`."""
     kernels.abi = KICKDRIFT_ABI
     kernels.constants = <Constants> set_constants[real]
-    kernels.living = <Run> run_living
+    kernels.living = <Run> run_active
     kernels.begin_turning = <Turn> begin_turning[real]
     kernels.complete_turning = <Turn> complete_turning[real]
     kernels.energy_euler = <Solve> energy_step[real]
-    kernels.coupled.meet = <ConstraintFunction> held[real]
-    kernels.coupled.tell = <TellFunction> told[real]
+    kernels.coupled.collide = <ConstraintFunction> held[real]
+    kernels.coupled.report_events = <ReportFunction> events[real]

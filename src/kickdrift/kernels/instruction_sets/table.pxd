@@ -10,7 +10,7 @@ from ..abi.ode cimport ODEPlan, ODERun
 from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
-from ..constraints.alike cimport find_alike
+from ..constraints.uniform_pairs cimport find_uniform
 from ..constraints.contact_lanes cimport press
 from ..constraints.walls cimport wall
 from ..forces.applied cimport merge
@@ -59,7 +59,7 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
         plan.run = <Run> run_rows[vec]
     else:
         plan.run = <Run> run_tiles[vec]
-    if plan.living != NULL:
+    if plan.slots != NULL:
         plan.each = <Run> run_rows[vec] if in_a_row(plan) and not plan.merges else plan.run
         plan.run = kernels.living
 
@@ -116,7 +116,7 @@ cdef inline int add_n_body(
 cdef inline Found find_in_plane(
     int64_t dim, int64_t n, const Collisions* data, void* owner, const vec* like,
 ) noexcept nogil:
-    return find_alike(2, n, data, owner, like)
+    return find_uniform(2, n, data, owner, like)
 
 
 cdef inline void step_three(

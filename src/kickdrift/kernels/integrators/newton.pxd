@@ -45,7 +45,7 @@ cdef inline bint implicit_step(
         epsilon = DBL_EPSILON
         smallest = DBL_MIN / DBL_EPSILON
     for i in range(count):
-        solved[i] = plan.living != NULL and not plan.living.alive[first + i]
+        solved[i] = plan.slots != NULL and not plan.slots.alive[first + i]
         unsolved -= solved[i]
     for j in range(dim):
         for i in range(count):

@@ -8,10 +8,10 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport (
-    CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, OUT, PLACE, R, REST, SPARE, SPEED, V, WAY, X,
+    CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, OUT, PLACE, R, REST, SPARE, SPEED, V, DISPLACEMENT, X,
 )
 from ..abi.workspace cimport KEEP, Workspace
-from ..noise cimport stir
+from ..noise cimport apply_thermostat
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport f32vec, vec, load_part, real, spread, width
 from ..abi.plan cimport DAMPING, Field, Job, Plan
@@ -298,8 +298,8 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
                 change[j * plane + n] = change[j * plane + n] + (
                     field_vec(&term.factor, 0, n * w, like) * o[j * plane + n]
                 )
-    if coupling.plan.living != NULL:
-        weight = <const vec*> coupling.plan.living.weight
+    if coupling.plan.slots != NULL:
+        weight = <const vec*> coupling.plan.slots.weight
         for j in range(dim):
             for n in range(vectors):
                 change[j * plane + n] = select_or_zero(positive(weight[n]), change[j * plane + n])
@@ -312,7 +312,7 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
 
 cdef inline int orthomin(System* system, real h, real share, vec* like) noexcept nogil:
     """Solve J w = b for the b in register R, into WAY: until |b - J w| <= share |b|, or no further progress."""
-    cdef vec* w = vector(system, WAY, like)
+    cdef vec* w = vector(system, DISPLACEMENT, like)
     cdef vec* r = vector(system, R, like)
     cdef vec* p
     cdef vec* q
@@ -406,9 +406,9 @@ cdef inline int implicit_step(
         quotient(&system, vector(&system, R, like), f, NULL, residual)
         if orthomin(&system, h, share, like) != 0:
             return job.code
-        combine(&system, vector(&system, WAY, like), f, 0, residual, vector(&system, WAY, like))
+        combine(&system, vector(&system, DISPLACEMENT, like), f, 0, residual, vector(&system, DISPLACEMENT, like))
         combine(
-            &system, shown(&system, V, like), vector(&system, SPEED, like), -1, one, vector(&system, WAY, like)
+            &system, shown(&system, V, like), vector(&system, SPEED, like), -1, one, vector(&system, DISPLACEMENT, like)
         )
         if evaluate(&system, h, like) != 0:
             return job.code
@@ -428,7 +428,7 @@ cdef inline int together(
     else:
         implicit_step(coupling, job, workspace, t, tick, like, whole)
     if job.code == 0 and coupling.noise != NULL:
-        stir(coupling, workspace, job.tick + step, False, like)
+        apply_thermostat(coupling, workspace, job.tick + step, False, like)
     if job.code == 0 and coupling.plan.damped and coupling.constraints == 0:
         coupling.plan.between(DAMPING, coupling.plan.scheme, coupling.plan, workspace, workspace.next, NULL, NULL)
     return job.code

@@ -239,15 +239,15 @@ cdef inline void stage(
 
 cdef inline void turn(int scheme, int dim, const vec* t, vec s, vec* x, vec* v, vec* history) noexcept nogil:
     """Rotate velocities by half a step; for Verlet also the last displacement. t has three components even in 2-D."""
-    cdef vec way[3]
+    cdef vec displacement[3]
     cdef int j
     rotate(dim, t, s, v)
     if verlet(scheme):
         for j in range(dim):
-            way[j] = x[j] - history[j]
-        rotate(dim, t, s, way)
+            displacement[j] = x[j] - history[j]
+        rotate(dim, t, s, displacement)
         for j in range(dim):
-            history[j] = x[j] - way[j]
+            history[j] = x[j] - displacement[j]
 
 
 cdef inline void rotate(int dim, const vec* t, vec s, vec* v) noexcept nogil:

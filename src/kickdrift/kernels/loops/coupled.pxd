@@ -4,14 +4,14 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from ..abi.events cimport Told
+from ..abi.events cimport EventSource
 from ..abi.registers cimport OUT, P, REGISTERS, S, X
 from ..abi.workspace cimport Workspace
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan
 from .leaps cimport advance_static
-from .living cimport any_of
+from .slots cimport any_of
 from .passes cimport advance, sound
 from .planes cimport aligned, end, fetch_state, is_finite, keep_tile, move_state, sum_planes
 from .stages cimport size
@@ -33,17 +33,17 @@ cdef inline void run(const Coupling* coupling, Job* job, vec* like) noexcept nog
 cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     """Step the tiles that stay clear of static constraints during the job; mark the others and leave them unchanged."""
     cdef Coupling own = coupling[0]
-    cdef const Told* told
+    cdef const EventSource* events
     cdef int64_t k
     cdef int number
     own.plan, own.workspace = coupling.own, NULL
     job.near = 0
     memset(coupling.near, 0, (coupling.plan.n + TILE - 1) // TILE)
     for number in range(coupling.constraints):
-        told = coupling.constraint[number].told
-        if told != NULL:
-            for k in range(told.count):     # these touch a constraint: their separation is an event
-                coupling.near[(told.touching[k] >> 32) // TILE] = True
+        events = coupling.constraint[number].events
+        if events != NULL:
+            for k in range(events.count):     # these touch a constraint: their separation is an event
+                coupling.near[(events.touching[k] >> 32) // TILE] = True
     job.bad_body = -1
     job.failed_step = job.steps
     job.evaluations = 0
@@ -67,7 +67,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     workspace.first = job.first
     while workspace.first < job.last:
         workspace.count = min(<Py_ssize_t> TILE, job.last - workspace.first)
-        if plan.living != NULL and not any_of(plan.living.alive + workspace.first, workspace.count):
+        if plan.slots != NULL and not any_of(plan.slots.alive + workspace.first, workspace.count):
             workspace.first += TILE
             continue
         if coupling.near != NULL and coupling.near[workspace.first // TILE]:
@@ -80,18 +80,18 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         if coupling.constraints > 0:
             # Constraints read the state before the step, too. Without interactions their registers are free for it.
             workspace.next = workspace.start + (OUT - P) * size(&workspace, like)
-            workspace.gain = workspace.next + P * size(&workspace, like)
+            workspace.delta_v = workspace.next + P * size(&workspace, like)
         elif plan.scheme == RK4 and not plan.turned:
             workspace.next = workspace.start    # where other schemes store the initial state, see `leaves`
         move_state(False, plan, workspace.first, workspace.count, r)
         keep_tile(plan, job, workspace.first, workspace.count, r)
         fetch_state(plan, workspace.first, job.last, like)
-        if plan.living != NULL:
-            park_tile(plan, workspace.first, workspace.count, r)
+        if plan.slots != NULL:
+            zero_inactive_tile(plan, workspace.first, workspace.count, r)
         if coupling.constraints > 0:
             done = advance_static(coupling, &part, &workspace, coupling.near != NULL, like)
-            if plan.living != NULL:
-                park_tile(plan, workspace.first, workspace.count, <vec*> workspace.now)
+            if plan.slots != NULL:
+                zero_inactive_tile(plan, workspace.first, workspace.count, <vec*> workspace.now)
             if coupling.near != NULL and (
                 done < job.steps or not is_finite(sum_planes(plan.dim, workspace.count, <vec*> workspace.now))
             ):
@@ -118,20 +118,20 @@ cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexce
     workspace.plane = coupling.padded
     workspace.row = coupling.plan.dim * coupling.padded
     workspace.first = 0
-    workspace.count = coupling.plan.n if coupling.plan.living == NULL else coupling.plan.living.end
+    workspace.count = coupling.plan.n if coupling.plan.slots == NULL else coupling.plan.slots.end
     workspace.now = coupling.workspace
     workspace.next = workspace.now + P * size(&workspace, like)
     workspace.start = workspace.next + P * size(&workspace, like)
     if coupling.in_place:
         workspace.next = workspace.now
-    workspace.gain = coupling.gain
+    workspace.delta_v = coupling.delta_v
     job.failed_step = advance(coupling, job, &workspace, like)
     sound(coupling, job, &workspace, like)
 
 
-cdef inline void park_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
+cdef inline void zero_inactive_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
     """Zero the state of inactive slots, because functions see all slots."""
-    cdef const vec* weight = <const vec*> (<const char*> plan.living.weight + first * plan.living.item)
+    cdef const vec* weight = <const vec*> (<const char*> plan.slots.weight + first * plan.slots.item)
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t n, i
     cdef int j, number

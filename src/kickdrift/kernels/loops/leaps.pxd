@@ -10,13 +10,13 @@ from ..abi.coupled cimport Coupling
 from ..abi.plan cimport COMPOSITION, COMPOSITION_RK4, MAX_DIM, Job, Plan, Row
 from ..abi.registers cimport S, V, X
 from ..abi.workspace cimport Workspace
-from ..constraints.static cimport Extent, constrain_tile, find_gain, measure, number_of, reaches_any
+from ..constraints.static cimport Extent, constrain_tile, find_delta_v, measure, number_of, reaches_any
 from ..forces.fields cimport affine, field_vec
 from ..integrators.traits cimport verlet
 from ..simd.masks cimport absolute, maximum
 from ..simd.vec cimport f32vec, filled, vec, width
 from .fused cimport damp_planes
-from .living cimport any_of
+from .slots cimport any_of
 from .passes cimport coupled_step
 from .planes cimport aligned
 from .tiles cimport affine_only, in_planes, locate_planes
@@ -100,17 +100,17 @@ cdef inline bint extend(
     """
     cdef double t = time_of(plan, steps)
     cdef double epsilon = 1.2e-7 if vec is f32vec else 2.3e-16
-    cdef double share, way
+    cdef double share, displacement
     cdef int j
     for j in range(plan.dim):
         share = t * (motion[j].drag + motion[j].spring * t)
         if not share < 0.5:
             return False
-        way = motion[j].speed + t * (motion[j].acceleration + motion[j].drag * motion[j].speed)
-        way = 1.01 * t * way / (1 - share)
-        way += 16 * epsilon * (steps + 8) * (max(fabs(now.low[j]), fabs(now.high[j])) + way)
-        there.low[j], there.high[j] = now.low[j] - way, now.high[j] + way
-        if not (way - way == 0):
+        displacement = motion[j].speed + t * (motion[j].acceleration + motion[j].drag * motion[j].speed)
+        displacement = 1.01 * t * displacement / (1 - share)
+        displacement += 16 * epsilon * (steps + 8) * (max(fabs(now.low[j]), fabs(now.high[j])) + displacement)
+        there.low[j], there.high[j] = now.low[j] - displacement, now.high[j] + displacement
+        if not (displacement - displacement == 0):
             return False
     return True
 
@@ -166,7 +166,7 @@ cdef inline Py_ssize_t advance_static(
     cdef Py_ssize_t vectors = (count + width(like) - 1) // width(like)
     cdef bint leaps = affine_only(plan)
     cdef bint looped = leaps or in_planes(plan)
-    cdef bint young = job.begin and any_of(plan.living.young + first, count)
+    cdef bint needs_start = job.begin and any_of(plan.slots.needs_start + first, count)
     cdef Py_ssize_t step = 0
     cdef Py_ssize_t wait = 0
     cdef Py_ssize_t i
@@ -184,7 +184,7 @@ cdef inline Py_ssize_t advance_static(
         part = job[0]
         part.evaluations = 0
         part.start = job.start and step == 0
-        part.begin = young and step == 0
+        part.begin = needs_start and step == 0
         part.tick += step
         part.steps = 1
         if leaps and wait == 0 and not part.start and not part.begin:
@@ -211,7 +211,7 @@ cdef inline Py_ssize_t advance_static(
         if reaches_any(coupling, 0, coupling.constraints, first, count, &before, &now, like):
             if stops:
                 return step
-            find_gain(plan.dim, first, count, workspace, like)
+            find_delta_v(plan.dim, first, count, workspace, like)
             constrain_tile(coupling, 0, coupling.constraints, first, count, workspace, &before, &now, like)
         if plan.damped:
             damp_planes(plan, first, vectors, <vec*> workspace.next)

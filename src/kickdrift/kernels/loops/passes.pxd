@@ -12,19 +12,19 @@ from ..abi.constraints cimport (
     CONTACTS, DISTANCE, MOVING, ConstraintCall, Contacts, Distance, LoadCell, Shapes, Torus, is_static,
 )
 from ..abi.events cimport Log
-from ..constraints.loads cimport settle
+from ..constraints.loads cimport resolve
 from ..constraints.motion cimport end_motion
-from ..constraints.static cimport Extent, constrain_tile, find_gain, measure, reaches_any
+from ..constraints.static cimport Extent, constrain_tile, find_delta_v, measure, reaches_any
 from ..simd.vec cimport f32vec, vec, width
 from ..abi.plan cimport (
     ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, ROW, TILE, TURNING, VELOCITY_VERLET, Job, Plan,
 )
 from ..integrators.steps cimport has_opening, stages, start
-from ..noise cimport stir
+from ..noise cimport apply_thermostat
 from .few cimport VECTORS
-from .living cimport any_of
+from .slots cimport any_of
 from .planes cimport aligned, first_bad, is_finite, sum_state
-from .stages cimport keeps_pushes, opens_ahead, size
+from .stages cimport keeps_forces, opens_ahead, size
 from ..abi.coupled cimport (
     INTERRUPTED, NO_BRANCH, UNSOLVED, Coupling, InteractionCall, InteractionFunction, NoisyFunction,
 )
@@ -99,7 +99,7 @@ cdef inline int coupled_step(
     cdef double t = coupling.origin + (tick - coupling.origin_tick) * plan.h  # `_time_of(tick)` of base.py
     cdef double after
     cdef int64_t ticks
-    cdef bint kept = coupling.workspace == NULL and keeps_pushes(coupling, workspace)
+    cdef bint kept = coupling.workspace == NULL and keeps_forces(coupling, workspace)
     cdef int to
     # See `System.wraps_early` of kickdrift/reference/system.py.
     cdef bint wraps_early = coupling.only_put_back and fsal(scheme, drag)
@@ -107,14 +107,14 @@ cdef inline int coupled_step(
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
-    if job.begin and step == 0 and any_of(plan.living.young + workspace.first, workspace.count):
+    if job.begin and step == 0 and any_of(plan.slots.needs_start + workspace.first, workspace.count):
         if interact(coupling, job, workspace, state, t, tick, like, OUT) != 0:
             return job.code
         finish(KEEP, 0, coupling, workspace, state, like)
         if workspace.next != workspace.now:
             memcpy(workspace.next, workspace.now, 3 * size(workspace, like))
             state = workspace.next
-        begin_young(plan, workspace, like)
+        start_spawned(plan, workspace, like)
     # One loop for all evaluations: compilers then inline the passes once.
     for number in range(START, stages(scheme, drag, plan)):
         after, ticks = 0, 0
@@ -132,7 +132,7 @@ cdef inline int coupled_step(
             plan.between(OPENING, scheme, plan, workspace, state, NULL, NULL)
             state = workspace.next
             if coupling.noise != NULL and scheme == VELOCITY_VERLET and not drag:
-                stir(coupling, workspace, tick, True, like)
+                apply_thermostat(coupling, workspace, tick, True, like)
             if wraps_early:
                 put_back(coupling, workspace, like)
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
@@ -146,7 +146,7 @@ cdef inline int coupled_step(
     if plan.turned:
         plan.between(TURNING, scheme, plan, workspace, workspace.next, NULL, NULL)
     if coupling.noise != NULL and not (scheme == VELOCITY_VERLET and not drag):
-        stir(coupling, workspace, tick, False, like)
+        apply_thermostat(coupling, workspace, tick, False, like)
     if plan.damped and coupling.constraints == 0:
         plan.between(DAMPING, scheme, plan, workspace, state, NULL, NULL)
     return 0
@@ -162,14 +162,14 @@ cdef inline void put_back(const Coupling* coupling, const Workspace* workspace, 
     )
 
 
-cdef inline void begin_young(const Plan* plan, const Workspace* workspace, vec* like) noexcept nogil:
+cdef inline void start_spawned(const Plan* plan, const Workspace* workspace, vec* like) noexcept nogil:
     """Initialise the history of bodies spawned since the last step, from the accelerations that KEEP stored."""
     cdef vec* x = <vec*> (workspace.next + X * size(workspace, like))
     cdef vec* v = <vec*> (workspace.next + V * size(workspace, like))
     cdef vec* s = <vec*> (workspace.next + S * size(workspace, like))
     cdef const vec* a = <const vec*> workspace.start
     cdef const vec* k = aligned(plan.prepared, like)
-    cdef const uint8_t* young = plan.living.young + workspace.first
+    cdef const uint8_t* needs_start = plan.slots.needs_start + workspace.first
     cdef Py_ssize_t w = width(like)
     cdef Py_ssize_t size_ = sizeof(vec) // w
     cdef Py_ssize_t n, i, lane
@@ -177,13 +177,13 @@ cdef inline void begin_young(const Plan* plan, const Workspace* workspace, vec* 
     cdef int j
     for j in range(plan.dim):
         for n in range((workspace.count + w - 1) // w):
-            if not any_of(young + n * w, w):
+            if not any_of(needs_start + n * w, w):
                 continue
             i = j * workspace.plane // w + n
             y, u, t = x[i], v[i], s[i]
             start(plan.scheme, plan.taylor_start, k, a[i], &y, &u, &t)
             for lane in range(w):
-                if young[n * w + lane]:
+                if needs_start[n * w + lane]:
                     memcpy(<char*> (v + i) + lane * size_, <char*> &u + lane * size_, size_)
                     memcpy(<char*> (s + i) + lane * size_, <char*> &t + lane * size_, size_)
 
@@ -193,31 +193,31 @@ cdef inline const Plan* plan_of(const Coupling* coupling, const char* state) noe
     return coupling.plan if state == coupling.workspace else coupling.plan + 1
 
 
-cdef inline int lone_step(
+cdef inline int single_step(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
     """Make one step of bodies without interactions; return other than 0 if it cannot be solved."""
     # The plan belongs to this job alone, so that it may be changed and restored.
     cdef Plan* plan = <Plan*> plan_of(coupling, workspace.next)
     cdef bint damped = plan.damped
-    cdef Job lone = job[0]
-    lone.steps = 1
-    lone.before = NULL
-    lone.tick = job.tick + step
-    lone.start = job.start and step == 0
-    lone.begin = job.begin and step == 0
+    cdef Job single_block = job[0]
+    single_block.steps = 1
+    single_block.before = NULL
+    single_block.tick = job.tick + step
+    single_block.start = job.start and step == 0
+    single_block.begin = job.begin and step == 0
     plan.damped = False  # damping comes after the constraints
     if coupling.near == NULL:
         copy_planes(plan, workspace, like)
-        plan.run(plan, &lone, like)
+        plan.run(plan, &single_block, like)
     else:
-        step_near(coupling, plan, &lone, workspace, like)
+        step_near(coupling, plan, &single_block, workspace, like)
     plan.damped = damped
-    if lone.failed_step == 1:
-        job.evaluations += lone.evaluations
+    if single_block.failed_step == 1:
+        job.evaluations += single_block.evaluations
         return 0
-    job.failed_body = lone.failed_body
-    job.residual = lone.residual
+    job.failed_body = single_block.failed_body
+    job.residual = single_block.residual
     return UNSOLVED
 
 
@@ -278,7 +278,7 @@ cdef inline void constrain_by_tiles(
         measure(plan, first, count, workspace.plane, <const vec*> (workspace.next + first * item), &now)
         if reaches_any(coupling, begin, end, first, count, &before, &now, like):
             if coupling.own != NULL:
-                find_gain(plan.dim, first, count, workspace, like)
+                find_delta_v(plan.dim, first, count, workspace, like)
             constrain_tile(coupling, begin, end, first, count, workspace, &before, &now, like)
         first += TILE
 
@@ -291,7 +291,7 @@ cdef inline int constrain(
     cdef char* s = workspace.next + S * size(workspace, like) if verlet(plan.scheme) else NULL
     cdef const vec* old = <const vec*> (workspace.now + V * size(workspace, like))
     cdef const vec* v = <const vec*> (workspace.next + V * size(workspace, like))
-    cdef vec* gain = <vec*> workspace.gain
+    cdef vec* delta_v = <vec*> workspace.delta_v
     cdef const vec* at_rest = NULL
     cdef Py_ssize_t plane = workspace.plane // width(like)
     cdef Py_ssize_t i
@@ -301,7 +301,7 @@ cdef inline int constrain(
     if coupling.constraints > 0 and coupling.own == NULL:
         for number in range(plan.dim):
             for i in range(number * plane, number * plane + (plan.n + width(like) - 1) // width(like)):
-                gain[i] = v[i] - old[i]
+                delta_v[i] = v[i] - old[i]
         number = 0
     while number < coupling.constraints:
         begin = number
@@ -312,7 +312,7 @@ cdef inline int constrain(
             continue
         job.code = coupling.constraint[number].function(
             coupling.constraint[number].kind, plan.h, 0, plan.n, plan.dim, workspace.plane,
-            workspace.now + X * size(workspace, like), workspace.gain, workspace.next + X * size(workspace, like),
+            workspace.now + X * size(workspace, like), workspace.delta_v, workspace.next + X * size(workspace, like),
             workspace.next + V * size(workspace, like), s, coupling.constraint[number].data, coupling.owner,
         )
         if job.code != 0:
@@ -325,7 +325,7 @@ cdef inline int constrain(
         coupling.log.tick = job.tick + step + 1
         coupling.log.time = coupling.origin + (coupling.log.tick - coupling.origin_tick) * plan.h
         coupling.log.h = plan.h
-        untold = coupling.tell(
+        untold = coupling.report_events(
             job.code == 0, coupling.constraints, coupling.constraint, plan.n, plan.dim, workspace.plane,
             workspace.next + X * size(workspace, like), coupling.log,
         )
@@ -335,7 +335,7 @@ cdef inline int constrain(
     if job.code != 0:
         return job.code
     if coupling.constraints > 0 and plan.damped:
-        plan.between(DAMPING, plan.scheme, plan, workspace, workspace.next, at_rest, gain)
+        plan.between(DAMPING, plan.scheme, plan, workspace, workspace.next, at_rest, delta_v)
     for number in range(coupling.constraints):
         if coupling.constraint[number].kind == CONTACTS:
             # The step is final: the next one warm-starts from its impulses.
@@ -365,9 +365,9 @@ cdef inline void keep_loads(
     else:
         count = (<const Distance*> call.data).stage[(<const Distance*> call.data).stages]
     if vec is f32vec:
-        settle[float](plan.dim, plan.h, workspace.plane, <float*> x, count, cell, <const float*> load, torus, log)
+        resolve[float](plan.dim, plan.h, workspace.plane, <float*> x, count, cell, <const float*> load, torus, log)
     else:
-        settle[double](plan.dim, plan.h, workspace.plane, <double*> x, count, cell, <const double*> load, torus, log)
+        resolve[double](plan.dim, plan.h, workspace.plane, <double*> x, count, cell, <const double*> load, torus, log)
 
 
 cdef inline void remember(const Contacts* contacts) noexcept nogil:
@@ -384,7 +384,7 @@ cdef inline bint only_attracted(const Coupling* coupling, const vec* like) noexc
     """True if few.pxd can step this: few bodies, one interaction, gravity, and a scheme it supports."""
     cdef const Plan* plan = coupling.plan
     return (
-        plan.n <= VECTORS * width(like) and plan.living == NULL and plan.terms == 0
+        plan.n <= VECTORS * width(like) and plan.slots == NULL and plan.terms == 0
         and not (plan.drag or plan.spring or plan.turned or plan.damped or plan.velocity_dependent)
         and coupling.constraints == 0
         and (
@@ -455,7 +455,7 @@ cdef inline Py_ssize_t advance(const Coupling* coupling, Job* job, Workspace* wo
         elif coupling.interactions > 0 or coupling.workspace == NULL:
             job.code = coupled_step(coupling, job, step, workspace, like)
         else:
-            job.code = lone_step(coupling, job, step, workspace, like)
+            job.code = single_step(coupling, job, step, workspace, like)
         if job.code == 0:
             job.code = constrain(coupling, job, step, workspace, like)
         if job.code != 0:

@@ -102,7 +102,7 @@ cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t 
     cdef int j
     cdef double x, v
     for i in range(first, last):
-        if plan.living != NULL and not plan.living.alive[i]:
+        if plan.slots != NULL and not plan.slots.alive[i]:
             continue
         for j in range(plan.dim):
             place = i * plan.x.body + j * plan.x.component

@@ -123,7 +123,7 @@ cdef inline void begin_row(
         count -= width(constants)
 
 
-cdef inline vec lone_vectors(
+cdef inline vec single_vectors(
     int scheme, const Plan* plan, const Job* job, const vec* constants, const Row* row,
     Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
@@ -148,7 +148,7 @@ cdef inline vec row_of_blocks(
     int scheme, int vectors, const Plan* plan, const Job* job, const vec* constants, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
     """Step a row of `count` numbers in blocks; a partial block is stepped in a padded copy or vector by vector."""
-    cdef vec (*lone)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef vec (*single_block)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef vec x[WIDE]
     cdef vec v[WIDE]
     cdef vec s[WIDE]
@@ -168,12 +168,12 @@ cdef inline vec row_of_blocks(
     cdef Py_ssize_t at = 0
     # Uniform coefficients repeat in each block if it holds whole bodies. All blocks then read those of the first, which
     # stay in the first-level cache.
-    cdef Py_ssize_t ahead = 0 if plan.alike and most % plan.numbers == 0 else vectors * sizeof(vec)
+    cdef Py_ssize_t ahead = 0 if plan.uniform and most % plan.numbers == 0 else vectors * sizeof(vec)
     cdef Py_ssize_t place = 0   # offset of the coefficients
     cdef Job begun
-    lone = <vec (*)(
+    single_block = <vec (*)(
         const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t,
-    ) noexcept nogil> plan.lone
+    ) noexcept nogil> plan.single_block
     if scheme == COMPOSITION:
         if plan.drag and plan.spring:
             return long_row(scheme, True, True, plan, job, constants, row, count)
@@ -199,7 +199,7 @@ cdef inline vec row_of_blocks(
             memcpy(before_v, velocity, count * (<Py_ssize_t> sizeof(vec) // w))
             bx = bv = NULL
         if count <= w or (count < most and job.steps <= FEW):
-            return check + lone(plan, job, constants, row, at, count)
+            return check + single_block(plan, job, constants, row, at, count)
         if count < most:
             # Only coefficients are padded, not the caller's arrays.
             px, pv, ps = x, v, s

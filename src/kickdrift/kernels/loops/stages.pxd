@@ -30,12 +30,12 @@ cdef inline bint is_usual(const Coupling* coupling) noexcept nogil:
     """True if the accelerations are gravity and one interaction, without slots and history."""
     cdef const Plan* plan = coupling.plan
     return (
-        coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
+        coupling.interactions == 1 and plan.slots == NULL and plan.s.data == NULL
         and not (plan.terms > 0 or plan.drag or plan.spring)
     )
 
 
-cdef inline bint keeps_pushes(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
+cdef inline bint keeps_forces(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
     """True if RK4 can keep its slopes: one interaction, gravity, no history.
 
     The registers from Y on then hold the output of each evaluation, and the last stage combines them. Tiles evaluate
@@ -86,7 +86,7 @@ cdef inline void finish_scheme(
     int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
     # Only the most used schemes have a loop of their own, because each is compiled for every instruction set.
-    if scheme == RK4 and keeps_pushes(coupling, workspace):
+    if scheme == RK4 and keeps_forces(coupling, workspace):
         finish_kept(number, coupling, workspace, state)
     elif scheme != RK4 and is_usual(coupling):
         finish_bodies(True, number, scheme, coupling, workspace, state)
@@ -97,7 +97,7 @@ cdef inline void finish_scheme(
 cdef inline void finish_kept(
     int number, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    """`finish` for RK4 if `keeps_pushes`."""
+    """`finish` for RK4 if `keeps_forces`."""
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t row = workspace.row // width(state)
     cdef const vec* x0 = <const vec*> workspace.now + X * row
@@ -230,8 +230,8 @@ cdef inline void finish_bodies(
     )
     cdef bint moves = opens or not (usual and scheme == VELOCITY_VERLET) or (drag and number == 0)
     cdef const vec* weight = NULL
-    if not usual and plan.living != NULL:
-        weight = <const vec*> (<const char*> plan.living.weight + workspace.first * plan.living.item)
+    if not usual and plan.slots != NULL:
+        weight = <const vec*> (<const char*> plan.slots.weight + workspace.first * plan.slots.item)
     for j in range(plan.dim):
         g = values(&plan.g, j, workspace.first)
         here = (<const vec*> g)[0]
@@ -286,11 +286,11 @@ cdef inline void finish_bodies(
 
 cdef inline void between(
     Moment moment, int scheme, const Plan* plan, const Workspace* workspace, const vec* state, const vec* at_rest,
-    const vec* gain,
+    const vec* delta_v,
 ) noexcept nogil:
     """Do a part of a step beside its evaluations.
 
-    at_rest, or NULL: the share of `gain` that bodies read at rest, which damping leaves alone.
+    at_rest, or NULL: the share of `delta_v` that bodies read at rest, which damping leaves alone.
     """
     cdef vec* to = <vec*> workspace.next
     cdef vec* r = <vec*> workspace.start
@@ -324,7 +324,7 @@ cdef inline void between(
             v = state[V * row + i]
             s = state[S * row + i] if historic else x
             if moment == DAMPING and at_rest != NULL:
-                still = at_rest[n] * gain[i]
+                still = at_rest[n] * delta_v[i]
                 v = v - still
                 damp(scheme, field_vec(&plan.decay, j, workspace.first + n * width(state), state), &x, &v, &s)
                 v = v + still

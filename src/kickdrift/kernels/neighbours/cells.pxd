@@ -304,7 +304,7 @@ cdef inline void sort_by(
 # slabs at cell borders, in each of which the path crosses few cells.
 
 
-cdef inline int64_t find_in_way(
+cdef inline int64_t find_along_ray(
     const double* origin, const double* motion, double reach, int64_t skip, const Cells* cells, int64_t* i,
     double* share,
 ) noexcept nogil:
@@ -313,7 +313,7 @@ cdef inline int64_t find_in_way(
     cdef int64_t high[3]
     cdef int64_t at[3]
     cdef int64_t tests = 0
-    cdef int64_t slab, first, last, way, slot
+    cdef int64_t slab, first, last, displacement, slot
     cdef double width = 1 / cells.per_cell
     cdef double wide = reach + cells.largest + width / 16    # margin far above rounding errors
     cdef double from_share, to_share, near, far
@@ -323,11 +323,11 @@ cdef inline int64_t find_in_way(
     cdef int c
     i[0], share[0] = -1, 1
     if is_periodic(&cells.torus):
-        return meet_images(origin, motion, reach, skip, cells, i, share)
+        return hit_images(origin, motion, reach, skip, cells, i, share)
     for c in range(1, dim):
         if (motion[c] if motion[c] > 0 else -motion[c]) > (motion[axis] if motion[axis] > 0 else -motion[axis]):
             axis = c
-    way = -1 if motion[axis] < 0 else 1
+    displacement = -1 if motion[axis] < 0 else 1
     # Test all points if coordinates are too large for the grid, or if the path crosses more cells than points exist.
     near = wide
     for c in range(dim):
@@ -339,19 +339,20 @@ cdef inline int64_t find_in_way(
                                   (motion[c] if motion[c] > 0 else -motion[c]))) * cells.per_cell + 2)
     if not (near * cells.per_cell < 1e9 and far < cells.n):
         for slot in range(cells.n):
-            meet_image(origin, motion, reach, skip, slot, NULL, NULL, cells, i, share)
+            hit_image(origin, motion, reach, skip, slot, NULL, NULL, cells, i, share)
         return cells.n
-    first = cell(origin[axis] - way * wide, cells.per_cell, 0)
-    last = cell(origin[axis] + motion[axis] + way * wide, cells.per_cell, 0)
+    first = cell(origin[axis] - displacement * wide, cells.per_cell, 0)
+    last = cell(origin[axis] + motion[axis] + displacement * wide, cells.per_cell, 0)
     for c in range(3):
         low[c] = high[c] = 0
     slab = first
-    while (last - slab) * way >= 0:
+    while (last - slab) * displacement >= 0:
         # Part of the path during which points of this slab are within reach.
         from_share, to_share = 0, 1
         if motion[axis] != 0:
-            near = ((slab if way > 0 else slab + 1) * width - way * wide - origin[axis]) / motion[axis]
-            far = ((slab + 1 if way > 0 else slab) * width + way * wide - origin[axis]) / motion[axis]
+            near = slab if displacement > 0 else slab + 1
+            near = (near * width - displacement * wide - origin[axis]) / motion[axis]
+            far = ((slab + 1 if displacement > 0 else slab) * width + displacement * wide - origin[axis]) / motion[axis]
             from_share = min(max(near, 0.0), 1.0)
             to_share = min(max(far, 0.0), 1.0)
         if i[0] >= 0 and from_share > share[0]:
@@ -368,12 +369,12 @@ cdef inline int64_t find_in_way(
                     tests += 1
                     for slot in range(cells.start[bucket], cells.start[bucket + 1]):
                         tests += 1
-                        meet_image(origin, motion, reach, skip, slot, NULL, NULL, cells, i, share)
-        slab += way
+                        hit_image(origin, motion, reach, skip, slot, NULL, NULL, cells, i, share)
+        slab += displacement
     return tests
 
 
-cdef inline int64_t meet_images(
+cdef inline int64_t hit_images(
     const double* origin, const double* motion, double reach, int64_t skip, const Cells* cells, int64_t* i,
     double* share,
 ) noexcept nogil:
@@ -401,11 +402,11 @@ cdef inline int64_t meet_images(
             for turn[0] in range(first[0], last[0] + 1):
                 tests += cells.n
                 for slot in range(cells.n):
-                    meet_image(origin, motion, reach, skip, slot, turn, width, cells, i, share)
+                    hit_image(origin, motion, reach, skip, slot, turn, width, cells, i, share)
     return tests
 
 
-cdef inline void meet_image(
+cdef inline void hit_image(
     const double* origin, const double* motion, double reach, int64_t skip, int64_t slot, const int64_t* turn,
     const double* width, const Cells* cells, int64_t* i, double* share,
 ) noexcept nogil:

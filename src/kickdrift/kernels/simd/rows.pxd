@@ -289,8 +289,10 @@ cdef extern from *:
     void put_two_f32 "kd_put_two_f32"(float*, long step, const int32_t* index, f32vec a, f32vec b) noexcept nogil
     void put_two_f64 "kd_put_two_f64"(double*, long step, const int32_t* index, f64vec a, f64vec b) noexcept nogil
     # Pairs of rows of four numbers; `first` and `second` are offsets in numbers.
-    void ways_f32 "kd_ways_f32"(const float*, const int32_t* first, const int32_t* second, f32vec* q) noexcept nogil
-    void ways_f64 "kd_ways_f64"(const double*, const int32_t* first, const int32_t* second, f64vec* q) noexcept nogil
+    void displacements_f32 "kd_ways_f32"(const float*, const int32_t* first, const int32_t* second,
+    f32vec* q) noexcept nogil
+    void displacements_f64 "kd_ways_f64"(const double*, const int32_t* first, const int32_t* second,
+    f64vec* q) noexcept nogil
     void lay_f32 "kd_lay_f32"(float* rows, const f32vec* q) noexcept nogil
     void lay_f64 "kd_lay_f64"(double* rows, const f64vec* q) noexcept nogil
     void shrink_f32 "kd_shrink_f32"(
@@ -350,7 +352,7 @@ cdef inline void put_back(
             (<double*> rows)[first + c] = (<const double*> &q[c])[lane]
 
 
-cdef inline void shrink_ways(
+cdef inline void shrink_displacements(
     void* rows, const int32_t* first, const int32_t* second, const vec* share, const void* to_first,
     const void* to_second, long count,
 ) noexcept nogil:
@@ -367,7 +369,7 @@ cdef inline void shrink_ways(
         )
 
 
-cdef inline void change_ways(
+cdef inline void change_displacements(
     void* rows, const int32_t* first, const int32_t* second, const vec* change, const void* to_first,
     const void* to_second, long count,
 ) noexcept nogil:

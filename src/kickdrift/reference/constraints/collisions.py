@@ -29,9 +29,9 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
     if swept is None:
         near = near_pairs(x, radius, alive, system.space)
     else:
-        near = pairs_on_the_way(x, v, radius, system.h, alive, system.space)
-    pairs = [pair for pair in near if seen.meet(*pair)]
-    way = system.space.nearest
+        near = swept_pairs(x, v, radius, system.h, alive, system.space)
+    pairs = [pair for pair in near if seen.collide(*pair)]
+    displacement = system.space.nearest
     since, last = [system.h] * len(x), [-1] * len(x)
     moved: set[int] = set()  # since the last pass over the walls
     w = system.angular_velocity
@@ -39,20 +39,20 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
 
     def move(i, j, sweep, time=None):
         """Resolve the collision of a pair, if any. time: time since impact, if already known."""
-        d, size = way(x[j] - x[i]), radius[i] + radius[j]
+        d, size = displacement(x[j] - x[i]), radius[i] + radius[j]
         overlap = size * size - dot(d, d)
         if not overlap > 0 and time is None:
             return
         e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
         mu = system.real(0) if friction is None else sqrt(friction[i] * friction[j])
-        gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
+        delta_v = [system.delta_v[k] if weight[k] > 0 else 0 * system.delta_v[k] for k in (i, j)]
         first = sweep == 0 and swept is None
         total, spin, share = weight[i] + weight[j], None, system.real(1)
         if w is not None:
             spin = radius[i] * w[i] + radius[j] * w[j]
             share = total / (total + (radius[i] * turn[i] + radius[j] * turn[j]))
-        found = meet(
-            d, v[j] - v[i], size, overlap, gain, e, mu, system.h, lag, first, (j - i - 1) % len(d), time, spin, share
+        found = collide(
+            d, v[j] - v[i], size, overlap, delta_v, e, mu, system.h, lag, first, (j - i - 1) % len(d), time, spin, share
         )
         if found is None:
             return
@@ -61,7 +61,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
             twist = cross(met[-1], lost)
             w[i], w[j] = w[i] + turn[i] / total * twist, w[j] + turn[j] / total * twist
         moved.update((i, j))
-        tell(system, met, x, v, i, j, radius, weight)
+        report_impacts(system, met, x, v, i, j, radius, weight)
         share_i, share_j = weight[i] / total, weight[j] / total
         replace(system, x, v, s, i, x[i] - share_i * apart, v[i] - share_i * turned)
         replace(system, x, v, s, j, x[j] + share_j * apart, v[j] + share_j * turned)
@@ -70,7 +70,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         """Return the time since impact of a pair, after both bodies' previous impacts; 0 without one."""
         if seen.senses(i, j) or not weight[i] + weight[j] > 0 or (last[i] == j and last[j] == i):
             return system.real(0)
-        time = when(way(x[j] - x[i]), v[j] - v[i], radius[i] + radius[j])
+        time = when(displacement(x[j] - x[i]), v[j] - v[i], radius[i] + radius[j])
         return time if time <= since[i] and time <= since[j] else system.real(0)
 
     times: dict = {}
@@ -97,7 +97,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         for i, j in pairs if sweep % 2 == 0 else reversed(pairs):
             if seen.senses(i, j):
                 if sweep == 0:
-                    notice(system, way(x[j] - x[i]), v[j] - v[i], x, v, i, j, radius)
+                    report_sensor(system, displacement(x[j] - x[i]), v[j] - v[i], x, v, i, j, radius)
                 continue
             if not weight[i] + weight[j] > 0:
                 continue
@@ -119,17 +119,17 @@ def each(system, numbers):
     return [system.real(number) for number in numbers] * (len(system.alive) if len(numbers) == 1 else 1)
 
 
-def tell(system, met, x, v, i, j, radius, weight):
+def report_impacts(system, met, x, v, i, j, radius, weight):
     """Record the contact of a pair."""
     if not system.reporting:
         return
-    ago, speed, depth, pull, slow, change, n = met
-    _, fast = arrival(depth, speed, pull, system.h, ago)
-    point = x[i] - ago * v[i] + radius[i] * n
-    system.report(i, j, ago, ago, fast, slow, change / (weight[i] + weight[j]), point, n)
+    time_since, speed, depth, pull, slow, change, n = met
+    _, fast = arrival(depth, speed, pull, system.h, time_since)
+    point = x[i] - time_since * v[i] + radius[i] * n
+    system.report(i, j, time_since, time_since, fast, slow, change / (weight[i] + weight[j]), point, n)
 
 
-def notice(system, d, u, x, v, i, j, radius):
+def report_sensor(system, d, u, x, v, i, j, radius):
     """Record the contact of a pair with a sensor. A pair in contact since before the step has speed 0."""
     if not system.reporting:
         return
@@ -138,24 +138,24 @@ def notice(system, d, u, x, v, i, j, radius):
     under_root = together * together + square * overlap
     if square > 0 and under_root >= 0:
         root = sqrt(under_root)
-        ago, left = (root - together) / square, (zero - root - together) / square
+        time_since, left = (root - together) / square, (zero - root - together) / square
     elif not square > 0 and overlap > 0:
-        ago, left = system.h + system.h, zero  # no relative motion: in contact since before the step
+        time_since, left = system.h + system.h, zero  # no relative motion: in contact since before the step
     else:
         return
     left = left if left > 0 else zero
-    if 0 < ago <= system.h:
-        n = 1 / size * (d - ago * u)
+    if 0 < time_since <= system.h:
+        n = 1 / size * (d - time_since * u)
         speed = -dot(n, u)
-    elif ago > system.h and left < system.h:
-        ago = system.h
-        at = d - ago * u
+    elif time_since > system.h and left < system.h:
+        time_since = system.h
+        at = d - time_since * u
         r = sqrt(dot(at, at))
         n = at / r if r > 0 else zero * at
         speed = zero
     else:
         return
-    system.report(i, j, ago, left, speed, zero, zero, x[i] - ago * v[i] + radius[i] * n, n)
+    system.report(i, j, time_since, left, speed, zero, zero, x[i] - time_since * v[i] + radius[i] * n, n)
 
 
 def when(d, u, size):
@@ -167,11 +167,11 @@ def when(d, u, size):
     return (sqrt(under_root) - together) / square
 
 
-def pairs_on_the_way(x, v, radius, h, alive, space):
+def swept_pairs(x, v, radius, h, alive, space):
     """Broad phase of swept bodies, see `few_pairs`: half of the displacement is added to the radius."""
     places, speeds, radii = stacked(x), stacked(v), np.array(radius)
-    way = (h * speeds) / 2
-    seen = alive & space.seen(places - way)
+    displacement = (h * speeds) / 2
+    seen = alive & space.seen(places - displacement)
 
     def near(i):
         """Return a mask of the bodies whose swept sphere overlaps that of body i."""
@@ -180,7 +180,7 @@ def pairs_on_the_way(x, v, radius, h, alive, space):
         time = np.where(time > h, h, time)
         return seen[i] & seen & is_near(either(time > 0, d - time * u, d), radius[i] + radii)
 
-    return few_pairs(near, radii + sqrt(dot(way, way)))
+    return few_pairs(near, radii + sqrt(dot(displacement, displacement)))
 
 
 def near_pairs(x, radius, alive=None, space=None):
@@ -218,8 +218,8 @@ def is_near(d, size):
     return dot(d, d) < reach * reach
 
 
-def meet(
-    d, u, size, overlap, gain, restitution, friction, h, lag, first, axis, given=None, spin=None, share=1,
+def collide(
+    d, u, size, overlap, delta_v, restitution, friction, h, lag, first, axis, given=None, spin=None, share=1,
 ):  # fmt: skip
     """Resolve a collision: corrections of the separation d and the relative velocity u, and contact data; or None.
 
@@ -246,9 +246,9 @@ def meet(
     if speed <= 0 and not depth > -h * speed:
         return None  # the present velocities separate them within the next step
 
-    gains = [dot(n, g) for g in gain]
-    pull = gains[0] - gains[1]
-    slow = at_least(pull, zero) if restitution == 1 else abs(gains[0]) + abs(gains[1])
+    deltas = [dot(n, g) for g in delta_v]
+    pull = deltas[0] - deltas[1]
+    slow = at_least(pull, zero) if restitution == 1 else abs(deltas[0]) + abs(deltas[1])
     closing = speed + lag * pull
     inside, parting, _ = bounce(depth, closing, pull, slow, restitution, h, 2 * h if touched else zero, zero)
     if parting > 0:

@@ -23,12 +23,12 @@ class Rod:
     def aim(self, system, p):
         d = system.space.nearest(p[self.j] - p[self.i])
         self.length = r = sqrt(dot(d, d))
-        self.way = d / r if r > 0 else 0 * r * d
+        self.displacement = d / r if r > 0 else 0 * r * d
 
     def act(self, pull, u, weight, h, soft=None, scale=None):
         """Apply an impulse that corrects the length; without soft one that stops the rod."""
         i, j, now = self.i, self.j, pull[self.number]
-        given = now, weight[i] + weight[j], dot(u[j] - u[i], self.way), h, soft, scale
+        given = now, weight[i] + weight[j], dot(u[j] - u[i], self.displacement), h, soft, scale
         change = self.change(self.high, *given)
         if self.slack and not now - change < 0:
             change = self.change(self.low, *given)
@@ -36,7 +36,7 @@ class Rod:
                 change = now
         pull[self.number] = now - change
         self.used = self.used or pull[self.number] != 0
-        apply(u, i, j, weight[i], weight[j], -change * self.way)
+        apply(u, i, j, weight[i], weight[j], -change * self.displacement)
 
     def change(self, wanted, now, total, speed, h, soft, scale):
         """Return the change of the impulse that moves the rod to a length, or stops it there.

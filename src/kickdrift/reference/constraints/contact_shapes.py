@@ -81,8 +81,8 @@ class Level:
         The body is assumed to move no farther than without contacts. free: whether it has finite mass. first: the
         number of the first shape among all that bodies touch.
         """
-        way = end - start
-        length, found = sqrt(dot(way, way)), []
+        displacement = end - start
+        length, found = sqrt(dot(displacement, displacement)), []
         for number, part, a, b in self.all:
             passes = self.through[part][i]
             if not (free if passes == 0 else passes == 1 and alive):
@@ -92,7 +92,7 @@ class Level:
                 continue
             gap = self.parts[part].away(start, a, b)[0] - reach
             bound, motion = reach / 4 + length, self.parts[part].motion
-            if gap <= (bound if motion is None else bound + self.system.real(motion.way)):
+            if gap <= (bound if motion is None else bound + self.system.real(motion.displacement)):
                 found.append((gap, number, passes == 1))
         return sorted((number, senses) for _, number, senses in sorted(found)[:SHAPES_PER_BODY])
 
@@ -127,16 +127,16 @@ class Level:
         return place, least
 
 
-def lean(level, touching, p, u, gain, given, count, eager, calm):
+def solve_shape_contacts(level, touching, p, u, delta_v, given, count, eager, calm):
     """Update the contact planes of all shape contacts. touching: shape contacts, grouped by body.
 
     given, count: number of substeps whose forces the velocities include, and of all substeps.
     """
     for i, group in groupby(touching, lambda contact: contact.i):
-        lean_one(level, list(group), p[i], u[i], gain[i], given, count, eager, calm)
+        solve_shape_contact(level, list(group), p[i], u[i], delta_v[i], given, count, eager, calm)
 
 
-def lean_one(level, group, y, u, gain, given, count, eager, calm):
+def solve_shape_contact(level, group, y, u, delta_v, given, count, eager, calm):
     """Update the shape contacts of one body; where two shapes join, only the closer one stays active.
 
     This prevents ghost collisions of bodies that roll along a row of shapes.
@@ -154,7 +154,7 @@ def lean_one(level, group, y, u, gain, given, count, eager, calm):
         if contact.surface is not None:
             contact.surface = level.surface(contact.shape, places[-1], away)
         if not contact.most > 0:
-            pull = dot(gain, contact.n)
+            pull = dot(delta_v, contact.n)
             own = u if contact.surface is None else u - contact.surface
             contact.speed = dot(own, contact.n) - given * (pull / count)
             contact.slow = abs(pull)
@@ -179,7 +179,7 @@ def lean_one(level, group, y, u, gain, given, count, eager, calm):
             if others:
                 hand_over(contact, group[min(others, key=lambda k: (gaps[k], k))])
         contact.push = contact.load = contact.along = contact.across = zero
-        contact.rub, contact.roll = still, 0 * contact.roll
+        contact.friction_impulse, contact.roll = still, 0 * contact.roll
 
 
 def hand_over(contact, other):
@@ -187,9 +187,14 @@ def hand_over(contact, other):
     if contact.most > 0 and contact.speed > other.speed:
         other.speed, other.slow, other.pull = contact.speed, contact.slow, contact.pull
     other.push, other.load = other.push + contact.push, other.load + contact.load
-    other.rub, other.roll = other.rub + contact.rub, other.roll + contact.roll
+    other.friction_impulse, other.roll = other.friction_impulse + contact.friction_impulse, other.roll + contact.roll
     if contact.most > 0 and not other.most > 0:  # the transferred contact continues
-        other.ago, other.fast, other.point, other.way = contact.ago, contact.fast, contact.point, contact.way
+        other.time_since, other.fast, other.point, other.displacement = (
+            contact.time_since,
+            contact.fast,
+            contact.point,
+            contact.displacement,
+        )
         other.known = contact.known
     other.most = other.push if other.push > other.most else other.most
     contact.most = 0 * contact.most

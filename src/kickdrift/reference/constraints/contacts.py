@@ -8,12 +8,12 @@ import numpy as np
 
 from ..space import Space
 from ..vector import Vector, dot, sqrt
-from .collisions import near_pairs, notice
+from .collisions import near_pairs, report_sensor
 from .contact_rods import Rod, stop_rods, to_and_fro
-from .contact_shapes import Level, lean
+from .contact_shapes import Level, solve_shape_contacts
 from .filters import Filter
 from .friction import cone, running, slip
-from .impacts import apply, approach, bounce, goes_on, meet, turn
+from .impacts import apply, approach, bounce, collide, goes_on, turn
 from .joints import limits_of, numbers
 
 #: Colours of the graph colouring. Contacts for which none is free are solved last.
@@ -50,7 +50,7 @@ class Contact:
     n: Any
     shape: int | None  # number of the shape
     push: Any
-    rub: Any
+    friction_impulse: Any
     roll: Any  # impulse of rolling resistance, an angular momentum
     load: Any  # part of the normal impulse that causes no compression
     most: Any  # largest normal impulse in the step
@@ -60,10 +60,10 @@ class Contact:
     group: int  # connected component
     known: bool  # whether the contact persists from the last step
     total: Any  # sum of the normal impulses of the completed substeps
-    ago: Any  # time from the impact to the end of the step
+    time_since: Any  # time from the impact to the end of the step
     fast: Any  # approach speed at the impact
     point: Any  # position of the impact
-    way: Any  # normal at the impact, from i to j
+    displacement: Any  # normal at the impact, from i to j
     surface: Any  # velocity of a wall's or shape's surface; None where no surface has one
 
     def __init__(self, i, j, size, width, w_i, w_j, restitution, friction):
@@ -112,14 +112,14 @@ def contacts(
     beyond = n + len(offset)
     sides = beyond - n + (int(level.begin[-1]) if level else 0)
     p = [Vector(row) for row in before] + [still] * sides
-    u = [v[i] - system.gain[i] if weight[i] > 0 else (x[i] - p[i]) / system.h for i in range(n)]
+    u = [v[i] - system.delta_v[i] if weight[i] > 0 else (x[i] - p[i]) / system.h for i in range(n)]
     u += [still] * sides
     (rolling,) = numbers(system, [0] * n if rolling is None else rolling)
     w = None if system.angular_velocity is None else system.angular_velocity + [flat] * sides
     touched = [False] * (n + sides)
     seen = Filter(n, filters)
     alive = system.alive
-    gain = [system.gain[i] / system.real(count) for i in range(n)]
+    delta_v = [system.delta_v[i] / system.real(count) for i in range(n)]
 
     found, sensed = [], []
     for i, j, senses in candidates(system, x, p, radius, weight, normal, offset, alive, seen, through, level):
@@ -155,9 +155,11 @@ def contacts(
             contact.surface = running(numbers(system, wall_belt[j - n])[0], -1 * contact.n)
         direct(contact, p, n)
         contact.speed = -dot(approach(contact, u), contact.n)
-        contact.slow = abs(dot(system.gain[i], contact.n)) + (abs(dot(system.gain[j], contact.n)) if j < n else zero)
+        contact.slow = abs(dot(system.delta_v[i], contact.n)) + (
+            abs(dot(system.delta_v[j], contact.n)) if j < n else zero
+        )
         contact.push, contact.load, *known = system.remembered.get((i, j), (zero, zero, *still))
-        contact.rub, roll = Vector(known[:dim]), known[dim:]
+        contact.friction_impulse, roll = Vector(known[:dim]), known[dim:]
         contact.roll = flat if not roll else Vector(roll) if dim == 3 else roll[0]
         contact.most = contact.push
         contact.pull = contact.total = zero
@@ -176,7 +178,7 @@ def contacts(
     all_rods = zip(first, second, number, length, compliance, limits, limit, cells, strict=True)
     rods = [Rod(*rod) for rod in all_rods if not rod[-1].broken]
     group(found, [(rod.i, rod.j) for rod in rods], moved)
-    leaning = [contact for contact in found if contact.shape is not None]
+    shape_contacts = [contact for contact in found if contact.shape is not None]
     # Indexed by declared rod; `rods` contains only those between active bodies.
     pull = [system.real(each) for each in system.remembered_rods]
     for i, j, place, cell in zip(first, second, number, cells, strict=True):
@@ -191,23 +193,32 @@ def contacts(
         left = h * system.real(count - substep)  # time to the end of the step
         for i in range(n):
             if weight[i] > 0:
-                u[i] = u[i] + gain[i]
+                u[i] = u[i] + delta_v[i]
         for rod in rods:
             rod.aim(system, p)
-            apply(u, rod.i, rod.j, weight[rod.i], weight[rod.j], pull[rod.number] * rod.way)
+            apply(u, rod.i, rod.j, weight[rod.i], weight[rod.j], pull[rod.number] * rod.displacement)
         for contact in found:
             if substep > 0:
                 contact.total = contact.total + contact.push
         given = system.real(substep + 1)
-        lean(level, leaning, p, u, system.gain, given, parts, EAGER, CALM)
+        solve_shape_contacts(level, shape_contacts, p, u, system.delta_v, given, parts, EAGER, CALM)
         for contact in coloured:
             direct(contact, p, n)
             if contact.push != 0:
-                contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
-                apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
+                contact.friction_impulse = (
+                    contact.friction_impulse - dot(contact.friction_impulse, contact.n) * contact.n
+                )
+                apply(
+                    u,
+                    contact.i,
+                    contact.j,
+                    contact.w_i,
+                    contact.w_j,
+                    contact.push * contact.n + contact.friction_impulse,
+                )
                 if contact.spins:
                     apply(w, contact.i, contact.j, contact.eases[0], contact.eases[1], contact.roll)
-                    turn(w, contact, contact.rub)
+                    turn(w, contact, contact.friction_impulse)
         stop_rods(rods, pull, u, weight, h, sweeps[0])
         kept = list(pull)
         for rod in to_and_fro(rods, sweeps[0]):
@@ -226,19 +237,19 @@ def contacts(
                 place, share = level.kept(i, p[i], place, then)
                 if share is not None:
                     touched[i] = True
-                    u[i] = u[i] - (one - share) * gain[i]  # remove the forces after the impact
+                    u[i] = u[i] - (one - share) * delta_v[i]  # remove the forces after the impact
             p[i] = place
         if level is not None and level.moves:
-            level.lay(then, h, leaning)
+            level.lay(then, h, shape_contacts)
         # Remove the impulses that corrected lengths once the positions are updated. Warm starting with them would
         # accumulate the correction while a length is off, and destabilize nearly straight chains of rods.
         for rod in rods:
             if not rod.compliance > 0:
-                back = (kept[rod.number] - pull[rod.number]) * rod.way
+                back = (kept[rod.number] - pull[rod.number]) * rod.displacement
                 apply(u, rod.i, rod.j, weight[rod.i], weight[rod.j], back)
                 pull[rod.number] = kept[rod.number]
             if rod.slack:
-                rod.length = dot(system.space.nearest(p[rod.j] - p[rod.i]), rod.way)
+                rod.length = dot(system.space.nearest(p[rod.j] - p[rod.i]), rod.displacement)
         stop_rods([rod for rod in rods if rod.used or not rod.slack], pull, u, weight, h, sweeps[0])
         for sweep in range(DEEP if deep else RELAXING):
             for contact in coloured:
@@ -262,7 +273,7 @@ def contacts(
     for i in range(n):
         if touched[i] and weight[i] > 0:
             if s is not None:
-                s[i] = p[i] - system.h * (u[i] + (lag - half) * system.gain[i])
+                s[i] = p[i] - system.h * (u[i] + (lag - half) * system.delta_v[i])
             x[i], v[i] = p[i], u[i]
     system.put(x, v, s)
     for contact in found:
@@ -272,29 +283,31 @@ def contacts(
         closing = -dot(approach(contact, u), contact.n)
         if closing > 0 and not contact.known:
             impulse = impulse + contact.mass * closing  # rest of an impact at the end of the step
-        left = contact.ago if closing < 0 or not contact.push > 0 else system.real(-1)
-        told = contact.i, contact.j if contact.j < n else n - 1 - contact.j
-        system.report(*told, contact.ago, left, contact.fast, contact.slow, impulse, contact.point, contact.way)
+        left = contact.time_since if closing < 0 or not contact.push > 0 else system.real(-1)
+        event = contact.i, contact.j if contact.j < n else n - 1 - contact.j
+        system.report(
+            *event, contact.time_since, left, contact.fast, contact.slow, impulse, contact.point, contact.displacement
+        )
     for i, j in sensed:
         if j < n:
             went = {k: (x[k] - before[k]) / system.h for k in (i, j)}
-            notice(system, system.space.nearest(x[j] - x[i]), went[j] - went[i], x, went, i, j, radius)
+            report_sensor(system, system.space.nearest(x[j] - x[i]), went[j] - went[i], x, went, i, j, radius)
         elif level is not None and j >= beyond:
-            notice_shape(system, level, before[i], x[i], i, j - beyond, n - 1 - j, radius[i])
+            report_sensor_shape(system, level, before[i], x[i], i, j - beyond, n - 1 - j, radius[i])
         else:
-            notice_wall(system, before[i], x[i], i, n - 1 - j, Vector(normal[j - n]), offset[j - n], radius[i])
-    pushing = {
+            report_sensor_wall(system, before[i], x[i], i, n - 1 - j, Vector(normal[j - n]), offset[j - n], radius[i])
+    impulses_by_pair = {
         (contact.i, contact.j): impulses(contact, carried(contact, h, count))
         for contact in found
         if goes_on(contact, u)
     }
-    system.remember(pushing, pull)
+    system.remember(impulses_by_pair, pull)
 
 
 def impulses(contact, load):
     """Return the numbers that outlive the step, see `Impulses`."""
     roll = contact.roll if isinstance(contact.roll, Vector) else [contact.roll]
-    return contact.push, load, *contact.rub, *(roll if contact.spins else ())
+    return contact.push, load, *contact.friction_impulse, *(roll if contact.spins else ())
 
 
 def candidates(system, x, p, radius, weight, normal, offset, alive, seen, through, level):
@@ -305,17 +318,17 @@ def candidates(system, x, p, radius, weight, normal, offset, alive, seen, throug
     n = len(x)
     partners: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
     for i, j in near_pairs(x, radius, alive, system.space):
-        if seen.meet(i, j) and (weight[i] + weight[j] > 0 or seen.senses(i, j)):
+        if seen.collide(i, j) and (weight[i] + weight[j] > 0 or seen.senses(i, j)):
             partners[i].append((j, seen.senses(i, j)))
     for i in range(n):
         for face in range(len(offset)):
             # Near the wall after the step or before it.
             reach = offset[face] + radius[i] + radius[i] / 4
-            way = Vector(normal[face])
+            displacement = Vector(normal[face])
             passes = 0 if through is None else through[face][i]
             if not (weight[i] > 0 if passes == 0 else passes == 1 and alive[i]):
                 continue
-            if dot(way, x[i]) <= reach or dot(way, p[i]) <= reach:
+            if dot(displacement, x[i]) <= reach or dot(displacement, p[i]) <= reach:
                 partners[i].append((n + face, passes == 1))
         if level is not None:
             beyond = n + len(offset)
@@ -324,13 +337,13 @@ def candidates(system, x, p, radius, weight, normal, offset, alive, seen, throug
     return [(i, j, senses) for i in range(n) for j, senses in partners[i]]
 
 
-def touches(contact, ago, fast, place, radius):
+def touches(contact, time_since, fast, place, radius):
     """Store the impact of a contact; place: the position of body i at that time."""
-    contact.ago, contact.fast, contact.way = ago, fast, contact.n
+    contact.time_since, contact.fast, contact.displacement = time_since, fast, contact.n
     contact.point = place + radius[contact.i] * contact.n
 
 
-def notice_wall(system, before, x, i, number, normal, offset, r):
+def report_sensor_wall(system, before, x, i, number, normal, offset, r):
     """Record the sensor contact of a body with a wall, assuming straight motion in the step.
 
     A body in contact since before the step has speed 0.
@@ -339,17 +352,27 @@ def notice_wall(system, before, x, i, number, normal, offset, r):
     depth, first, zero = size - dot(normal, x), size - dot(normal, before), system.real(0)
     speed, left = (depth - first) / system.h, zero
     if first > 0:
-        ago, left = system.h, zero if depth >= 0 else depth / speed
+        time_since, left = system.h, zero if depth >= 0 else depth / speed
         speed = zero
     elif depth >= 0 and speed > 0:
-        ago = depth / speed
+        time_since = depth / speed
     else:
         return
-    way = -1 * normal
-    system.report(i, number, ago, left, speed, zero, zero, x - ago / system.h * (x - before) + r * way, way)
+    displacement = -1 * normal
+    system.report(
+        i,
+        number,
+        time_since,
+        left,
+        speed,
+        zero,
+        zero,
+        x - time_since / system.h * (x - before) + r * displacement,
+        displacement,
+    )
 
 
-def notice_shape(system, level, before, x, i, shape, number, r):
+def report_sensor_shape(system, level, before, x, i, shape, number, r):
     """Record the sensor contact of a body with a shape, assuming straight motion in the step."""
     part, a, b = level.known[shape]
     shapes = level.parts[part]
@@ -365,8 +388,8 @@ def notice_shape(system, level, before, x, i, shape, number, r):
     _, away = shapes.away(at, a, b)
     speed = zero - dot(away, motion) / system.h
     if speed > 0:
-        ago = (system.real(1) - share) * system.h
-        system.report(i, number, ago, zero, speed, zero, zero, at - r * away, -1 * away)
+        time_since = (system.real(1) - share) * system.h
+        system.report(i, number, time_since, zero, speed, zero, zero, at - r * away, -1 * away)
 
 
 def in_colours(found, moved):
@@ -427,14 +450,14 @@ def stiffness_of(h, stiffness):
 def direct(contact, p, n):
     """Compute the normal of a contact between bodies from their positions; normals of walls and shapes are kept."""
     if contact.j < n:
-        way = p[contact.j] - p[contact.i]
-        d = contact.space.nearest(way)
+        displacement = p[contact.j] - p[contact.i]
+        d = contact.space.nearest(displacement)
         r = sqrt(dot(d, d))
         zero = 0 * contact.size
         axis = (contact.j - contact.i - 1) % len(d)
         contact.n = d / r if r > 0 else Vector([1 + zero if k == axis else zero for k in range(len(d))])
         if contact.space.torus is not None:
-            contact.size = contact.touch + dot(way - d, contact.n)
+            contact.size = contact.touch + dot(displacement - d, contact.n)
 
 
 def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, lead):
@@ -443,13 +466,13 @@ def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, l
     Friction comes last: what slips least is what users see.
 
     times: extra factor of over-relaxed contacts. left: time from the present positions to the end of the step.
-    given, count, lead: see `meet`.
+    given, count, lead: see `collide`.
     """
     i, j, n = contact.i, contact.j, contact.n
     mass = times * contact.along if contact.along > contact.mass else contact.along
     gap = dot(p[j] - p[i], n) - contact.size
-    way = approach(contact, u)
-    speed = dot(way, n)
+    displacement = approach(contact, u)
+    speed = dot(displacement, n)
     if gap > 0 and (soft > 0 or contact.most > 0):
         wanted = contact.push - mass * (speed + gap / h)
     elif gap > 0:
@@ -465,11 +488,13 @@ def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, l
     push = wanted if wanted > 0 else 0 * wanted
     deep = 16 * gap < -contact.fastest
     if push > 0 and not contact.most > 0:
-        meet(contact, -speed, gap, h, given, count, lead, ahead=not soft > 0)
+        collide(contact, -speed, gap, h, given, count, lead, ahead=not soft > 0)
         zero = type(h)(0)
         time = gap / (zero - speed) if gap > 0 else zero
-        ago = left - time if left - time > 0 else zero
-        touches(contact, ago, zero - speed if speed < 0 else zero, p[i] + time * u[i] if time > 0 else p[i], radius)
+        time_since = left - time if left - time > 0 else zero
+        touches(
+            contact, time_since, zero - speed if speed < 0 else zero, p[i] + time * u[i] if time > 0 else p[i], radius
+        )
     if push == 0 and contact.push == 0:
         return deep
     change = push - contact.push
@@ -481,14 +506,14 @@ def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, l
         apply(w, i, j, contact.eases[0], contact.eases[1], roll - contact.roll)
         contact.roll = roll
     if contact.friction > 0:
-        along, mass = way - speed * n, contact.across
+        along, mass = displacement - speed * n, contact.across
         if contact.spins:
             along, mass = slip(along, contact.arms[0] * w[i] + contact.arms[1] * w[j], n), mass * contact.share
-        across = cone(contact.rub - mass * along, contact.friction * push)
+        across = cone(contact.friction_impulse - mass * along, contact.friction * push)
         if contact.spins:
-            turn(w, contact, across - contact.rub)
-        impulse = impulse + (across - contact.rub)
-        contact.rub = across
+            turn(w, contact, across - contact.friction_impulse)
+        impulse = impulse + (across - contact.friction_impulse)
+        contact.friction_impulse = across
     apply(u, i, j, contact.w_i, contact.w_j, impulse)
     return deep
 

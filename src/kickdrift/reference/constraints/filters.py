@@ -14,7 +14,7 @@ class Filter:
         self.category, self.mask = each("category", 1), each("mask", 1)
         self.sensor = each("sensor", 0)
 
-    def meet(self, i, j):
+    def collide(self, i, j):
         """Return whether the masks of both bodies accept the other's category."""
         return bool(self.category[i] & self.mask[j] and self.category[j] & self.mask[i])
 

@@ -15,7 +15,7 @@ def floor_friction(system, before, deceleration, **_weight):
         fall = each * system.h  # of the speed in this step
         if not fall > 0:
             continue
-        first = v[i] - system.gain[i]
+        first = v[i] - system.delta_v[i]
         motion = v[i] if s is None else (x[i] - s[i]) / system.h
         speed, read = sqrt(dot(motion, motion)), sqrt(dot(v[i], v[i]))
         if speed <= fall:
@@ -29,5 +29,5 @@ def floor_friction(system, before, deceleration, **_weight):
             s[i] = x[i] - system.h * (left * motion)
             left = zero if left == 0 or read <= fall else one - fall / read
         v[i] = left * v[i]
-        system.gain[i] = v[i] - first
+        system.delta_v[i] = v[i] - first
     system.put(x, v, s)

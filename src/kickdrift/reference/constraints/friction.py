@@ -40,7 +40,7 @@ def cone(v, limit):
     return limit / sqrt(square) * v if square > limit * limit else v
 
 
-def rub(system, i, r, weight, n, along, limit, belt=None):
+def friction_impulse(system, i, r, weight, n, along, limit, belt=None):
     """Return the velocity that friction with a surface takes from a body of radius r, and rotate the body.
 
     n: normal towards the body. along: velocity along the surface. limit: of the velocity change. belt: see `running`.

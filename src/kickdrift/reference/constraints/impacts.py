@@ -6,7 +6,7 @@ from ..vector import dot, sqrt
 from .friction import cone, cross, slip
 
 
-def meet(contact, closing, gap, h, given, count, lead, ahead):
+def collide(contact, closing, gap, h, given, count, lead, ahead):
     """Compute the approach speed at an impact in this substep, and the acceleration along the normal.
 
     Under constant acceleration, speed² - 2 pull gap / h is conserved. Substeps use semi-implicit Euler, whose velocity
@@ -29,8 +29,8 @@ def meet(contact, closing, gap, h, given, count, lead, ahead):
 
 def approach(contact, u):
     """Return the velocity of the second of two surfaces relative to the first, but for their rotation."""
-    way = u[contact.j] - u[contact.i]
-    return way if contact.surface is None else way + contact.surface
+    displacement = u[contact.j] - u[contact.i]
+    return displacement if contact.surface is None else displacement + contact.surface
 
 
 def bounce(contact, p, u, w, h, lead):
@@ -45,17 +45,17 @@ def bounce(contact, p, u, w, h, lead):
         left = contact.restitution * contact.speed
         square = left * left - 2 * (contact.pull / h) * gap
         apart = (sqrt(square) if square > 0 else 0 * square) + lead * contact.pull
-        way = approach(contact, u)
-        wanted = contact.push - contact.mass * (dot(way, n) - apart)
+        displacement = approach(contact, u)
+        wanted = contact.push - contact.mass * (dot(displacement, n) - apart)
         push = wanted if wanted > 0 else 0 * wanted
         change = push - contact.push
         contact.push = push
         impulse = change * n
         if contact.spins and contact.friction > 0 and change > 0:
-            along = slip(way - dot(way, n) * n, contact.arms[0] * w[i] + contact.arms[1] * w[j], n)
-            rub = cone(-(contact.mass * contact.share) * along, contact.friction * change)
-            turn(w, contact, rub)
-            impulse = impulse + rub
+            along = slip(displacement - dot(displacement, n) * n, contact.arms[0] * w[i] + contact.arms[1] * w[j], n)
+            friction_impulse = cone(-(contact.mass * contact.share) * along, contact.friction * change)
+            turn(w, contact, friction_impulse)
+            impulse = impulse + friction_impulse
         apply(u, i, j, contact.w_i, contact.w_j, impulse)
 
 
@@ -65,9 +65,9 @@ def goes_on(contact, u):
     return contact.push > 0 and not parts
 
 
-def turn(w, contact, rub):
+def turn(w, contact, friction_impulse):
     """Rotate both bodies by a friction impulse on the second one."""
-    twist = cross(contact.n, rub)
+    twist = cross(contact.n, friction_impulse)
     for k, turn_k in zip((contact.i, contact.j), contact.turns, strict=True):
         if turn_k > 0:
             w[k] = w[k] - turn_k * twist

@@ -62,15 +62,15 @@ def distance(
         for pair, (i, j) in enumerate(pairs.ends):
             if pairs.direction[pair] == 2 and rigid[pair] and not pairs.loose[pair]:
                 change = pairs.slowed[pair] = pairs.pulled[pair] / system.h
-                v[i] = v[i] + one_share[pair] * (change * pairs.ways[pair])
-                v[j] = v[j] - other_share[pair] * (change * pairs.ways[pair])
+                v[i] = v[i] + one_share[pair] * (change * pairs.displacements[pair])
+                v[j] = v[j] - other_share[pair] * (change * pairs.displacements[pair])
         if compliance is not None:
             one_share, other_share = soft.shares(rigid, soft.response[2:])
         for _ in range(iterations[0]):
             for pair, (i, j) in enumerate(pairs.ends):
                 if pairs.direction[pair] < 2:
                     continue
-                n = pairs.ways[pair]
+                n = pairs.displacements[pair]
                 along = dot(v[j] - v[i], n)
                 if not rigid[pair]:
                     along = soft.slowed(pair, along, one_share[pair] + other_share[pair])
@@ -123,11 +123,11 @@ class Pairs:
 
     def aim(self, x):
         """Compute the unit vector from first to second body of each pair; 0 for coincident bodies."""
-        self.ways = []
+        self.displacements = []
         for i, j in self.ends:
             d = self.system.space.nearest(x[j] - x[i])
             r = sqrt(dot(d, d))
-            self.ways.append((1 / r if r > 0 else 0 * r) * d)
+            self.displacements.append((1 / r if r > 0 else 0 * r) * d)
 
     def wanted(self, pair, r, along, back):
         """Return the length that a pair is moved to; None if it is within its limits without its own correction.
@@ -146,7 +146,7 @@ class Pairs:
         A pair that has turned by more than 60 degrees, or is corrected by more than half of its length in the step,
         uses the direction after the step: with the direction before it, tension would add energy.
         """
-        zero, n, pulled = self.system.real(0), self.ways[pair], self.pulled[pair]
+        zero, n, pulled = self.system.real(0), self.displacements[pair], self.pulled[pair]
         r = sqrt(dot(d, d))
         along = dot(d, n)
         aligned = self.direction[pair] > 0 and along + along - r > 0
@@ -234,7 +234,7 @@ class Soft:
         ]
 
     def corrected(self, pairs, pair, d, total):
-        n, alpha, force = pairs.ways[pair], self.alpha[pair], self.force[pair]
+        n, alpha, force = pairs.displacements[pair], self.alpha[pair], self.force[pair]
         r = sqrt(dot(d, d))
         along = dot(d, n)
         kept = pairs.direction[pair] > 0 and along + along - r > 0

@@ -24,7 +24,7 @@ class Motion:
         self.rows = rows.tolist()
         self.lower, self.upper, self.center = (fields[name].tolist() for name in ("lower", "upper", "center"))
         #: m that a surface moves in the step at most.
-        self.way = max(map(self._way, self.rows, fields["far"].tolist()), default=0.0)
+        self.displacement = max(map(self._way, self.rows, fields["far"].tolist()), default=0.0)
 
     def _way(self, row, far):
         square = row[self.dim + 1] * row[self.dim + 1]
@@ -42,15 +42,15 @@ class Motion:
 
     def ends(self, k, time):
         """Return the two ends or corners of a shape."""
-        way, angle = self.displaced(k, time), self.rows[k][self.dim] + time * self.rows[k][-1]
-        return tuple(self._vector(self._placed(k, end[k], way, angle)) for end in (self.lower, self.upper))
+        displacement, angle = self.displaced(k, time), self.rows[k][self.dim] + time * self.rows[k][-1]
+        return tuple(self._vector(self._placed(k, end[k], displacement, angle)) for end in (self.lower, self.upper))
 
-    def _placed(self, k, end, way, angle):
+    def _placed(self, k, end, displacement, angle):
         if angle == 0:
-            return [a + d for a, d in zip(end, way, strict=True)]
+            return [a + d for a, d in zip(end, displacement, strict=True)]
         c, s, middle = cos(angle), sin(angle), self.center[k]
         x, y = end[0] - middle[0], end[1] - middle[1]
-        return [middle[0] + (c * x - s * y) + way[0], middle[1] + (s * x + c * y) + way[1]]
+        return [middle[0] + (c * x - s * y) + displacement[0], middle[1] + (s * x + c * y) + displacement[1]]
 
     def velocity(self, k, time, point):
         """Return the velocity of a shape's surface at a point."""

@@ -20,8 +20,8 @@ def sensor(system, before, lower, upper, ball, watched, weight=None):
         one = system.real(1)
         speed = sqrt(dot(motion, motion)) / system.h
         point, zero = before[i] + enters * motion, 0 * motion
-        ago, left = (one - enters) * system.h, (one - leaves) * system.h
-        system.report(i, -1, ago, left, speed, system.real(0), system.real(0), point, zero)
+        time_since, left = (one - enters) * system.h, (one - leaves) * system.h
+        system.report(i, -1, time_since, left, speed, system.real(0), system.real(0), point, zero)
 
 
 def through_box(system, start, motion, low, high):

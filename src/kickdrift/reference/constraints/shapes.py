@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations, product
 
 from ..vector import Vector, dot, sqrt
-from .friction import rub
+from .friction import friction_impulse
 from .motion import Motion
 from .walls import Wall, arrival, at_least, replace
 
@@ -50,7 +50,7 @@ class Shapes:
         begin = self.motion.back(k, 0.0, h - float(since), start)
         return begin, self.motion.back(k, 0.0, h, y) - begin
 
-    def meet(self, number, at, since):
+    def collide(self, number, at, since):
         """Return normal and surface velocity where a body at `at` is by a shape `since` before the end of the step.
 
         Also distance, and where the place will be at the end. The velocity is None for shapes that do not move.
@@ -74,15 +74,15 @@ class Shapes:
     def first_touch(self, number, start, y, since, r, through):
         """Return the fraction of a motion in the last `since` of the step until y is at distance r, or None."""
         _, a, b = self.ends[number]
-        begin, way = self.path(number, start, y, since)
-        t = self.touch(begin, way, r, a, b, through)
+        begin, displacement = self.path(number, start, y, since)
+        t = self.touch(begin, displacement, r, a, b, through)
         if t is None or self.motion is None or self.motion.rows[self.ends[number][0]][-1] == 0:
             return t
         # Relative to a shape that rotates the path is curved.
         one = self.system.real(1)
 
         def gap(t):
-            return self.meet(number, start + t * (y - start), (one - t) * since)[0] - r
+            return self.collide(number, start + t * (y - start), (one - t) * since)[0] - r
 
         last, now = 0 * t, t
         before, here = gap(last), gap(now)
@@ -135,9 +135,9 @@ class Shapes:
         r = sqrt(dot(d, d))
         if r > 0:
             return r, d / r
-        ways = [(x - low, -1, j) for j, (x, low) in enumerate(zip(y, a, strict=True))]
-        ways += [(high - x, 1, j) for j, (x, high) in enumerate(zip(y, b, strict=True))]
-        depth, sign, axis = min(ways, key=lambda way: way[0])
+        displacements = [(x - low, -1, j) for j, (x, low) in enumerate(zip(y, a, strict=True))]
+        displacements += [(high - x, 1, j) for j, (x, high) in enumerate(zip(y, b, strict=True))]
+        depth, sign, axis = min(displacements, key=lambda displacement: displacement[0])
         return zero - depth, Vector([zero + sign if j == axis else zero for j in range(len(y))])
 
     def touch(self, y, motion, r, a, b, through):
@@ -228,14 +228,14 @@ def shapes(
             if number is None:
                 break
             since = (system.real(1) - t) * since
-            _, n, moves, there = all_.meet(number, at, since)
+            _, n, moves, there = all_.collide(number, at, since)
             y, u = turn(system, wall, all_, i, number, since, dot(n, there - y), y, u, n, at, moves)
             start, last = at, number
         else:
             y = start if all_.motion is None else all_.carried(last, start, since)
         zero = system.real(0)
         for number in range(len(all_.ends)):
-            distance, n, moves, _ = all_.meet(number, y, zero)
+            distance, n, moves, _ = all_.collide(number, y, zero)
             if distance < all_.reach[i] and number not in open_:
                 y, u = turn(system, wall, all_, i, number, zero, all_.reach[i] - distance, y, u, n, y, moves)
         replace(system, x, v, s, i, y, u)
@@ -248,15 +248,15 @@ def go_through(system, wall, shapes, i, start, y, u):
 
     def come(number, t):
         at, since = start + t * (y - start), (one - t) * system.h
-        _, n, moves, there = shapes.meet(number, at, since)
+        _, n, moves, there = shapes.collide(number, at, since)
         own = u if moves is None else u - moves
-        tell(system, wall, shapes, i, number, since, dot(n, there - y), own, n, wall.zero, at)
+        report_impacts(system, wall, shapes, i, number, since, dot(n, there - y), own, n, wall.zero, at)
 
     t, first, _ = first_touch(shapes, i, start, y, system.h, through=True)
     if first is not None:
         come(first, t)
     for number, (name, _, _) in enumerate(shapes.ends):
-        distance, n, _, _ = shapes.meet(number, y, wall.zero)
+        distance, n, _, _ = shapes.collide(number, y, wall.zero)
         if number == first or not distance < shapes.reach[i]:
             continue
         t = shapes.first_touch(number, start, y, system.h, shapes.reach[i], through=True)
@@ -283,35 +283,35 @@ def first_touch(shapes, i, start, y, since, through=False, but=()):
     return first, which, None if first is None else start + first * (y - start)
 
 
-def turn(system, wall, shapes, i, number, ago, depth, y, u, n, at, moves):
+def turn(system, wall, shapes, i, number, time_since, depth, y, u, n, at, moves):
     """Resolve the collision of a body that is `depth` beyond the contact plane, which moves by a velocity or not."""
     if moves is not None:
         u = u - moves
     e, mu, r = wall.coefficients(i)
-    across, gain = dot(n, u), dot(n, system.gain[i])
-    found = wall.meet(depth, -across, -gain, e)
+    across, delta_v = dot(n, u), dot(n, system.delta_v[i])
+    found = wall.collide(depth, -across, -delta_v, e)
     if found is None:
         return y, u if moves is None else u + moves
     inside, inwards, time = found
     impulse = inwards - across
-    tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at)
+    report_impacts(system, wall, shapes, i, number, time_since, depth, u, n, impulse, at)
     y, along = y + (depth + inside) * n, u - across * n
     if mu > 0 and impulse > 0:
-        lost = rub(system, i, r, wall.weight[i], n, along, mu * impulse, wall.belt)
+        lost = friction_impulse(system, i, r, wall.weight[i], n, along, mu * impulse, wall.belt)
         along = along - lost
         y = y - time * lost
     u = along + inwards * n
     return y, u if moves is None else u + moves
 
 
-def tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at):
+def report_impacts(system, wall, shapes, i, number, time_since, depth, u, n, impulse, at):
     """Record a contact, up to the limit per body. A sensor contact ends after the step."""
     name = shapes.ends[number][0]
     if not system.has_room(i, -1 - name, BOUNCES):
         return
-    speed, gain = -dot(n, u) - wall.lag * dot(n, system.gain[i]), -dot(n, system.gain[i])
-    _, fast = arrival(depth, speed, gain, system.h, system.h)
+    speed, delta_v = -dot(n, u) - wall.lag * dot(n, system.delta_v[i]), -dot(n, system.delta_v[i])
+    _, fast = arrival(depth, speed, delta_v, system.h, system.h)
     radius = wall.coefficients(i)[2]
     impulse = wall.zero if wall.sensor[i] else impulse / wall.weight[i]
-    left = wall.zero if wall.sensor[i] else ago
-    system.report(i, -1 - name, ago, left, fast, at_least(gain, wall.zero), impulse, at - radius * n, -1 * n)
+    left = wall.zero if wall.sensor[i] else time_since
+    system.report(i, -1 - name, time_since, left, fast, at_least(delta_v, wall.zero), impulse, at - radius * n, -1 * n)

@@ -181,5 +181,5 @@ TOUCHING: dict[str, Any] = {
     "sensor": region,
     "shapes": shapes,
 }
-TELLING = [cls for cls in known(Constraint) if cls.sides is not Constraint.sides]  # walls, shapes
-require_entries(__name__, TOUCHING, {kind for cls in TELLING for kind in kinds_of(cls)})
+REPORTING = [cls for cls in known(Constraint) if cls.sides is not Constraint.sides]  # walls, shapes
+require_entries(__name__, TOUCHING, {kind for cls in REPORTING for kind in kinds_of(cls)})

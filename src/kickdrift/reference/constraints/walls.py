@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..vector import Vector, dot, sqrt
-from .friction import rub
+from .friction import friction_impulse
 
 
 def bounce(depth, speed, pull, slow, restitution, h, longest, pressed):
@@ -80,31 +80,31 @@ class Wall:
         """Return restitution, friction and radius of a body."""
         return [self._system.real(row[i if len(row) > 1 else 0]) for row in self._rows]
 
-    def meet(self, depth, v, gain, restitution):
+    def collide(self, depth, v, delta_v, restitution):
         """Return the result of `bounce` for a body, or None without contact.
 
         depth, v and gain: outward components of position, velocity, and velocity change by forces. The velocity is
         `lag` steps ahead of the position.
         """
-        speed = v + self.lag * gain
+        speed = v + self.lag * delta_v
         if not (depth > 0 or (depth == 0 and speed > 0)):
             return None
-        slow = at_least(gain, self.zero)
-        inside, inwards, time = bounce(depth, speed, gain, slow, restitution, self.h, self.h, self.pressed)
+        slow = at_least(delta_v, self.zero)
+        inside, inwards, time = bounce(depth, speed, delta_v, slow, restitution, self.h, self.h, self.pressed)
         # A resting speed of 0 needs no correction for the lag.
-        return inside, inwards + self.lag * gain if inwards > 0 else self.zero, time
+        return inside, inwards + self.lag * delta_v if inwards > 0 else self.zero, time
 
-    def tell(self, i, number, depth, v, gain, impulse, normal, surface):
+    def report_impacts(self, i, number, depth, v, delta_v, impulse, normal, surface):
         """Record the contact of a body with a wall. surface: function from time since impact to contact point."""
         if not self._system.reporting:
             return
-        speed = v + self.lag * gain
-        slow = at_least(gain, self.zero)
-        ago, fast = arrival(depth, speed, gain, self.h, self.h)
-        if self.sensor[i] and depth > 0 and not ago > 0:  # sensor contact since before the step
-            ago, fast = self.h, self.zero
+        speed = v + self.lag * delta_v
+        slow = at_least(delta_v, self.zero)
+        time_since, fast = arrival(depth, speed, delta_v, self.h, self.h)
+        if self.sensor[i] and depth > 0 and not time_since > 0:  # sensor contact since before the step
+            time_since, fast = self.h, self.zero
         impulse = self.zero if self.sensor[i] else impulse / self.weight[i]
-        self._system.report(i, -1 - number, ago, ago, fast, slow, impulse, surface(ago), normal)
+        self._system.report(i, -1 - number, time_since, time_since, fast, slow, impulse, surface(time_since), normal)
 
     @property
     def pressed(self):
@@ -122,19 +122,26 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
         for j in range(system.dim):
             low, high = lower[j] + r, upper[j] - r
             for sign, place, other in ((-1, low, high), (1, high, low)):  # outward sign, this wall, the opposite one
-                gain = system.gain[i]
-                found = wall.meet(sign * (y[j] - place), sign * u[j], sign * gain[j], e)
+                delta_v = system.delta_v[i]
+                found = wall.collide(sign * (y[j] - place), sign * u[j], sign * delta_v[j], e)
                 if found is None:
                     continue
                 inside, inwards, time = found
                 impulse = sign * u[j] + inwards
 
-                def surface(ago, j=j, sign=sign, bound=place + sign * r, y=tuple(y), u=tuple(u)):
-                    return Vector([bound if k == j else y[k] - ago * u[k] for k in range(len(y))])
+                def surface(time_since, j=j, sign=sign, bound=place + sign * r, y=tuple(y), u=tuple(u)):
+                    return Vector([bound if k == j else y[k] - time_since * u[k] for k in range(len(y))])
 
                 normal = Vector([system.real(sign) if k == j else wall.zero for k in range(system.dim)])
-                wall.tell(
-                    i, 2 * j + (sign > 0), sign * (y[j] - place), sign * u[j], sign * gain[j], impulse, normal, surface
+                wall.report_impacts(
+                    i,
+                    2 * j + (sign > 0),
+                    sign * (y[j] - place),
+                    sign * u[j],
+                    sign * delta_v[j],
+                    impulse,
+                    normal,
+                    surface,
                 )
                 if wall.sensor[i]:
                     continue
@@ -143,7 +150,7 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
                     y[j] = other
                 if mu > 0 and impulse > 0 and system.dim > 1:
                     along = Vector([wall.zero if k == j else u[k] for k in range(system.dim)])
-                    lost = rub(system, i, r, wall.weight[i], -1 * normal, along, mu * impulse, wall.belt)
+                    lost = friction_impulse(system, i, r, wall.weight[i], -1 * normal, along, mu * impulse, wall.belt)
                     for k in range(system.dim):
                         if k != j:
                             u[k] = u[k] - lost[k]
@@ -160,23 +167,23 @@ def plane(
     n, place = Vector([system.real(number) for number in normal[0]]), system.real(offset[0])
     for i in wall.free:
         e, mu, r = wall.coefficients(i)
-        across, gain = dot(n, v[i]), dot(n, system.gain[i])
+        across, delta_v = dot(n, v[i]), dot(n, system.delta_v[i])
         depth = place + r - dot(n, x[i])
-        found = wall.meet(depth, -across, -gain, e)
+        found = wall.collide(depth, -across, -delta_v, e)
         if found is None:
             continue
         inside, inwards, time = found
         y, along = x[i] + (depth + inside) * n, v[i] - across * n
         impulse = inwards - across
 
-        def surface(ago, inner=x[i] + (depth - r) * n, along=along):
-            return inner - ago * along
+        def surface(time_since, inner=x[i] + (depth - r) * n, along=along):
+            return inner - time_since * along
 
-        wall.tell(i, 0, depth, -across, -gain, impulse, -1 * n, surface)
+        wall.report_impacts(i, 0, depth, -across, -delta_v, impulse, -1 * n, surface)
         if wall.sensor[i]:
             continue
         if mu > 0 and impulse > 0:
-            lost = rub(system, i, r, wall.weight[i], n, along, mu * impulse, wall.belt)
+            lost = friction_impulse(system, i, r, wall.weight[i], n, along, mu * impulse, wall.belt)
             along = along - lost
             y = y - time * lost
         replace(system, x, v, s, i, y, along + inwards * n)
@@ -209,14 +216,14 @@ def corners(
             continue
         thrown = False
         for k in there:
-            gain = -dot(normal[k], system.gain[i])
-            slow = at_least(gain, zero)
-            if restitution[k][i] > 0 and lag * gain - dot(normal[k], v[i]) > slow + slow:
+            delta_v = -dot(normal[k], system.delta_v[i])
+            slow = at_least(delta_v, zero)
+            if restitution[k][i] > 0 and lag * delta_v - dot(normal[k], v[i]) > slow + slow:
                 thrown = True
         if thrown:
             continue
-        y, _ = settle(x[i], [(normal[k], size[k]) for k in there])
-        u, pushes = settle(v[i], [(normal[k], zero) for k in there])
+        y, _ = resolve(x[i], [(normal[k], size[k]) for k in there])
+        u, pushes = resolve(v[i], [(normal[k], zero) for k in there])
         for k, push in zip(there, pushes, strict=True):
             r = system.real(radius[k][i])
             report_plane(
@@ -225,31 +232,40 @@ def corners(
         for k, push in zip(there, pushes, strict=True):
             mu = system.real(friction[k][i])
             if mu > 0 and push > 0:
-                gain = -dot(normal[k], system.gain[i])
-                depth, speed = size[k] - dot(normal[k], x[i]), lag * gain - dot(normal[k], v[i])
-                ago, fast = arrival(depth, speed, gain, system.h, system.h)
+                delta_v = -dot(normal[k], system.delta_v[i])
+                depth, speed = size[k] - dot(normal[k], x[i]), lag * delta_v - dot(normal[k], v[i])
+                time_since, fast = arrival(depth, speed, delta_v, system.h, system.h)
                 r, along = system.real(radius[k][i]), u - dot(normal[k], u) * normal[k]
                 speed = None if belt is None else [system.real(b) for b in belt[k]]
-                lost = rub(system, i, r, system.real(weight[i]), normal[k], along, mu * push, speed)
-                u, y = u - lost, y - (ago if fast > at_least(gain, zero) else pressed) * lost
+                lost = friction_impulse(system, i, r, system.real(weight[i]), normal[k], along, mu * push, speed)
+                u, y = u - lost, y - (time_since if fast > at_least(delta_v, zero) else pressed) * lost
         replace(system, x, v, s, i, y, u)
     system.put(x, v, s)
 
 
 def report_plane(system, source, number, i, n, size, r, x, v, lag, push, weight):
     """Record the contact with one wall of a corner, as a contact of that wall."""
-    across, gain, depth, zero = dot(n, v), dot(n, system.gain[i]), size - dot(n, x), system.real(0)
-    speed = -across - lag * gain
+    across, delta_v, depth, zero = dot(n, v), dot(n, system.delta_v[i]), size - dot(n, x), system.real(0)
+    speed = -across - lag * delta_v
     if not (depth > 0 or speed > 0):
         return
-    ago, fast = arrival(depth, speed, -gain, system.h, system.h)
-    point = x + (depth - r) * n - ago * (v - across * n)
+    time_since, fast = arrival(depth, speed, -delta_v, system.h, system.h)
+    point = x + (depth - r) * n - time_since * (v - across * n)
     system.report_for(
-        source, i, -1 - number, ago, ago, fast, at_least(-gain, zero), push / system.real(weight), point, -1 * n
+        source,
+        i,
+        -1 - number,
+        time_since,
+        time_since,
+        fast,
+        at_least(-delta_v, zero),
+        push / system.real(weight),
+        point,
+        -1 * n,
     )
 
 
-def settle(y, walls):
+def resolve(y, walls):
     """Project y to the closest point with dot(n, y) >= size for all walls; return it and each wall's push."""
     pushes = [0 * y[0]] * len(walls)
     for _ in range(SWEEPS):

@@ -2,19 +2,19 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .collisions cimport notice_ways
+from .collisions cimport report_overlaps
 from .contact_shapes cimport away_from, part_of, reach_of
 from .contact_state cimport (
-    AGO, FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TOTAL, approach, body, contact, meeting, read_vector,
+    TIME_SINCE, FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TOTAL, approach, body, contact, contact_event, read_vector,
 )
 from .events cimport (
-    beyond, finish_telling, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, slack, unmet,
+    beyond, finish_events, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, slack, unmet,
     visit,
 )
 from .motion cimport go_forth, is_moving
 from .outlines cimport touch
-from ..abi.constraints cimport MEETING, Contacts, Shapes
-from ..abi.events cimport Contact, Log, Told
+from ..abi.constraints cimport CONTACT_EVENT, Contacts, Shapes
+from ..abi.events cimport Contact, Log, EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
@@ -24,33 +24,35 @@ from ..simd.vec cimport real
 
 cdef inline void add_up(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
     """Add the impulse of the last substep to the recorded total."""
-    cdef real* told = meeting(dim, data, k, like)
-    told[TOTAL] = told[TOTAL] + contact(dim, data, k, like)[(2 * dim + PUSH) * data.lanes]
+    cdef real* events = contact_event(dim, data, k, like)
+    events[TOTAL] = events[TOTAL] + contact(dim, data, k, like)[(2 * dim + PUSH) * data.lanes]
 
 
-cdef inline void meets(int dim, real ago, real fast, real time, int64_t k, const Contacts* data) noexcept nogil:
+cdef inline void record_impact(
+    int dim, real time_since, real fast, real time, int64_t k, const Contacts* data,
+) noexcept nogil:
     """Record an impact in `time` seconds, along the current velocities. ago: its time before the end of the step."""
-    cdef real* told = meeting(dim, data, k, &ago)
-    cdef const real* own = contact(dim, data, k, &ago)
-    cdef const real* a = body(dim, data, data.first[k], &ago)
+    cdef real* events = contact_event(dim, data, k, &time_since)
+    cdef const real* own = contact(dim, data, k, &time_since)
+    cdef const real* a = body(dim, data, data.first[k], &time_since)
     cdef real r = (<const real*> data.grid.radius)[data.first[k]]
     cdef int c
-    told[AGO] = ago
-    told[FAST] = fast
+    events[TIME_SINCE] = time_since
+    events[FAST] = fast
     for c in range(dim):
-        told[MEETING + c] = (a[dim + c] + time * a[c] if time > 0 else a[dim + c]) + r * own[c * data.lanes]
-        told[MEETING + dim + c] = own[c * data.lanes]
+        events[CONTACT_EVENT + c] = (a[dim + c] + time * a[c] if time > 0 else a[dim + c]) + r * own[c * data.lanes]
+        events[CONTACT_EVENT + dim + c] = own[c * data.lanes]
 
 
-cdef inline void tell_meetings(
+cdef inline void report_collisions(
     int dim, real full, int64_t n, int64_t stride, const real* before, const real* x, const Contacts* data,
 ) noexcept nogil:
     """Record contacts with impulses, and sensor contacts."""
     cdef const real* own
-    cdef const real* told
+    cdef const real* events
     cdef const real* a
     cdef const real* b
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     cdef real normal[MAX_DIM]
     cdef real impulse, closing, left
     cdef real one = 1
@@ -62,33 +64,33 @@ cdef inline void tell_meetings(
         j = data.other[k]
         if data.colour[k] == SENSED:
             if j < n:
-                notice_ways(dim, full, stride, i, j, k, before, x, &data.grid)
+                report_overlaps(dim, full, stride, i, j, k, before, x, &data.grid)
             elif j >= n + data.faces:
-                notice_shape(dim, full, n, stride, k, before, x, data)
+                report_sensor_shape(dim, full, n, stride, k, before, x, data)
             else:
-                notice_wall(dim, full, n, stride, k, before, x, data)
+                report_sensor_wall(dim, full, n, stride, k, before, x, data)
             continue
-        told = meeting(dim, data, data.place[k], x)
+        events = contact_event(dim, data, data.place[k], x)
         own = contact(dim, data, data.place[k], x)
-        impulse = told[TOTAL] + own[(2 * dim + PUSH) * w]
+        impulse = events[TOTAL] + own[(2 * dim + PUSH) * w]
         if not impulse > 0:
             continue
         a = body(dim, data, i, x)
         b = body(dim, data, min(j, n + data.faces), x)
-        approach(dim, data, data.place[k], a, b, way)
+        approach(dim, data, data.place[k], a, b, displacement)
         read_vector(dim, data, own, normal)
-        closing = -dot(dim, way, normal)
-        if closing > 0 and not told[KNOWN] > 0:
+        closing = -dot(dim, displacement, normal)
+        if closing > 0 and not events[KNOWN] > 0:
             impulse = impulse + own[(2 * dim + MASS) * w] * closing
-        left = told[AGO] if closing < 0 or not own[(2 * dim + PUSH) * w] > 0 else -one
+        left = events[TIME_SINCE] if closing < 0 or not own[(2 * dim + PUSH) * w] > 0 else -one
         key = key_of(i, j if j < n else n - 1 - j)
         report(
-            data.grid.told, k, key, told[AGO], left, told[FAST], own[(2 * dim + SLOW) * w], impulse,
-            dim, told + MEETING, told + MEETING + dim,
+            data.grid.events, k, key, events[TIME_SINCE], left, events[FAST], own[(2 * dim + SLOW) * w], impulse,
+            dim, events + CONTACT_EVENT, events + CONTACT_EVENT + dim,
         )
 
 
-cdef inline void notice_wall(
+cdef inline void report_sensor_wall(
     int dim, real h, int64_t n, int64_t stride, int64_t k, const real* before, const real* x, const Contacts* data,
 ) noexcept nogil:
     """Record a sensor body that passes through a wall in the step, on a straight path.
@@ -103,9 +105,9 @@ cdef inline void notice_wall(
     cdef real y[MAX_DIM]
     cdef real was[MAX_DIM]
     cdef real point[MAX_DIM]
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     cdef real one = 1
-    cdef real depth, first, speed, ago
+    cdef real depth, first, speed, time_since
     cdef real left = 0
     cdef int c
     for c in range(dim):
@@ -115,20 +117,20 @@ cdef inline void notice_wall(
     first = size - dot(dim, normal, was)
     speed = (depth - first) / h
     if first > 0:
-        ago = h
+        time_since = h
         left = left if depth >= 0 else depth / speed
         speed = 0
     elif depth >= 0 and speed > 0:
-        ago = depth / speed
+        time_since = depth / speed
     else:
         return
     for c in range(dim):
-        way[c] = -one * normal[c]
-        point[c] = y[c] - ago / h * (y[c] - was[c]) + r * way[c]
-    report(data.grid.told, k, key_of(i, -1 - face), ago, left, speed, 0, 0, dim, point, way)
+        displacement[c] = -one * normal[c]
+        point[c] = y[c] - time_since / h * (y[c] - was[c]) + r * displacement[c]
+    report(data.grid.events, k, key_of(i, -1 - face), time_since, left, speed, 0, 0, dim, point, displacement)
 
 
-cdef inline void notice_shape(
+cdef inline void report_sensor_shape(
     int dim, real h, int64_t n, int64_t stride, int64_t k, const real* before, const real* x, const Contacts* data,
 ) noexcept nogil:
     """Record a sensor body that passes through a shape in the step, on a straight path."""
@@ -140,7 +142,7 @@ cdef inline void notice_shape(
     cdef real was[MAX_DIM]
     cdef real motion[MAX_DIM]
     cdef real at[MAX_DIM]
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     cdef real one = 1
     cdef real zero = 0
     cdef real share, speed
@@ -153,32 +155,34 @@ cdef inline void notice_shape(
         )
     for c in range(dim):
         motion[c] = x[c * stride + i] - was[c]
-    if not away_from(dim, was, number, data, way) >= reach:
+    if not away_from(dim, was, number, data, displacement) >= reach:
         return
     if not touch(False, dim, was, motion, reach, number - data.shape_begin[part], &data.shapes[part], &share):
         return
     for c in range(dim):
         at[c] = was[c] + share * motion[c]
-    away_from(dim, at, number, data, way)
-    speed = zero - dot(dim, way, motion) / h
+    away_from(dim, at, number, data, displacement)
+    speed = zero - dot(dim, displacement, motion) / h
     if not speed > 0:
         return
     for c in range(dim):
-        at[c] = at[c] - r * way[c]
-        way[c] = -one * way[c]
-    report(data.grid.told, k, key_of(i, n - 1 - data.other[k]), (one - share) * h, 0, speed, 0, 0, dim, at, way)
+        at[c] = at[c] - r * displacement[c]
+        displacement[c] = -one * displacement[c]
+    report(
+        data.grid.events, k, key_of(i, n - 1 - data.other[k]), (one - share) * h, 0, speed, 0, 0, dim, at, displacement,
+    )
 
 
 # Key order: the walls of a body, last one first, come before other bodies.
 
-cdef inline void tell_contacts(
+cdef inline void report_contacts(
     int dim, int64_t n, int64_t stride, const real* x, const Contacts* data, Log* log,
 ) noexcept nogil:
-    cdef Told* told = data.grid.told
+    cdef EventSource* events = data.grid.events
     cdef int64_t p = 0
     cdef int64_t first = 0
     cdef int64_t last, walls, k
-    if told.contacts == 0 and told.count == 0:
+    if events.contacts == 0 and events.count == 0:
         return
     while first < data.found[0]:
         last = first
@@ -188,35 +192,35 @@ cdef inline void tell_contacts(
             if data.other[last - 1] < n:
                 walls = last
         for k in range(last - 1, walls - 1, -1):
-            tell_contact(dim, n, stride, x, k, key_of(data.one[k], n - 1 - data.other[k]), &p, data, log)
+            report_contact(dim, n, stride, x, k, key_of(data.one[k], n - 1 - data.other[k]), &p, data, log)
         for k in range(first, walls):
-            tell_contact(dim, n, stride, x, k, key_of(data.one[k], data.other[k]), &p, data, log)
+            report_contact(dim, n, stride, x, k, key_of(data.one[k], data.other[k]), &p, data, log)
         first = last
-    while p < told.count:
-        part_contact(dim, n, stride, x, told.touching[p], data, log)
+    while p < events.count:
+        part_contact(dim, n, stride, x, events.touching[p], data, log)
         p += 1
-    finish_telling(told)
+    finish_events(events)
 
 
-cdef inline void tell_contact(
+cdef inline void report_contact(
     int dim, int64_t n, int64_t stride, const real* x, int64_t k, int64_t key, int64_t* p, const Contacts* data,
     Log* log,
 ) noexcept nogil:
     """Make events of a contact found in the step; earlier keys in `touching` were not found, and end."""
-    cdef Told* told = data.grid.told
+    cdef EventSource* events = data.grid.events
     cdef Contact* found
     cdef bint was
-    if told.mark[k] == 0 and p[0] == told.count:
+    if events.mark[k] == 0 and p[0] == events.count:
         return
-    while p[0] < told.count and told.touching[p[0]] < key:
-        part_contact(dim, n, stride, x, told.touching[p[0]], data, log)
+    while p[0] < events.count and events.touching[p[0]] < key:
+        part_contact(dim, n, stride, x, events.touching[p[0]], data, log)
         p[0] += 1
-    was = p[0] < told.count and told.touching[p[0]] == key
+    was = p[0] < events.count and events.touching[p[0]] == key
     p[0] += was
-    found = met_at(told, k)
+    found = met_at(events, k)
     if found != NULL:
         visit(
-            log, told, dim, found, True, was,
+            log, events, dim, found, True, was,
             (log.begin or log.end) and (found.left < 0 or contact_touches(dim, n, stride, x, key, data)),
         )
     elif was:
@@ -231,13 +235,13 @@ cdef inline void part_contact(
     cdef int64_t j = other_of(key)
     cdef const real* normal
     cdef real y[MAX_DIM]
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     cdef real one = 1
     cdef Contact still
     cdef real n_c
     cdef int c
     if contact_touches(dim, n, stride, x, key, data):
-        keep_touching(log, data.grid.told, key)
+        keep_touching(log, data.grid.events, key)
         return
     unmet(&still, key, log.h)
     if j >= 0:
@@ -245,17 +249,17 @@ cdef inline void part_contact(
     elif -1 - j >= data.faces:
         for c in range(dim):
             y[c] = x[c * stride + i]
-        away_from(dim, y, -1 - j - data.faces, data, way)
+        away_from(dim, y, -1 - j - data.faces, data, displacement)
         for c in range(dim):
-            still.point[c] = y[c] - (<const real*> data.grid.radius)[i] * way[c]
-            still.normal[c] = -one * way[c]
+            still.point[c] = y[c] - (<const real*> data.grid.radius)[i] * displacement[c]
+            still.normal[c] = -one * displacement[c]
     else:
         normal = <const real*> data.normal + (-1 - j) * dim
         for c in range(dim):
             n_c = -one * normal[c]
             still.point[c] = x[c * stride + i] + (<const real*> data.grid.radius)[i] * n_c
             still.normal[c] = n_c
-    visit(log, data.grid.told, dim, &still, False, True, False)
+    visit(log, data.grid.events, dim, &still, False, True, False)
 
 
 cdef inline bint contact_touches(

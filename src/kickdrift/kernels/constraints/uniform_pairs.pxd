@@ -17,7 +17,7 @@ cdef enum:
     BITS = 64       # results collected in the bit mask before partners are extracted
 
 
-cdef inline Found find_alike(
+cdef inline Found find_uniform(
     int64_t dim, int64_t n, const Collisions* data, void* owner, const vec* like,
 ) noexcept nogil:
     cdef Around around

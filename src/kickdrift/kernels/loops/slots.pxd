@@ -8,12 +8,12 @@ from libc.string cimport memcpy, memset
 
 from ..abi.plan cimport MAX_DIM, ROW, Array, Job, Plan
 from ..abi.rotation cimport Turning
-from ..abi.slots cimport Living
+from ..abi.slots cimport SlotArrays
 
 
-cdef inline void run_living(const Plan* plan, Job* job, const void* like) noexcept nogil:
+cdef inline void run_active(const Plan* plan, Job* job, const void* like) noexcept nogil:
     """Run `plan.each` on spans with active bodies. The earliest failure is reported."""
-    cdef const Living* living = plan.living
+    cdef const SlotArrays* living = plan.slots
     cdef Py_ssize_t k
     cdef Job part
     cdef int64_t begun = 0
@@ -27,9 +27,9 @@ cdef inline void run_living(const Plan* plan, Job* job, const void* like) noexce
         if part.first >= part.last:
             continue
         if job.begin:
-            begun = max(begun, begin_young(plan, &part))
+            begun = max(begun, start_spawned(plan, &part))
         plan.each(plan, &part, NULL)
-        park(plan, part.first, part.last)
+        zero_inactive(plan, part.first, part.last)
         job.evaluations = max(job.evaluations, part.evaluations)
         if job.bad_body < 0:
             job.bad_body = part.bad_body
@@ -41,11 +41,11 @@ cdef inline void run_living(const Plan* plan, Job* job, const void* like) noexce
     job.evaluations += begun
 
 
-cdef inline int64_t begin_young(const Plan* plan, const Job* job) noexcept nogil:
+cdef inline int64_t start_spawned(const Plan* plan, const Job* job) noexcept nogil:
     """Initialise the history of bodies spawned since the last step; return the number of evaluations.
 
     A job of no steps initialises whole rows; bodies that have a history get it back from a copy. Coupled bodies skip
-    this: see `begin_young` of passes.pxd.
+    this: see `start_spawned` of passes.pxd.
     """
     cdef double buffer[2 * MAX_DIM * ROW]
     cdef char* v = <char*> buffer
@@ -58,15 +58,15 @@ cdef inline int64_t begin_young(const Plan* plan, const Job* job) noexcept nogil
     part.steps = 0
     while part.first < job.last:
         part.last = min(part.first + ROW, job.last)
-        if any_of(plan.living.young + part.first, part.last - part.first):
+        if any_of(plan.slots.needs_start + part.first, part.last - part.first):
             for i in range(part.first, part.last):
-                keep_row(True, plan, &plan.v, i, v + (i - part.first) * MAX_DIM * plan.living.item)
-                keep_row(True, plan, &plan.s, i, s + (i - part.first) * MAX_DIM * plan.living.item)
+                keep_row(True, plan, &plan.v, i, v + (i - part.first) * MAX_DIM * plan.slots.item)
+                keep_row(True, plan, &plan.s, i, s + (i - part.first) * MAX_DIM * plan.slots.item)
             plan.each(plan, &part, NULL)
             for i in range(part.first, part.last):
-                if not plan.living.young[i]:
-                    keep_row(False, plan, &plan.v, i, v + (i - part.first) * MAX_DIM * plan.living.item)
-                    keep_row(False, plan, &plan.s, i, s + (i - part.first) * MAX_DIM * plan.living.item)
+                if not plan.slots.needs_start[i]:
+                    keep_row(False, plan, &plan.v, i, v + (i - part.first) * MAX_DIM * plan.slots.item)
+                    keep_row(False, plan, &plan.s, i, s + (i - part.first) * MAX_DIM * plan.slots.item)
             evaluations = max(evaluations, part.evaluations - plan.fsal)
         part.first += ROW
     return evaluations
@@ -78,9 +78,9 @@ cdef inline void keep_row(bint there, const Plan* plan, const Array* array, Py_s
     cdef int j
     for j in range(plan.dim):
         if there:
-            memcpy(buffer + j * plan.living.item, at + j * array.component, plan.living.item)
+            memcpy(buffer + j * plan.slots.item, at + j * array.component, plan.slots.item)
         else:
-            memcpy(at + j * array.component, buffer + j * plan.living.item, plan.living.item)
+            memcpy(at + j * array.component, buffer + j * plan.slots.item, plan.slots.item)
 
 
 cdef inline bint any_of(const uint8_t* mask, Py_ssize_t count) noexcept nogil:
@@ -91,9 +91,9 @@ cdef inline bint any_of(const uint8_t* mask, Py_ssize_t count) noexcept nogil:
     return found
 
 
-cdef inline void park(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+cdef inline void zero_inactive(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
     """Zero the inactive slots."""
-    cdef const uint8_t* alive = plan.living.alive
+    cdef const uint8_t* alive = plan.slots.alive
     cdef uint64_t eight, all_eight = 0x0101010101010101u
     cdef Py_ssize_t i = first
     cdef Py_ssize_t k
@@ -115,7 +115,7 @@ cdef inline void park(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexc
             clear(plan, &plan.s, k, i)
 
 
-cdef inline void park_turning(const Turning* turning, Py_ssize_t item) noexcept nogil:
+cdef inline void zero_inactive_rotation(const Turning* turning, Py_ssize_t item) noexcept nogil:
     """Zero angular velocities and orientations of inactive slots."""
     cdef Py_ssize_t i
     cdef int j
@@ -129,7 +129,7 @@ cdef inline void park_turning(const Turning* turning, Py_ssize_t item) noexcept 
 
 cdef inline void clear(const Plan* plan, const Array* array, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
     """Zero an array for bodies first to last."""
-    cdef Py_ssize_t item = plan.living.item
+    cdef Py_ssize_t item = plan.slots.item
     cdef Py_ssize_t i
     cdef int j
     if array.component == item and array.body == plan.dim * item:

@@ -2,17 +2,18 @@
 
 from libc.stdint cimport int64_t
 
-from .events cimport forget, tell_pairs, tell_region, tell_walls
-from .meetings cimport tell_contacts
-from .shapes cimport tell_shapes
+from .events cimport forget, report_pairs, report_region, report_walls
+from .contact_events cimport report_contacts
+from .shapes cimport report_shapes
 from ..abi.constraints cimport (
-    BOX, COLLISIONS, CONTACTS, MOVING, PLANE, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall, Sensor, Shapes, Wall,
+    BOX, COLLISIONS, CONTACTS, MOVING, PLANE, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall, Sensor, Shapes,
+    Wall,
 )
 from ..abi.events cimport Log
 from ..simd.vec cimport real
 
 
-cdef inline int64_t tell(
+cdef inline int64_t report_events(
     bint keep, int64_t constraints, const ConstraintCall* constraint, int dim, int64_t n, int64_t stride,
     const real* x, Log* log,
 ) noexcept nogil:
@@ -22,20 +23,20 @@ cdef inline int64_t tell(
     """
     cdef int64_t number
     for number in range(constraints):
-        if constraint[number].told == NULL:
+        if constraint[number].events == NULL:
             continue
         if not keep:
-            forget(constraint[number].told)
+            forget(constraint[number].events)
         elif constraint[number].kind == COLLISIONS:
-            tell_pairs(dim, n, stride, x, <const Collisions*> constraint[number].data, log)
+            report_pairs(dim, n, stride, x, <const Collisions*> constraint[number].data, log)
         elif constraint[number].kind == CONTACTS:
-            tell_contacts(dim, n, stride, x, <const Contacts*> constraint[number].data, log)
+            report_contacts(dim, n, stride, x, <const Contacts*> constraint[number].data, log)
         elif constraint[number].kind == SENSOR:
-            tell_region(dim, n, stride, x, <const Sensor*> constraint[number].data, log)
+            report_region(dim, n, stride, x, <const Sensor*> constraint[number].data, log)
         elif constraint[number].kind == SHAPES or constraint[number].kind == MOVING:
-            tell_shapes(dim, n, stride, x, <const Shapes*> constraint[number].data, log)
+            report_shapes(dim, n, stride, x, <const Shapes*> constraint[number].data, log)
         elif constraint[number].kind == BOX or constraint[number].kind == PLANE:
-            tell_walls(dim, n, stride, x, constraint[number].kind == BOX, <const Wall*> constraint[number].data, log)
+            report_walls(dim, n, stride, x, constraint[number].kind == BOX, <const Wall*> constraint[number].data, log)
         else:
             return number
     return -1
