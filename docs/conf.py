@@ -54,6 +54,8 @@ TITLES = {
     "breakout": "Breakout",
     "pinball": "Pinball",
     "ball_pit": "A ball pit",
+    "marble_run": "A marble run",
+    "pool": "Pool",
     "fountain": "A fountain in the wind",
     "netplay": "Netplay",
     "torn_cloth": "A curtain that tears",

@@ -23,7 +23,7 @@ STEPPER = {
     ),
     "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),
     "bodies": ("Bodies that come and go", "spawn kill alive ids slots count"),
-    "events": ("Events", "events touching"),
+    "events": ("Events, contacts and casts", "events touching grounded cast overlap"),
     "save": ("Save and go back", "snapshot restore checksum"),
 }
 
@@ -59,7 +59,7 @@ PAGES = {
         "own-forces": (
             "AppliedForce, AppliedTorque, Force, Acceleration, NativeForce",
             "AppliedForce AppliedTorque Force Acceleration NativeForce get_include",
-            "forces own-code rolling",
+            "forces own-code rotation",
         ),
     },
     "Constraints": {
@@ -67,7 +67,7 @@ PAGES = {
         "distance": ("Distance", "Distance", "constraints which-constraint"),
         "walls": ("Box and Plane", "Box Plane", "constraints"),
         "collisions": ("ElasticCollisions", "ElasticCollisions", "constraints which-constraint"),
-        "contacts": ("Contacts", "Contacts", "constraints which-constraint"),
+        "contacts": ("Contacts", "Contacts", "constraints which-constraint rolling"),
         "shapes": ("Segments and Boxes", "Segments Boxes", "constraints"),
         "periodic": ("Periodic", "Periodic", "periodic"),
         "sensor": ("Sensor", "Sensor", "events"),

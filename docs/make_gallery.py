@@ -33,6 +33,8 @@ EXAMPLES = {
     "magnetic_bottle": 150,
     "predator_prey": 150,
     "ball_pit": 300,
+    "marble_run": 1300,
+    "pool": 60,
     "ragdoll_stairs": 260,
     "lennard_jones": 500,
 }

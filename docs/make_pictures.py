@@ -1,13 +1,58 @@
 """Draw the pictures of these pages into docs/pictures: python docs/make_pictures.py."""
 
 import argparse
+import math
 from pathlib import Path
 
+import numpy as np
 from matplotlib.figure import Figure
 
+import kickdrift as kd
 from kickdrift.demos import compare
 
 FOLDER = Path(__file__).parent / "pictures"
+#: Chung and Ooi (2011), test 4: degrees and tangential restitution, read from their figure; and what Kharaz measured.
+THEIRS = [(5.2, 0.95), (10.2, 0.69), (15, 0.62), (20.1, 0.62), (25, 0.63), (30.1, 0.68), (35, 0.74), (40, 0.78),
+          (50, 0.85), (60, 0.89), (70, 0.93), (80, 0.97), (85, 0.98)]  # fmt: skip
+MEASURED = [(2.2, 0.8), (4.2, 0.75), (9.8, 0.68), (20.2, 0.6), (30.4, 0.69), (39.5, 0.77), (49.6, 0.85), (71.1, 0.94),
+            (79.2, 0.97), (85.2, 0.98)]  # fmt: skip
+
+
+def slide(axes):
+    """A disc and a sphere that slide at first: how fast they are, and how fast their surfaces rotate."""
+    for dim, name in ((2, "disc"), (3, "sphere")):
+        gravity, normal, x = (0, -9.81, 0)[:dim], (0, 1, 0)[:dim], [[0, 0.1, 0][:dim]]
+        floor = kd.Plane(normal, 0.0, restitution=0, friction=0.2, radius=0.1)
+        ball = kd.Stepper(
+            x, [[3.0, 0, 0][:dim]], hz=240, forces=[kd.Gravity(gravity)], constraints=[floor], angular_velocity=0.0
+        )
+        seen = ball.record(200)
+        spin = -0.1 * seen.angular_velocity.reshape(len(seen.time), -1)[:, -1]
+        line = axes.plot(seen.time, seen.velocity[:, 0, 0], label=f"{name}: velocity")
+        axes.plot(seen.time, spin, "--", color=line[0].get_color(), label=f"{name}: r × angular velocity")
+    axes.set(xlabel="s", ylabel="m/s", title="Slides, then rolls: 3 m/s, friction 0.2")
+    axes.legend()
+
+
+def bounce(axes):
+    """Which share of the speed along a surface is left after a bounce, at the angles of Chung and Ooi."""
+    degrees, left = np.arange(1, 90), []
+    for a in np.radians(degrees):
+        v = np.array([[3.9 * math.sin(a), -3.9 * math.cos(a), 0.0]])
+        ball = kd.Stepper(
+            [[0, 0.0025, 0]] - 1e-4 * v, v.copy(), dt=2e-4, angular_velocity=0.0,
+            constraints=[kd.Plane((0, 1, 0), 0.0, 0.98, 0.092, 0.0025)],
+        )  # fmt: skip
+        ball.step(2)
+        left.append(ball.velocity[0, 0] / v[0, 0])
+    axes.plot(degrees, left, label="kickdrift: a rigid sphere")
+    axes.plot(*zip(*THEIRS, strict=True), "s", mfc="none", label="Chung and Ooi: elastic, Hertz-Mindlin")
+    axes.plot(*zip(*MEASURED, strict=True), "k.", label="measured (Kharaz et al. 2001)")
+    axes.set(
+        xlabel="degrees from the normal", ylabel="speed along the surface, after / before", title="Bounces at 3.9 m/s"
+    )
+    axes.set_ylim(0.35, 1.02)
+    axes.legend(loc="lower right")
 
 
 def main():
@@ -17,6 +62,11 @@ def main():
         figure = Figure(layout="constrained")
         compare.plot(parser.parse_args([name]), figure)
         figure.savefig(FOLDER / f"compare-{name}.png", dpi=100)
+    figure = Figure(layout="constrained", figsize=(10, 4))
+    left, right = figure.subplots(1, 2)
+    slide(left)
+    bounce(right)
+    figure.savefig(FOLDER / "rolling.png", dpi=80)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,11 @@ def load(name):
     return module
 
 
+def run_frames(shown, count):
+    for _ in range(count):
+        shown.frame(1 / 60)
+
+
 @pytest.fixture
 def play(monkeypatch):
     """Run an example under pygame-ce without a screen; return its world, and check the last picture."""
@@ -122,6 +127,49 @@ def test_a_ball_pit_comes_to_rest(play):
     assert (world.position[balls, 1] > pit.radius[balls] - 0.02).all()
     pit.empty()
     assert world.count == 1
+
+
+def test_full_marbles_roll_faster_than_rings(play):
+    assert play("marble_run", 60).world.count == 3
+    example = load("marble_run")
+    run = example.Run()
+    for x in (1.0, 2.0):  # a full one, and a ring below it
+        run.drop((x, 7.2 - 0.15 * x))
+    run_frames(run, 18)
+    before = run.world.velocity.copy()
+    run_frames(run, 30)
+    gained = np.linalg.norm(run.world.velocity - before, axis=1)
+    (x0, y0), (x1, y1) = example.RAMPS[0]
+    pull = 0.5 * 9.81 * (y0 - y1) / np.hypot(x1 - x0, y0 - y1)
+    assert gained[1] == pytest.approx(pull * 2 / 3, rel=0.03)
+    assert gained[2] == pytest.approx(pull / 2, rel=0.03)
+    run_frames(run, 1000)
+    assert run.world.angular_velocity[0] == run.turns
+    assert run.world.position[1:3, 0].min() > 7.5  # thrown on by the wheel
+
+
+def test_pool_balls_slide_then_roll_and_side_spin_changes_the_bounce(play):
+    table = play("pool", 90)
+    assert 10 < table.world.count <= 16
+    pool = load("pool")
+    table = pool.Table()
+    assert table.still
+    table.strike(0.0, 2.0, 0.0, 0.0)
+    run_frames(table, 30)
+    speed = table.world.velocity[0, 0]
+    assert speed == pytest.approx(2.0 * 5 / 7, rel=0.03)
+    assert pool.R * table.world.angular_velocity[0, 1] == pytest.approx(speed, rel=0.01)
+    run_frames(table, 1200)
+    assert table.still
+    along = []
+    for side in (-0.4, 0.0, 0.4):  # straight at the left cushion
+        table = pool.Table()
+        table.strike(np.pi, 2.0, side, 0.0)
+        run_frames(table, 36)
+        assert table.world.velocity[0, 0] > 0.5
+        along.append(table.world.velocity[0, 1])
+    assert along[0] == pytest.approx(-along[2], rel=1e-6)
+    assert abs(along[1]) < 1e-9 < 0.1 < abs(along[0])
 
 
 def test_ragdolls_keep_their_bone_lengths_on_the_stairs(play):

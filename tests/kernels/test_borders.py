@@ -63,10 +63,40 @@ def sliding(shapes, restitution):
     )
 
 
-def two(distance, speed, **arguments):
+def two(distance, speed, angular_velocity=None, **arguments):
     """Create two bodies of radius 1 on a line."""
     balls = kd.ElasticCollisions(1.0, 0.5, **arguments)
-    return world(position=[[0.0, 0.0], [distance, 0.0]], velocity=[[0.0, 0.0], [-speed, 0.0]], constraints=[balls])
+    spin = {} if angular_velocity is None else {"angular_velocity": angular_velocity}
+    return world(
+        **spin, position=[[0.0, 0.0], [distance, 0.0]], velocity=[[0.0, 0.0], [-speed, 0.0]], constraints=[balls]
+    )
+
+
+def spinning(*parts, spin=8.0, n=12, dim=2, **arguments):
+    """Bodies in a row above a floor, of which every other one touches it."""
+    position = np.stack([3.0 * np.arange(n), 1.0 + np.arange(n) % 2] + [np.zeros(n)] * (dim - 2), axis=1)
+    velocity = np.tile([1.0, -0.5, 0.25][:dim], (n, 1))
+    w = np.full(n if dim == 2 else (n, 3), spin)
+    gravity = kd.Gravity([0.0, -8.0, 0.0][:dim])
+    # A new array of angular velocities for each stepper: it is stepped in place.
+    return lambda cls: world(
+        position=position,
+        velocity=velocity,
+        forces=[gravity],
+        constraints=parts,
+        angular_velocity=w.copy(),
+        **arguments,
+    )(cls)
+
+
+def touching_pair(friction, spin, pinned=False, **contacts):
+    """Two discs, one on the other, the lower one on a floor or pinned."""
+    floor = [kd.Pin(0)] if pinned else []
+    rest = kd.Contacts(1.0, friction=friction, walls=[kd.Plane((0.0, 1.0), 0.0)], **contacts)
+    return lambda cls: world(
+        position=[[0.0, 1.0], [0.0, 3.0]], velocity=np.zeros((2, 2)), forces=[kd.Gravity((0.0, -8.0))],
+        constraints=[*floor, rest], angular_velocity=np.array([spin, 0.0]),
+    )(cls)  # fmt: skip
 
 
 FLOOR, ROOM = kd.Plane((0.0, 1.0), 0.0, 0.5, 0.5), kd.Box(0.0, 4.0, 0.5, 0.5)
@@ -200,6 +230,27 @@ BORDERS = {
     "the dead of a first tile": (
         world(200, alive=np.arange(200) % 7 != 4, constraints=[AROUND]),
         world(200, constraints=[AROUND]),
+    ),
+    "friction ends the slip": (
+        spinning(kd.Plane((0.0, 1.0), 0.0, 0.5, 4.0, 1.0), spin=0.125),
+        spinning(kd.Plane((0.0, 1.0), 0.0, 0.5, 0.0625, 1.0)),
+    ),
+    "friction ends the slip of some in a vector": (
+        spinning(kd.Plane((0.0, 1.0, 0.0), 0.0, 0.5, np.arange(12) % 5 / 8, 1.0), dim=3),
+        spinning(kd.Box((-9.0, 0.0, -9.0), 99.0, 0.5, np.arange(12) % 5 / 8, 1.0), dim=3),
+    ),
+    "rolling resistance of some": (
+        touching_pair(0.5, 8.0, rolling=[0.0, 0.25]),
+        touching_pair(0.5, 8.0),
+    ),
+    "a pinned wheel rotates": (touching_pair(0.5, 8.0, True), touching_pair(0.0, 8.0, True)),
+    "restitution with friction": (
+        touching_pair(0.5, 8.0, restitution=0.5),
+        spinning(kd.Contacts(1.0, 0.5, walls=[kd.Plane((0.0, 1.0), 0.0)])),
+    ),
+    "collisions with friction rotate": (
+        two(1.9375, 1.0, friction=0.5, angular_velocity=3.0),
+        two(1.9375, 1.0, friction=0.0, angular_velocity=3.0),
     ),
     "radii of a second tile": (
         world(200, dim=1, constraints=[kd.Box(-5.0, 5.0, 0.5, radius=np.arange(200) / 400)]),

@@ -114,9 +114,15 @@ class Filtered(Constraint):
             found["sensor"] = np.broadcast_to(sensor, (plan.n,)).astype(np.uint8)
         return found
 
-    def _noticed(self, plan: Plan) -> np.ndarray:
-        """Return for each body whether its category passes the mask of a wall or shape."""
-        noticed = (self._scalars(plan, "category") & self._scalars(plan, "mask")) != 0
+    def _noticed(self, plan: Plan, owner: Filtered | None = None) -> np.ndarray:
+        """Return for each body whether its category passes the mask of a wall or shape.
+
+        owner: the `Contacts` that it is part of, if any, whose category replaces one of 1 for all bodies.
+        """
+        category = self._scalars(plan, "category")
+        if owner is not None and len(category) == 1 and category[0] == 1:
+            category = owner._scalars(plan, "category")
+        noticed = (category & self._scalars(plan, "mask")) != 0
         return np.broadcast_to(noticed, (plan.n,))
 
 

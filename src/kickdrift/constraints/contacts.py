@@ -40,7 +40,8 @@ class Contacts(Filtered):
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
     corrects lengths is not carried over into the next substep, which lets nearly straight joints rest.
-    category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too.
+    category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too. A wall or shape
+    whose category is 1, the default, takes the category of each body from here.
 
     A step is divided into `substeps`. Each substep adds its share of the velocity change by forces. Then contacts are
     solved, warm-started with the impulses of the last substep: they remove approach speed and a part of the overlap,
@@ -218,7 +219,7 @@ class Contacts(Filtered):
         for wall in self.walls:
             order = np.argsort(wall.numbers(plan))  # sort by event numbers
             normal, offset = (rows[order] for rows in wall.faces(plan))
-            through = np.maximum(wall._through(plan), sensor)
+            through = np.maximum(wall._through(plan, self), sensor)
             passes.append(np.broadcast_to(through, (len(offset), plan.n)))
             normals.append(normal)
             offsets.append(offset)
@@ -271,7 +272,7 @@ class Contacts(Filtered):
                 found.setdefault(name, []).append(each)
             own = shapes._scalars(plan, "friction") + np.zeros(plan.n)
             found["friction"].append(np.where(own > 0, own, friction))
-            found["through"].append(np.maximum(shapes._through(plan), sensor))
+            found["through"].append(np.maximum(shapes._through(plan, self), sensor))
         by_body = {f"shape_{name}": np.stack(found.pop(name)) for name in ("reach", "friction", "through")}
         begin = np.cumsum([0, *(len(lower) for lower in found["lower"])])
         return {
@@ -289,7 +290,7 @@ def check_walls(plan: Plan) -> None:
     for contacts in resting:
         taken = (contacts._scalars(plan, "mask") != 0) & (contacts._scalars(plan, "category") != 0)
         for own in (*contacts.walls, *contacts.shapes):
-            taken = taken | (own._through(plan) == 0)
+            taken = taken | (own._through(plan, contacts) == 0)
         taken = taken & ~contacts._scalars(plan, "sensor")
         for wall in plan.constraints:
             if isinstance(wall, Wall) and ((wall._through(plan) == 0) & taken).any():

@@ -100,7 +100,7 @@ cdef class Coupled(Watch):
         """Return whether this binding fits the interactions and constraints of a model, including the disabled ones."""
         mine = self.model
         return (
-            mine.interactions is model.interactions and mine.constraint_records is model.constraint_records
+            mine.interactions == model.interactions and mine.constraint_records is model.constraint_records
             and mine.constraints == model.constraints and mine.at_rest is model.at_rest and mine.told == model.told
             and mine.idle == model.idle and mine.inverse_mass is model.inverse_mass and mine.impulses is model.impulses
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..stepper.slots import chosen, newborn
+from ..stepper.slots import candidates, chosen, newborn
 
 if TYPE_CHECKING:
     from ..stepper.slots import Slots
@@ -30,21 +30,39 @@ class Living:
         _drawn: tuple | None
         _exclusively: Any
         _book: Any
-        _with_masses: Any
+        _give_kinds: Any
+        n: int
         dim: int
         dtype: np.dtype
 
-    def spawn(self, position: Any, velocity: Any = 0.0, mass: Any = None, **turning: Any) -> np.ndarray:
+    def spawn(
+        self,
+        position: Any,
+        velocity: Any = 0.0,
+        mass: Any = None,
+        *,
+        radius: Any = None,
+        category: Any = None,
+        mask: Any = None,
+        sensor: Any = None,
+        restitution: Any = None,
+        friction: Any = None,
+        rows: Any = None,
+        **turning: Any,
+    ) -> np.ndarray:
         """Spawn bodies in the lowest free slots; return their ids."""
-        return self._exclusively(self._spawn, position, velocity, mass, turning)
+        kinds = {"radius": radius, "category": category, "mask": mask, "sensor": sensor}
+        kinds |= {"restitution": restitution, "friction": friction}
+        return self._exclusively(self._spawn, position, velocity, mass, kinds, rows, turning)
 
-    def _spawn(self, position: Any, velocity: Any, mass: Any, turning: dict[str, Any]) -> np.ndarray:
+    def _spawn(
+        self, position: Any, velocity: Any, mass: Any, kinds: dict[str, Any], among: Any, turning: dict[str, Any]
+    ) -> np.ndarray:
         x, v, m = newborn(position, velocity, mass, self.dim, self.dtype)
         values = self._turning_of(len(x), **turning)
         slots = self._book()
-        rows = slots.free(len(x))
-        if m is not None:
-            self._with_masses(rows, m)
+        rows = slots.free(len(x), candidates(self.n, among))
+        self._give_kinds(rows, m, kinds)
         self._write_turning(rows, values)
         self._position[rows], self._velocity[rows] = x, v
         if self._history is not None:
@@ -59,6 +77,10 @@ class Living:
         slots = self._book()
         slots.kill(chosen(slots, ids))
         self._park()
+
+    def _find(self, ids: np.ndarray) -> np.ndarray:
+        """Return the slots of bodies; -1 for those that are not active."""
+        return self._book().find(ids)
 
     def _park(self) -> None:
         """Zero the rows of inactive bodies, and histories not yet started."""

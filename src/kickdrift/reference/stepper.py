@@ -18,6 +18,7 @@ from .clock import FixedClock
 from .events import Log
 from .interpolation import draw
 from .lock import Exclusive, taped
+from .queries import Level
 from .rotation import Turning
 from .slots import Living
 from .system import System, bodies
@@ -67,6 +68,9 @@ class Stepper(Living, Exclusive, StepperBase):
     @property
     def _events_dropped(self) -> int:
         return int(self._log.dropped)
+
+    def _level(self) -> Level:
+        return Level(self)
 
     def _touching(self):
         if self._log is None:

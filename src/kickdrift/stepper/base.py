@@ -20,7 +20,7 @@ from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
-from . import changes, entries, loads, moves, rotation
+from . import changes, contacts, entries, kinds, loads, moves, queries, rotation
 from .common import State
 from .model import Plan
 from .rotation import Rotation, RotationPart, rotation_of
@@ -157,10 +157,12 @@ class StepperBase(State):
         def _watch(self, clock: Any) -> None: ...  # `step` reads this clock's counters
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
+        def _find(self, ids: np.ndarray) -> np.ndarray: ...  # slots of ids or slots, -1 if inactive
         def _park(self) -> None: ...  # zero the rows of inactive bodies
         def _last_step(self, substeps: int) -> None: ...
         def _take_events(self) -> np.ndarray: ...
         def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # (constraint number, keys of touching pairs)
+        def _level(self) -> Any: ...  # a Level: the shapes, for queries
 
         @property
         def _events_dropped(self) -> int: ...
@@ -228,21 +230,10 @@ class StepperBase(State):
 
         return EventLog(self)
 
-    def touching(self) -> np.ndarray:
-        """Return the pairs in contact: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
-
-        It is empty if no enabled constraint reports contacts: `Pin`, `Distance` and `Sensor` do not. Raises
-        RuntimeError during a step, for a stepper made without `events=`, and if both BEGIN and END are disabled.
-
-        >>> import kickdrift as kd
-        >>> ball = kd.Stepper([[1.0]], [[-1.0]], dt=1, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())
-        >>> ball.step()
-        >>> ball.touching()["slot_b"].tolist()
-        [-1]
-        """
-        from .events import touching
-
-        return touching(self)
+    touching = contacts.touching
+    grounded = contacts.grounded
+    cast = queries.cast
+    overlap = queries.overlap
 
     def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:  # round to a step that the clock can represent
@@ -357,11 +348,6 @@ class StepperBase(State):
         """Compute the time that is passed to forces, in float64 arithmetic."""
         return validation.as_float(self._origin) + (tick - self._origin_tick) * self._dt
 
-    def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
-        """Change masses, if they are different."""
-        if ((self._plan.mass + np.zeros(self.n))[rows] != mass).any():
-            changes.change_mass(self, mass, rows)
-
     # Spawn and despawn: the subclasses implement the operations.
 
     def _book(self) -> Slots:
@@ -409,6 +395,7 @@ class StepperBase(State):
         return index
 
     slots = find_slots
+    _give_kinds = kinds.give
 
     # Changes between two ticks. The first four are computed at first use, because a stepper that is never changed
     # does not need them.
@@ -417,6 +404,9 @@ class StepperBase(State):
     _added = once(entries.added)
     _by_handle = once(entries.by_handle)
     _entries: Any = once(entries.entries)
+    _numberings: Any = once(entries.numberings)
+    _numbered = entries.numbered
+    _sources_of = entries.sources_of
     _take_given = entries.take_given
     set = changes.set
     current = changes.current

@@ -435,6 +435,7 @@ def _remade(
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     model.rotating, model.loads = old.rotating, by_declaration(entries)
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
+    attributes |= self._numbered(self.tick, entries)
     return {"binding": self._binding(model), "attributes": attributes}
 
 
@@ -443,16 +444,14 @@ def _change(
     entries: tuple[Entry, ...],
     checked: Iterable[int] = (),
     changed: Mapping[int, Any] = MappingProxyType({}),
+    mass: np.ndarray | None = None,
 ) -> None:
-    """Replace the entries; those at the given indices are validated even if disabled.
-
-    changed: see Plan.
-    """
+    """Replace the entries; those at the given indices are validated even if disabled. changed: see Plan."""
     if any(not entries[place].enabled for place in checked):
         trial = [entry._replace(enabled=entry.enabled or place in checked) for place, entry in enumerate(entries)]
         plan = self._plan
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting(trial), previous=plan)
-    changes = _remade(self, self._offset, entries, changed=changed)
+    changes = _remade(self, self._offset, entries, mass, changed=changed)
     impulses = changes["attributes"]["_impulses"]
     if self._impulses is not None and impulses is not None and impulses.level is not self._impulses.level:
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)

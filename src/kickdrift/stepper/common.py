@@ -141,6 +141,10 @@ class State:
         step = {"_dt": float(exact), "_exact_dt": exact}
         self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
 
+    def _numbered(self, tick: int, entries: Any = None) -> dict[str, Any]:
+        """Return the change of what constraints are numbered in events, from this tick on."""
+        return {}
+
     def _time_exact(self) -> Fraction:
         return Fraction(*self._time_ratio())
 
@@ -265,7 +269,9 @@ class State:
         same_origin = saved.origin is self._origin and saved.origin_tick == self._origin_tick
         same_time = same_origin and saved.exact_dt is self._exact_dt and not other_rate
         if saved.changes is None and same_time and saved.offset is self._offset and not clock_anew:
-            self._commit(writes=writes, resume=resume, **({} if counted is None else {"clock_tick": counted}))
+            numbered = self._numbered(saved.tick)
+            more = {} if counted is None else {"clock_tick": counted}
+            self._commit(writes=writes, resume=resume, **more, **({"attributes": numbered} if numbered else {}))
             return
         changes = saved.changes or parts.together([])
         plan, attributes = changes.pop("plan"), changes["attributes"]
@@ -279,6 +285,7 @@ class State:
             changes |= shifted
         for function in changes.pop("later"):
             changes["writes"] += function(attributes)
+        attributes |= self._numbered(saved.tick, attributes.get("_entries"))
         if not same_origin:
             attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
         other_dt = saved.exact_dt is not self._exact_dt and saved.exact_dt != self._exact_dt

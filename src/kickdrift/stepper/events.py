@@ -13,6 +13,7 @@ from ..errors import SnapshotError
 from ..rollback.parts import Part
 
 if TYPE_CHECKING:
+    from ..declaration import Declaration
     from ..rollback.history import EventHistory
     from .base import StepperBase
     from .model import Plan
@@ -157,6 +158,45 @@ class EventLog:
             )
         return kept.of(tick, ticks)
 
+    def where(self, events: np.ndarray, declaration: Declaration) -> np.ndarray:
+        """Which of these events are of a constraint, a bool mask of their shape.
+
+        events: from `take`, `of` or `Rollback.events`, or contacts from `touching()`. declaration: a constraint that
+        the stepper has or had, also a wall or shapes within `Contacts`. Numbers of constraints change where one is
+        added, removed or disabled; the last 4096 such changes are known. `set` of the walls or shapes of `Contacts`
+        counts as if it had always been so.
+
+        Raises TypeError or ValueError for anything that the stepper never had, for other arrays, and for events that
+        are older than these changes.
+
+        >>> import kickdrift as kd
+        >>> floor, goal = kd.Box(0, 9), kd.Sensor(lower=2, upper=4)
+        >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=1, constraints=[floor, goal], events=kd.Events())
+        >>> ball.step()
+        >>> ball.remove(floor)
+        >>> ball.step()
+        >>> events = ball.events.take()
+        >>> events["source"].tolist(), ball.events.where(events, goal).tolist()
+        ([1, 1], [True, True])
+        """
+        names = events.dtype.names or () if isinstance(events, np.ndarray) else ()
+        if not {"source", "slot_b"} <= {*names}:
+            raise TypeError(f"events: expected events or contacts of a stepper, got {validation.show(events)}")
+        wanted = self._stepper._sources_of(declaration)
+        begin, constraints = zip(*self._stepper._numberings, strict=True)
+        ticks = events["tick"] if "tick" in names else np.full(events.shape, self._stepper.tick + 1)
+        since = np.searchsorted(begin, ticks) - 1  # events of a tick follow the changes before it
+        if (since < 0).any():
+            raise ValueError(f"events: expected those after tick {begin[0]}, got some of tick {ticks.min()}")
+        result, side = np.zeros(events.shape, np.bool_), -1 - events["slot_b"]
+        for number in np.unique(since):
+            for source, origin in enumerate(constraints[number]):
+                if origin in wanted:
+                    first, last = wanted[origin]
+                    own = (since == number) & (events["source"] == source)
+                    result |= own & (first <= side) & (side < last)
+        return result
+
     @property
     def dropped(self) -> int:
         """Number of events lost to a full buffer, since the stepper was made.
@@ -171,24 +211,6 @@ class EventLog:
 def _asked(stepper: StepperBase) -> None:
     if stepper._events is None:
         raise RuntimeError("events: this stepper was made without; pass events=kickdrift.Events()")
-
-
-def touching(stepper: StepperBase) -> np.ndarray:
-    """Return the pairs that touch now; see `Stepper.touching`."""
-    _asked(stepper)
-    if not (stepper._events.begin or stepper._events.end):
-        raise RuntimeError("touching: this stepper was made with begin=False and end=False, and keeps no count")
-    kept = stepper._exclusively(stepper._touching)
-    regions = {source for source, kind in reporting(stepper._plan).items() if kind.region}
-    rows = [(source, *slots(key)) for source, keys in kept for key in keys.tolist() if source not in regions]
-    fields = [(name, np.int64) for name in ("source", "a", "b", "slot_a", "slot_b")]
-    found = np.zeros(len(rows), fields)
-    if rows:
-        found["source"], found["slot_a"], found["slot_b"] = np.array(rows).T
-        for name in "ab":
-            slot = found[f"slot_{name}"]
-            found[name] = np.where(slot < 0, slot, stepper.ids[np.maximum(slot, 0)])
-    return found
 
 
 def fields(dim: int) -> np.dtype:

@@ -15,7 +15,7 @@ from .friction cimport axes_of, cross_impulses, cross_normals, limit_frictions
 from .meetings cimport meets
 from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, SPIN, TRAITS, TWIST, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
-from ..simd.rows cimport gather_four, put_back, scatter_two
+from ..simd.rows cimport gather_four, put_back, scatter_four, scatter_two
 from ..simd.masks cimport all_zero, any_true, equals_zero, greater, select
 from ..simd.vec cimport f32vec, filled, product, vec, vec_root, width
 from ..space cimport is_periodic, turn_to_images
@@ -94,9 +94,6 @@ cdef inline bint press_in(
                 same[CHOSEN] = select(greater(one, own[2 * dim + TIMES]), same[CHOSEN], zero)
             gather(dim, data, data.first + block * width(like), a)
             gather(dim, data, data.second + block * width(like), b)
-            if rotates and sweep.kind != BEGIN:
-                gather_four(data.spin, 0, SPIN, data.first + block * width(like), spin)
-                gather_four(data.spin, 0, SPIN, data.second + block * width(like), spin + 4)
             if sweep.kind == SOLVE:
                 active = solve(dim, rotates, data, sweep, block, same, own, twist, a, b, spin, impulse, &deep)
             else:
@@ -105,7 +102,7 @@ cdef inline bint press_in(
                 if sweep.kind == BEGIN:
                     meet(dim, data, block, own, a, b)
                     continue
-                active = warm(dim, rotates, sweep, same, own, twist, spin, impulse)
+                active = warm(dim, rotates, data, sweep, block, same, own, twist, spin, impulse)
             if not all_zero(active):
                 push_apart(dim, active, own + 2 * dim, impulse, a, b)
                 give(dim, data, sweep, data.first_row + block * width(like), turn, a)
@@ -142,6 +139,12 @@ cdef inline void gather(int dim, const Contacts* data, const int32_t* index, vec
         q[4], q[5] = q[6], q[7]
 
 
+cdef inline void gather_spin(const Contacts* data, int64_t block, const vec* like, vec* spin) noexcept nogil:
+    """Angular velocities of both bodies: only where an impulse may change them, which saves many reads."""
+    gather_four(data.spin, 0, SPIN, data.first + block * width(like), spin)
+    gather_four(data.spin, 0, SPIN, data.second + block * width(like), spin + 4)
+
+
 cdef inline void give(
     int dim, const Contacts* data, const Sweep* sweep, const int32_t* index, int64_t turn, const vec* q,
 ) noexcept nogil:
@@ -153,10 +156,10 @@ cdef inline void give(
             kept[c] = q[c]
         put_back(dim, data.body, 2 * dim * index[turn], turn, kept)
         return
-    # Pairs of numbers: in odd dimensions the first position component is stored, too.
-    scatter_two(data.body, 0, 2 * dim, index, q)
     if dim == 3:
-        scatter_two(data.body, 2, 6, index, q + 2)
+        scatter_four(data.body, 6, index, q)    # with the first position component
+    else:
+        scatter_two(data.body, 0, 2 * dim, index, q)
 
 
 cdef inline void give_spin(
@@ -170,9 +173,10 @@ cdef inline void give_spin(
             kept[c] = spin[c]
         put_back(axes_of(dim), data.spin, SPIN * index[turn], turn, kept)
         return
-    scatter_two(data.spin, 0, SPIN, index, spin)
     if dim == 3:
-        scatter_two(data.spin, 2, SPIN, index, spin + 2)
+        scatter_four(data.spin, SPIN, index, spin)
+    else:
+        scatter_two(data.spin, 0, SPIN, index, spin)
 
 
 cdef inline void rotate(
@@ -268,7 +272,8 @@ cdef inline vec magnitude(vec q) noexcept nogil:
 # Warm start by the impulses of the last substep, along current normals.
 
 cdef inline vec warm(
-    int dim, bint rotates, const Sweep* sweep, const vec* same, vec* own, const vec* twist, vec* spin, vec* impulse,
+    int dim, bint rotates, const Contacts* data, const Sweep* sweep, int64_t block, const vec* same, vec* own,
+    const vec* twist, vec* spin, vec* impulse,
 ) noexcept nogil:
     """Set the impulses to apply; return other than 0 in lanes that have one."""
     cdef vec* more = own + 2 * dim
@@ -286,6 +291,7 @@ cdef inline vec warm(
         own[dim + c] = select(equals_zero(active), own[dim + c], rub)
         impulse[c] = more[PUSH] * own[c] + rub
     if rotates:
+        gather_spin(data, block, own, spin)
         rotate(dim, active, twist[EASE], -twist[SECOND_EASE], twist, spin)
         cross_impulses(dim, own, own + dim, turns)
         rotate(dim, active, twist[TURN], twist[SECOND_TURN], turns, spin)
@@ -386,6 +392,8 @@ cdef inline vec solve(
     more[PUSH] = select(equals_zero(active), more[PUSH], push)
     for c in range(dim):
         impulse[c] = change * own[c]
+    if rotates:
+        gather_spin(data, block, own, spin)
     if rotates and any_true(greater(twist[ROLLING], zero)):
         resist(dim, active, push, twist, spin)
     if any_true(greater(more[FRICTION], zero)):

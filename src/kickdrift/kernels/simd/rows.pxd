@@ -146,6 +146,44 @@ cdef extern from *:
               for (int k = 0; k < 4; k++) _mm_storeu_pd((double *)(rows + 16 * n + 4 * k), KD_XMM(r[k], n));
           KD_PUT_ALL(KD_LAY_FLOATS)
       }
+      /* Scatter four numbers to each row, in half of the stores of two scatters of two. */
+      #if defined(__AVX512F__)
+        #define KD_MIX(a, b, ...) _mm512_permutex2var_pd(a, _mm512_setr_epi64(__VA_ARGS__), b)
+        #define KD_LOW(a, b) KD_MIX(a, b, 0, 1, 8, 9, 2, 3, 10, 11)
+        #define KD_HIGH(a, b) KD_MIX(a, b, 4, 5, 12, 13, 6, 7, 14, 15)
+        #define KD_HALF 4
+        #define KD_PUT_ROWS(q, l) \
+            _mm256_storeu_pd(KD_ROW(l), _mm512_castpd512_pd256(q)); \
+            _mm256_storeu_pd(KD_ROW(l + 2), _mm512_extractf64x4_pd(q, 1));
+      #elif defined(__AVX__)
+        #define KD_LOW(a, b) _mm256_permute2f128_pd(a, b, 0x20)
+        #define KD_HIGH(a, b) _mm256_permute2f128_pd(a, b, 0x31)
+        #define KD_HALF 2
+        #define KD_PUT_ROWS(q, l) _mm256_storeu_pd(KD_ROW(l), q);
+      #endif
+      KD_ROWS(void) kd_put_four_f64(double *rows, long step, const int32_t *index, const kd_f64 *q) {
+        #if defined(__AVX__)
+          #define KD_PUT_HALVES(halves, first) { \
+              const kd_f64_in even = halves(q[0], q[2]), odd = halves(q[1], q[3]); \
+              const kd_f64_in r = KD_LOWER(pd, even, odd), t = KD_UPPER(pd, even, odd); \
+              KD_PUT_ROWS(r, first) \
+              KD_PUT_ROWS(t, first + 1) }
+          KD_PUT_HALVES(KD_LOW, 0)
+          KD_PUT_HALVES(KD_HIGH, KD_HALF)
+        #else
+          for (int c = 0; c < 4; c += 2) {
+              _mm_storeu_pd(KD_ROW(0) + c, KD_LOWER(pd, q[c], q[c + 1]));
+              _mm_storeu_pd(KD_ROW(1) + c, KD_UPPER(pd, q[c], q[c + 1]));
+          }
+        #endif
+      }
+      KD_ROWS(void) kd_put_four_f32(float *rows, long step, const int32_t *index, const kd_f32 *q) {
+          kd_f32 r[4];
+          kd_turn_f32(q, r);
+          #define KD_PUT_LANES(n) \
+              for (int k = 0; k < 4; k++) _mm_storeu_pd((double *)KD_ROW(4 * n + k), KD_XMM(r[k], n));
+          KD_PUT_ALL(KD_PUT_LANES)
+      }
       KD_ROWS(void) kd_put_two_f64(double *rows, long step, const int32_t *index, kd_f64 a, kd_f64 b) {
           const kd_f64 low = KD_LOWER(pd, a, b), high = KD_UPPER(pd, a, b);
           KD_PUT_ALL(KD_PUT_DOUBLES)
@@ -159,6 +197,10 @@ cdef extern from *:
         KD_ROWS(void) kd_four_ ## suffix(const number *rows, long step, const int32_t *index, vec *q) { \
             for (unsigned l = 0; l < sizeof q[0] / sizeof rows[0]; l++) \
                 for (int c = 0; c < 4; c++) q[c][l] = KD_ROW(l)[c]; \
+        } \
+        KD_ROWS(void) kd_put_four_ ## suffix(number *rows, long step, const int32_t *index, const vec *q) { \
+            for (unsigned l = 0; l < sizeof q[0] / sizeof rows[0]; l++) \
+                for (int c = 0; c < 4; c++) KD_ROW(l)[c] = q[c][l]; \
         } \
         KD_ROWS(void) kd_put_two_ ## suffix(number *rows, long step, const int32_t *index, vec a, vec b) { \
             for (unsigned l = 0; l < sizeof a / sizeof rows[0]; l++) KD_ROW(l)[0] = a[l], KD_ROW(l)[1] = b[l]; \
@@ -177,6 +219,9 @@ cdef extern from *:
       #define KD_FOUR(number, suffix) \
         KD_ROWS(void) kd_four_ ## suffix(const number *rows, long step, const int32_t *index, number *q) { \
             for (int c = 0; c < 4; c++) q[c] = KD_ROW(0)[c]; \
+        } \
+        KD_ROWS(void) kd_put_four_ ## suffix(number *rows, long step, const int32_t *index, const number *q) { \
+            for (int c = 0; c < 4; c++) KD_ROW(0)[c] = q[c]; \
         } \
         KD_ROWS(void) kd_put_two_ ## suffix(number *rows, long step, const int32_t *index, number a, number b) { \
             KD_ROW(0)[0] = a; \
@@ -239,6 +284,8 @@ cdef extern from *:
     """
     void four_f32 "kd_four_f32"(const float*, long step, const int32_t* index, f32vec* q) noexcept nogil
     void four_f64 "kd_four_f64"(const double*, long step, const int32_t* index, f64vec* q) noexcept nogil
+    void put_four_f32 "kd_put_four_f32"(float*, long step, const int32_t* index, const f32vec* q) noexcept nogil
+    void put_four_f64 "kd_put_four_f64"(double*, long step, const int32_t* index, const f64vec* q) noexcept nogil
     void put_two_f32 "kd_put_two_f32"(float*, long step, const int32_t* index, f32vec a, f32vec b) noexcept nogil
     void put_two_f64 "kd_put_two_f64"(double*, long step, const int32_t* index, f64vec a, f64vec b) noexcept nogil
     # Pairs of rows of four numbers; `first` and `second` are offsets in numbers.
@@ -271,6 +318,14 @@ cdef inline void gather_four(
         four_f32(<const float*> rows + first, step, index, q)
     else:
         four_f64(<const double*> rows + first, step, index, q)
+
+
+cdef inline void scatter_four(void* rows, long step, const int32_t* index, const vec* q) noexcept nogil:
+    """Scatter the first four numbers of each row. Indices must differ, except those of unused rows."""
+    if vec is f32vec:
+        put_four_f32(<float*> rows, step, index, q)
+    else:
+        put_four_f64(<double*> rows, step, index, q)
 
 
 cdef inline void scatter_two(
