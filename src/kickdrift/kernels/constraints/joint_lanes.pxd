@@ -45,7 +45,10 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
             (<vec*> numbers(room, k - p, like))[0] = f
             force = <vec*> numbers(data.force, k, like)
             f = force[0] + f * r
-            store_part(&f, <char*> force, end - k)
+            if end - k < width(like):
+                store_part(&f, <char*> force, end - k)
+            else:
+                force[0] = f
             k += width(like)
         shrink_ways(
             data.row, data.first + p, data.second + p, <const vec*> room, numbers(data.move_first, p, like),
