@@ -44,6 +44,7 @@ def load(self: StepperBase, declaration: Any) -> np.ndarray:
     impulse in the tick, divided by dt, and positive in tension. It is 0 before the first step, for pairs that do not
     act (slack, disabled, broken before this tick, of dead or immovable bodies), and the load that broke it in the tick
     of its break. Snapshots contain it if `breaks_at` is given; other loads are nan after `restore` until the next step.
+    After an error within a call of several steps, loads of pairs without `breaks_at` are those of the call before.
 
     Raises TypeError or ValueError as `set` does, RuntimeError during a step.
 
