@@ -53,6 +53,7 @@ TITLES = {
     "asteroids": "Asteroids",
     "breakout": "Breakout",
     "pinball": "Pinball",
+    "platformer": "A platformer",
     "ball_pit": "A ball pit",
     "marble_run": "A marble run",
     "pool": "Pool",
@@ -66,6 +67,8 @@ TITLES = {
     "magnetic_bottle": "A magnetic bottle",
     "lennard_jones": "A Lennard-Jones fluid",
     "predator_prey": "Foxes and rabbits",
+    "air_hockey": "Air hockey that is learned",
+    "golf_search": "Minigolf by tree search",
 }
 
 

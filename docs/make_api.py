@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "api"
 #: Members of `Stepper`, grouped by purpose.
 STEPPER = {
     "run": ("Run", "step advance ticks record restart"),
-    "draw": ("Draw", "interpolate interpolate_angles alpha clock"),
+    "draw": ("Draw", "interpolate interpolate_angles interpolate_shapes alpha clock"),
     "read": (
         "Read",
         (
@@ -36,6 +36,7 @@ ERRORS = (
 PAGES = {
     "Stepper": {
         "stepper": ("Stepper", "Stepper", "first-ten-minutes game-loop"),
+        "worlds": ("Worlds", "Worlds", "many-worlds"),
         "trajectory": ("Trajectory and ODETrajectory", "Trajectory ODETrajectory", "recording"),
         "steps": ("kick, drift, damp", "kick drift damp", "integrators"),
     },

@@ -24,7 +24,8 @@ EXAMPLES = {
     "panda3d_scene": 100,
     "asteroids": 240,
     "breakout": 900,
-    "pinball": 200,
+    "pinball": 400,
+    "platformer": 200,
     "fountain": 240,
     "torn_cloth": 150,
     "rope_bridge": 150,
@@ -38,6 +39,8 @@ EXAMPLES = {
     "pool": 60,
     "ragdoll_stairs": 260,
     "lennard_jones": 500,
+    "air_hockey": 120,
+    "golf_search": 300,
 }
 DEMOS = ("attractor",)  #: demos whose `--plot` is shown
 #: Pictures of README: two rows of three, left to right.

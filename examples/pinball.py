@@ -1,66 +1,91 @@
-"""Pinball: a ball, bumpers, two flippers and a roof. The events say what the ball hit, and that is the score.
+"""Pinball: flippers that rotate, a plunger's lane with a one-way gate, lanes that score, and bumpers.
 
-Keys: left and right move the flippers up; Escape ends. `--frames 300` plays by itself.
+Keys: left and right flip; Escape ends. `--frames 300` plays by itself. Events say what the ball hit: that is the score.
 """
 
 import argparse
+import math
+from itertools import pairwise
 
 import numpy as np
 
 import kickdrift as kd
 
-WIDTH, HEIGHT, RADIUS = 400, 640, 8.0
-BALL, LEFT, RIGHT = 0, 1, 2  # rows; the bumpers follow
-BUMPERS = np.array([(120.0, 200.0), (280.0, 200.0), (200.0, 290.0), (110.0, 380.0), (290.0, 380.0)])
-BUMPER, FLIPPER = 22.0, 26.0
-REST = np.array([(140.0, 560.0), (260.0, 560.0)])  # of the flippers
-WALLS = [[(0, 470), (115, 545)], [(400, 470), (285, 545)], [(0, 60), (60, 0)], [(400, 60), (340, 0)]]
-
-
-def table():
-    """The world; y points down. All that scores is a constraint or a body, so events can name it."""
-    position = np.concatenate([[(333.0, 80.0)], REST, BUMPERS])
-    velocity = np.zeros_like(position)
-    velocity[BALL] = (-150.0, 60.0)
-    mass = np.full(len(position), np.inf)
-    mass[BALL] = 1.0
-    radius = np.concatenate([[RADIUS], [FLIPPER, FLIPPER], np.full(len(BUMPERS), BUMPER)])
-    world = kd.Stepper(
-        position,
-        velocity,
-        mass,
-        clock=kd.FixedClock(240, policy="match"),
-        forces=[kd.Gravity((0, 700)), kd.LinearDrag(0.05)],
-        constraints=[
-            kd.ElasticCollisions(radius, restitution=0.95, swept=True),
-            kd.Segments(WALLS, restitution=0.6, radius=radius, thickness=6),
-            kd.Box((0, 0), (WIDTH, 2 * HEIGHT), restitution=0.7, radius=radius),
-            kd.Sensor((0.0, HEIGHT), (float(WIDTH), 2.0 * HEIGHT), category=np.where(mass < np.inf, 1, 2), mask=1),
-        ],
-        events=kd.Events(hits_above=20),
-    )
-    return world
+WIDTH, HEIGHT, RADIUS, BUMPER = 400, 640, 8.0, 20.0  # px; y points down
+BALL = 0  # row; the bumpers follow
+START = (386.0, 600.0)
+BUMPERS = np.array([(110.0, 230.0), (260.0, 230.0), (185.0, 320.0)])
+PIVOTS, LENGTH, TURN = np.array([(124.0, 560.0), (246.0, 560.0)]), 48.0, 20.0  # of the flippers; rad/s
+DOWN, UP = np.array([0.5, math.pi - 0.5]), np.array([-0.55, math.pi + 0.55])  # rad; > 0 is clockwise on the screen
+ARCH = np.array([(200 + 200 * math.cos(t), 130 - 120 * math.sin(t)) for t in np.linspace(0, math.pi, 17)])
+LANES = np.array([95.0, 155.0, 215.0, 275.0])  # between these posts
+WALLS = np.concatenate([
+    np.stack([ARCH[:-1], ARCH[1:]], axis=1),
+    [[(370, 150), (370, HEIGHT)], [(40, 430), (40, 505)], [(330, 430), (330, 505)]],
+    [[(40, 505), PIVOTS[0]], [(330, 505), PIVOTS[1]]],
+    [[(0, 150), (46, 250)], [(46, 250), (0, 350)], [(370, 200), (338, 270)], [(338, 270), (370, 350)]],
+    [[(x, 110), (x, 145)] for x in LANES],
+])  # fmt: skip
 
 
 class Game:
     def __init__(self):
-        self.world, self.score, self.balls, self.sounds = table(), 0, 3, 0
-        self.down = [False, False]
+        position = np.concatenate([[START], BUMPERS])
+        radius = np.array([RADIUS, *[BUMPER] * len(BUMPERS)])
+        only_ball = {"category": np.array([1, *[2] * len(BUMPERS)]), "mask": 1}
+        ends = PIVOTS + LENGTH * np.stack([np.cos(DOWN), np.sin(DOWN)], axis=1)
+        self.flippers = kd.Segments(
+            np.stack([PIVOTS, ends], axis=1), 0.4, 0.2, RADIUS, thickness=12, angular_velocity=0.0, center=PIVOTS
+        )
+        gate = kd.Segments([[(370, 150), (400, 130)]], 0.3, 0, RADIUS, one_way=(0, -1))  # out of the lane, not back
+        lanes = [kd.Sensor((a + 4, 120.0), (b - 4, 135.0), **only_ball) for a, b in pairwise(LANES)]
+        self.world = kd.Stepper(
+            position,
+            mass=[1.0, *[np.inf] * len(BUMPERS)],
+            clock=kd.FixedClock(240, policy="match"),
+            forces=[kd.Gravity((0, 700)), kd.LinearDrag(0.05)],
+            constraints=[
+                kd.ElasticCollisions(radius, restitution=0.9, swept=True),
+                kd.Segments(WALLS, 0.5, 0.05, RADIUS, thickness=6),
+                kd.Box((0, -HEIGHT), (WIDTH, 2 * HEIGHT), restitution=0.4, radius=RADIUS),
+                gate,
+                self.flippers,
+                kd.Sensor((0.0, HEIGHT + 20), (WIDTH, 2.0 * HEIGHT), **only_ball),
+                *lanes,
+            ],
+            events=kd.Events(hits_above=20),
+        )
+        self.score, self.balls, self.sounds, self.lit = 0, 3, 0, [False] * len(lanes)
+        self.down, self.angle = [False, False], DOWN.copy()
+        self.launch()
+
+    def launch(self):
+        self.world.teleport(BALL, START)
+        self.world.velocity[BALL] = (0.0, -900.0 - 25 * self.balls)
 
     def control(self):
-        """Flippers are bodies of infinite mass that move by their velocity, so they hit the ball."""
-        y = self.world.position[[LEFT, RIGHT], 1]
-        goal = REST[:, 1] - 45 * np.array(self.down)
-        self.world.velocity[[LEFT, RIGHT], 1] = np.clip((goal - y) * self.world.clock.hz, -900, 900)
+        """Flippers turn towards where they are wanted, and hit the ball with the speed of their surface."""
+        goal = np.where(self.down, UP, DOWN)
+        turn = np.clip((goal - self.angle) / self.world.dt, -TURN, TURN)
+        self.angle += turn * self.world.dt
+        self.world.set(self.flippers, angular_velocity=turn)
 
     def listen(self):
         """What happened in the last step."""
         for event in self.world.events.take():
-            if event["kind"] == kd.ENTER:
-                self.drained()
-            elif event["kind"] == kd.HIT:
+            if event["kind"] == kd.HIT:
                 self.sounds += 1
-                self.score += 100 if event["slot_b"] > RIGHT else 1 if event["source"] == 1 else 0
+                if event["source"] == 0:  # bumpers kick
+                    self.score += 100
+                    self.world.velocity[BALL] -= 120 * event["normal"]
+            elif event["kind"] == kd.ENTER and event["source"] == 5:
+                self.balls -= 1
+                self.launch()
+            elif event["kind"] == kd.ENTER:
+                self.score += 50
+                self.lit[event["source"] - 6] = True
+        if all(self.lit):
+            self.score, self.lit = self.score + 1000, [False] * len(self.lit)
 
     def frame(self, seconds, alone=False):
         for _ in self.world.ticks(seconds):
@@ -70,16 +95,11 @@ class Game:
             self.control()
         self.listen()
 
-    def drained(self):
-        self.balls -= 1
-        if self.balls > 0:
-            self.world.teleport(BALL, (333.0, 80.0))
-            self.world.velocity[BALL] = (-150.0 - 25 * self.balls, 60.0)
-
     def aim(self):
-        """Without a player: each flipper goes up when the ball is near."""
-        x, y = self.world.position[BALL]
-        self.down = [bool(y > 490 and x < 200), bool(y > 490 and x >= 200)]
+        """Without a player: a flipper goes up when the ball is above it and near."""
+        away = self.world.position[BALL] - PIVOTS
+        along = away[:, 0] * [1, -1]
+        self.down = ((along > 12) & (along < 62) & (away[:, 1] > -8 - RADIUS) & (away[:, 1] < 40)).tolist()
 
 
 def main(frames=None):
@@ -89,7 +109,6 @@ def main(frames=None):
     screen, watch = pygame.display.set_mode((WIDTH, HEIGHT)), pygame.time.Clock()
     pygame.display.set_caption("kickdrift: pinball")
     font, game, shown = pygame.font.Font(None, 26), Game(), 0
-    radius = [RADIUS, FLIPPER, FLIPPER, *[BUMPER] * len(BUMPERS)]
     while game.balls > 0 and shown != frames:
         seconds = watch.tick(60) / 1000
         for event in pygame.event.get():
@@ -101,14 +120,21 @@ def main(frames=None):
 
         screen.fill("#10172a")
         for a, b in WALLS:
-            pygame.draw.line(screen, "#8d99ae", a, b, 8)
-        for row, (place, size) in enumerate(zip(game.world.interpolate().tolist(), radius, strict=True)):
-            colour = "#ffffff" if row == BALL else "#06d6a0" if row <= RIGHT else "#ef476f"
-            pygame.draw.aacircle(screen, colour, place, size)
-            if row > RIGHT:
-                pygame.draw.aacircle(screen, "#ffd166", place, 0.6 * size)
-        screen.blit(font.render(f"{game.score} points   {game.balls} balls", True, "#e5e5e5"), (120, 10))
-        screen.blit(font.render("flip [left, right]", True, "#8d99ae"), (126, HEIGHT - 24))
+            pygame.draw.line(screen, "#8d99ae", a, b, 6)
+        pygame.draw.line(screen, "#4cc9f0", (370, 150), (400, 130), 2)
+        for lit, x in zip(game.lit, LANES + 30, strict=False):
+            pygame.draw.aacircle(screen, "#ffd166" if lit else "#2b3a55", (x, 128), 7)
+        for a, b in game.world.interpolate_shapes(game.flippers).tolist():
+            pygame.draw.line(screen, "#06d6a0", a, b, 13)
+            for end in (a, b):
+                pygame.draw.aacircle(screen, "#06d6a0", end, 6)
+        ball, *bumpers = game.world.interpolate().tolist()
+        for place in bumpers:
+            pygame.draw.aacircle(screen, "#ef476f", place, BUMPER)
+            pygame.draw.aacircle(screen, "#ffd166", place, 0.6 * BUMPER)
+        pygame.draw.aacircle(screen, "#ffffff", ball, RADIUS)
+        screen.blit(font.render(f"{game.score} points   {game.balls} balls", True, "#e5e5e5"), (96, 60))
+        screen.blit(font.render("flip [left, right]", True, "#8d99ae"), (112, HEIGHT - 24))
         pygame.display.flip()
         shown += 1
     return game, screen

@@ -10,6 +10,7 @@ A line of golden.txt is a digest and the name of its case. Needs only the packag
 import hashlib
 import os
 import platform
+import re
 import sys
 import sysconfig
 from dataclasses import replace
@@ -35,6 +36,7 @@ from plans import (
     resting_around_scene,
     resting_scene,
     rolling_scene,
+    running_scene,
     scene,
     spinning_scene,
     takers,
@@ -67,11 +69,11 @@ def digest(*values):
 
 
 def attempt(step, *arguments):
-    """Return the exception of a step in comparable form; None if it succeeds."""
+    """Return the type and the numbers of an error, such as its ticks, or None; its wording is no result."""
     try:
         step(*arguments)
     except kd.KickdriftError as error:
-        return type(error).__name__, str(error)
+        return type(error).__name__, *re.findall(r"[\d.e+-]*\d", str(error))
     return None
 
 
@@ -296,6 +298,12 @@ def cases():
         name = f"{title} {number} {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
         yield name, partial(stepped, drawn, Draws(number))
         if number % 5 == 0:
+            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = running_scene(Draws(f"running {number}"), integrator, (held_scene, level_scene)[number % 2], dtype, 2)
+        name = f"running {number} {integrator!r} {np.dtype(dtype)} {drawn.position.shape} {drawn.layout}"
+        yield name, partial(stepped, drawn, Draws(number))
+        if number % 3 == 0:
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
     turning = [integrator for integrator in INTEGRATORS if not isinstance(integrator, kd.Exact)]
     for number, (integrator, dtype) in enumerate(product(turning, DTYPES)):

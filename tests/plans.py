@@ -324,6 +324,37 @@ def rolling_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None)
     return drawn
 
 
+def running_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
+    """A random scene whose walls and shapes are belts, hold bodies from one side, or move; bodies may rotate."""
+    drawn = (rolling_scene if rng.integers(2) else made_scene)(rng, integrator, make, dtype, dim, n)
+    dim = drawn.position.shape[1]
+
+    def running(part):
+        if hasattr(part, "surface_speed") and rng.integers(3) and dim > 1:
+            speed = float(rng.normal()) if dim == 2 and rng.integers(2) else rng.normal(size=dim)
+            part = replace(part, surface_speed=speed, friction=float(rng.uniform(0.1, 1)))
+        if hasattr(part, "one_way") and rng.integers(2):
+            part = replace(part, one_way=True if rng.integers(2) else rng.normal(size=dim))
+        if isinstance(part, (kd.Boxes, kd.Segments)) and rng.integers(3):
+            each = (len(part.ends()[0]),) if rng.integers(2) else ()
+            part = replace(part, velocity=rng.normal(size=(*each, dim)) * float(rng.choice([0.1, 1, 30])))
+            if isinstance(part, kd.Segments) and rng.integers(2):
+                part = replace(part, angular_velocity=rng.normal(size=each) * float(rng.choice([0.5, 3, 60])))
+        return part
+
+    found = []
+    for part in drawn.arguments["constraints"]:
+        if isinstance(part, kd.Contacts):
+            part = replace(part, walls=tuple(map(running, part.walls)), shapes=tuple(map(running, part.shapes)))
+        found.append(running(part))
+    drawn.arguments["constraints"] = found
+    return drawn
+
+
+def made_scene(rng, integrator, make, dtype, dim, n):
+    return make(rng, integrator, n, dtype, dim)
+
+
 def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     """Draw a random scene of bodies that rest on each other, on walls, and hang on rods."""
     n = n or int(rng.choice([2, 3, 5, 8, 17]))

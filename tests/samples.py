@@ -39,6 +39,8 @@ def each(*values: Any) -> list[Any]:
 
 FILTERS = {"category": each(2, 1, 4), "mask": each(3, 1, 4), "sensor": each(True, False, True)}
 SURFACE = {"restitution": each(0.5, 0.2, 0.3), "friction": each(0.5, 0.2, 0.3), "radius": each(0.3, 0.1, 0.2)} | FILTERS
+BELT: dict[str, list[Any]] = {"surface_speed": [0.5, (1.0, 0.25)]}
+ONE_WAY: dict[str, list[Any]] = {"one_way": [True, (0.6, 0.8)]}
 VECTORS = each((1.0, -0.5), (0.25, 2.0), (0.0, 0.5))
 POINT = [(0.5, 0.25)]
 SHAPES = [
@@ -82,11 +84,17 @@ SAMPLES: dict[Any, dict[str, list[Any]]] = {
     kd.Acceleration(attract, velocity_dependent=False): {},
     kd.Acceleration(slow): {},
     kd.NativeForce(native): {},
-    kd.Box(-5, 5): SURFACE | {"lower": [-4, (-4, -3)], "upper": [4, (4, 3)]},
-    kd.Plane((0, 1), -1): SURFACE | {"normal": [(1, 0)], "offset": [-2]},
+    kd.Box(-5, 5): SURFACE | BELT | {"lower": [-4, (-4, -3)], "upper": [4, (4, 3)]},
+    kd.Plane((0, 1), -1): SURFACE | BELT | {"normal": [(1, 0)], "offset": [-2]},
     kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)]): SURFACE
+    | BELT
+    | ONE_WAY
+    | {"velocity": [(0.5, 1.0), [(0.5, 1.0), (-1.0, 0.0)], 0.0]}
     | {"lower": [[(0, 0), (4, 0)]], "upper": [[(1, 1), (6, 1)]], "enabled": [False, [True, False]]},
     kd.Segments([[(0, 0), (1, 0)], [(0, 1), (1, 1)]]): SURFACE
+    | BELT
+    | ONE_WAY
+    | {"velocity": [(0.5, 1.0)], "angular_velocity": [2.0, (1.0, -3.0)], "center": [(0.5, 0.0), [(0, 0), (1, 1)]]}
     | {"points": [[[(0, 0), (2, 0)], [(0, 1), (2, 1)]]], "thickness": [0.1], "enabled": [False, [True, False]]},
     kd.Sensor(lower=(0, 0), upper=(1, 1)): {
         "lower": [(0.5, 0.5)],

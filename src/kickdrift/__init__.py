@@ -11,6 +11,7 @@ In a game: call `world.advance(seconds)` with the time of each frame, and draw t
 
 Worlds
   Stepper             bodies under forces: step, advance, ticks, interpolate; spawn, kill; set, enable, add
+  Worlds              many copies of one world, stepped in one call
   ODEStepper, flows   many trajectories of y' = f(t, y)
   Trajectory, ODETrajectory   results of `record`
   kick, drift, damp   single substeps, for your own loops
@@ -95,6 +96,7 @@ _NAMES = {
     "stepper.events": "BEGIN BREAK END ENTER HIT LEAVE Events",
     "stepper.stepper": "Stepper",
     "stepper.trajectory": "ODETrajectory Trajectory",
+    "stepper.worlds": "Worlds",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

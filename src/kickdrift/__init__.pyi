@@ -80,6 +80,7 @@ from .stepper.events import (
 )
 from .stepper.stepper import Stepper as Stepper
 from .stepper.trajectory import ODETrajectory as ODETrajectory, Trajectory as Trajectory
+from .stepper.worlds import Worlds as Worlds
 from .verbs import damp as damp, drift as drift, kick as kick
 
 __version__: str

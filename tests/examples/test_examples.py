@@ -38,7 +38,20 @@ def test_breakout_scores_removed_bricks():
     assert len(gone) > 20
 
 
-@pytest.mark.parametrize("name", ["pinball", "breakout"])
+def test_the_platformer_plays_by_itself():
+    """It is carried by lifts and the belt, jumps through ledges, and comes to the end of the level."""
+    games = [example("platformer").Game() for _ in range(2)]
+    for game in games:
+        most = 0.0
+        for _ in range(60 * 14):
+            game.frame(1 / 60, alone=True)
+            most = max(most, game.world.position[0, 0])
+        assert most > 3000
+        assert game.score > 2
+    assert games[0].world.checksum() == games[1].world.checksum()
+
+
+@pytest.mark.parametrize("name", ["pinball", "breakout", "platformer"])
 def test_examples_draw_something(name, monkeypatch):
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")

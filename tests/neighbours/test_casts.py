@@ -93,7 +93,7 @@ def brute_force(world, origin, motion, radius):
                 shares.append(first_within(away, origin, motion, radius))
                 what.append(-1 - number - 1000 * source)
         else:
-            one, other = own._ends(world._plan)
+            one, other = own.ends()
             for number in np.flatnonzero(np.broadcast_to(own.enabled, len(one))):
                 a, b = one[number], other[number]
                 if isinstance(own, kd.Boxes):
@@ -259,9 +259,37 @@ def test_wrong_arguments(Stepper):
         world.overlap((1, 2, 3))
 
 
+def test_bodies_without_a_radius_are_points(Stepper):
+    world = Stepper([[5.0, 0.0], [7.0, 1.0]], constraints=[kd.Box(-20, 20)])
+    assert world.cast((0, 0), (10, 0))["what"] == 0
+    assert world.cast((0, 0), (10, 0), radius=1.0)[["share", "slot"]].item() == (0.4, 0)
+    assert world.overlap((5, 0), radius=3.0)["slot"].tolist() == [0, 1]
+    assert len(world.touching()) == 0
+
+
 def test_no_bodies(Stepper):
     world = Stepper(
         np.zeros((0, 2)), constraints=[kd.ElasticCollisions(1.0), kd.Boxes(np.zeros((0, 2)), np.zeros((0, 2)))]
     )
     assert world.cast((0, 0), (1, 1))["what"] == 0
     assert len(world.cast(np.zeros((0, 2)), (1, 1))) == len(world.overlap((0, 0))) == len(world.touching()) == 0
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "in contacts"])
+def test_shapes_that_move_are_hit_where_they_are(Stepper, inside):
+    lift = kd.Boxes([(-1, -1)], [(1, 0)], 0, 0.5, 0.5, velocity=(0, 2))
+    mill = kd.Segments([[(4, 0), (6, 0)]], 0, 0.5, 0.5, angular_velocity=np.pi, center=(5, 0))
+    shapes = [lift, mill]
+    world = Stepper([[0.0, 0.5]], hz=64, constraints=[kd.Contacts(0.5, shapes=shapes)] if inside else shapes)
+    world.step(32)
+    assert world.cast((0.75, 5), (0, -10))["point"][1] == pytest.approx(1)
+    assert world.cast((8, 0.5), (-6, 0))["point"][0] == pytest.approx(5)  # upright after half a second
+    assert world.grounded().tolist() == [True]
+    assert world.overlap((0.5, 0.75))["what"].tolist()[-1] < 0
+    saved = world.snapshot()
+    world.step(32)
+    assert world.cast((0.75, 5), (0, -10))["point"][1] == pytest.approx(2)
+    world.restore(saved)
+    assert world.cast((0.75, 5), (0, -10))["point"][1] == pytest.approx(1)
+    world.set(lift, lower=[(-1, -1)], upper=[(1, 0)])
+    assert world.cast((0.75, 5), (0, -10))["point"][1] == pytest.approx(0)

@@ -201,3 +201,35 @@ def test_forged_impulses_of_dead_bodies_are_refused(cls):
             with pytest.raises(kd.SnapshotError, match="contacts and joints of active bodies"):
                 stepper.restore(forged(other))
     assert world.snapshot() == saved
+
+
+@pytest.mark.parametrize("cls", [kd.Stepper, kd.reference.Stepper])
+def test_forged_places_of_shapes_are_refused(cls):
+    lift = kd.Boxes([(0, 0)], [(1, 1)], velocity=(0, 3))
+    world = cls([[0.0, 5.0]], constraints=[lift])
+    assert b"shapes" not in world.snapshot()  # as declared
+    world.step(9)
+    part = next(part for part in world._parts if part.name == "shapes")
+    data = part.save(world)
+    assert len(data) == 6 * 8 <= part.most(world)
+    numbers = np.frombuffer(data, "<f8")
+
+    def restored(data):
+        changes = {"later": [], **part.parse(world, data)}
+        part.check(world, SimpleNamespace(changes=changes))
+        (writes,) = changes["later"]
+        return writes({})
+
+    assert len(restored(data)) == len(restored(b"")) == 1
+    wrong = [data[:-1], data + bytes(8), data * 2, np.array([0, 0, 0, 0, 3, 0.0]).tobytes()]
+    for place, value in ((0, np.nan), (1, np.inf), (2, -0.0), (-1, -np.inf)):
+        changed = numbers.copy()
+        changed[place] = value
+        wrong.append(changed.tobytes())
+    for forgery in wrong:
+        with pytest.raises(kd.SnapshotError):
+            restored(forgery)
+    saved = SimpleNamespace(changes={"later": [], "motion": data})
+    part.check(cls([[0.0, 5.0]]), saved)
+    with pytest.raises(kd.SnapshotError, match="expected no shapes that move"):
+        saved.changes["later"][0]({})

@@ -36,7 +36,7 @@ class Contacts(Filtered):
     use the geometric mean. rolling: coefficient of rolling resistance >= 0, scalar or (n,), of bodies that rotate:
     the torque is at most rolling * radius * normal force, and of two bodies the larger coefficient acts.
     walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
-    Of these, only coordinates, thickness, enabled, friction if above 0, category, mask and sensor are used.
+    Of these, restitution and radius are not used, and friction only if above 0.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
     corrects lengths is not carried over into the next substep, which lets nearly straight joints rest.
@@ -81,10 +81,14 @@ class Contacts(Filtered):
     zero at rest. For gases and billiards, where energy counts, use `ElasticCollisions`.
 
     `set` accepts other `shapes`. Shapes with unchanged coordinates keep their impulses. Moved shapes keep them too if
-    their part of the sequence has the same kind and length. A moved shape has no velocity: bodies are separated from it
-    as from any overlap, and friction does not carry them. If it moves by more than some 1/16 of a radius in a step, it
-    sinks into bodies on it; deeper in a body than its radius, it is refused. Removal of a touched shape records no END.
-    Joints are handles: `set`, `enable` and `remove` accept them like constraints.
+    their part of the sequence has the same kind and length. A shape that is only put elsewhere has no velocity: bodies
+    are separated from it as from any overlap, and friction does not carry them. If it is put by more than some 1/16 of
+    a radius away in each step, it sinks into bodies on it; deeper in a body than its radius, it is refused. Removal of
+    a touched shape records no END. Shapes and joints are handles: `set` accepts them like constraints, `enable` and
+    `remove` joints.
+
+    Shapes with a velocity move in each substep, and contacts are solved with the velocity of their surfaces. A shape
+    that is among `shapes` again, the same object, moves on from where it is.
 
     Restitution uses the speed at the time of impact, and the rebound height is that of a bounce there. The body stays
     at the point of impact until the end of the step.
@@ -214,13 +218,14 @@ class Contacts(Filtered):
             np.broadcast_to(self._scalars(plan, name), (plan.n,)) for name in ("radius", "restitution", "rolling")
         )
         normals, offsets = [np.zeros((0, plan.dim))], [np.zeros(0)]
-        passes = [np.zeros((0, plan.n), np.uint8)]
+        passes, belts = [np.zeros((0, plan.n), np.uint8)], [np.zeros((0, plan.dim + 1))]
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
         for wall in self.walls:
             order = np.argsort(wall.numbers(plan))  # sort by event numbers
             normal, offset = (rows[order] for rows in wall.faces(plan))
             through = np.maximum(wall._through(plan, self), sensor)
             passes.append(np.broadcast_to(through, (len(offset), plan.n)))
+            belts.append(np.broadcast_to(wall.belt(plan), (len(offset), plan.dim + 1)))
             normals.append(normal)
             offsets.append(offset)
         rods = self._rods(plan)
@@ -243,6 +248,7 @@ class Contacts(Filtered):
             sweeps=np.array([max((joint.iterations for joint in self.joints), default=0)]),
             substeps=np.array([self.substeps]),
             lag=np.array([plan.integrator.velocity_lag]),
+            **({"wall_belt": belt} if (belt := np.concatenate(belts)).any() else {}),
             **({"through": through} if (through := np.concatenate(passes)).any() else {}),
             **self._level(plan, radius, frictions["friction"], sensor),
             **self._filters(plan),
@@ -266,19 +272,29 @@ class Contacts(Filtered):
         if not self.shapes:
             return {}
         found: dict[str, list[np.ndarray]] = {name: [] for name in ("friction", "through")}
+        moves = any(shapes.moves for shapes in self.shapes)
         for shapes in self.shapes:
             shapes.check(plan)
-            for name, each in shapes.described(plan, radius).items():
+            fields = shapes.described(plan, radius)
+            nothing = {"one_way": fields["lower"] * 0, **shapes._motion()}
+            if not moves:
+                nothing = {"one_way": fields["lower"] * 0}
+            fields = nothing | fields
+            for name, each in fields.items():
                 found.setdefault(name, []).append(each)
             own = shapes._scalars(plan, "friction") + np.zeros(plan.n)
             found["friction"].append(np.where(own > 0, own, friction))
             found["through"].append(np.maximum(shapes._through(plan, self), sensor))
+        belt = np.stack([shapes.belt(plan) for shapes in self.shapes])
+        if not any(sides.any() for sides in found["one_way"]):
+            del found["one_way"]
         by_body = {f"shape_{name}": np.stack(found.pop(name)) for name in ("reach", "friction", "through")}
         begin = np.cumsum([0, *(len(lower) for lower in found["lower"])])
         return {
             **by_body,
             **{f"shape_{name}": np.concatenate(each) for name, each in found.items()},
             "shape_begin": begin,
+            **({"shape_belt": belt} if belt.any() else {}),
         }
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from .. import validation
 from ..declaration import declaration, noticed, numbers
 from .base import ALL_BITS, countable, flags
-from .walls import Wall
+from .walls import Wall, dot
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -26,11 +29,118 @@ class Shapes(Wall):
     kind = "shapes"
 
     def sides(self, plan: Plan) -> int:
-        return len(self._ends(plan)[0])
+        return self.count
 
-    def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def _check_more(self) -> None:
+        name, way = type(self).__name__, self.one_way  # type: ignore[attr-defined]
+        object.__setattr__(self, "enabled", flags(f"{name}(enabled)", self.enabled))  # type: ignore[attr-defined]
+        if not isinstance(way, (bool, np.bool_)):
+            direction = validation.numbers(f"{name}(one_way)", way)
+            if direction.ndim != 1 or not direction.any():
+                raise ValueError(f"{name}(one_way): expected True, False or a direction, got {validation.show(way)}")
+            way = direction
+        object.__setattr__(self, "one_way", way if isinstance(way, np.ndarray) else bool(way))
+        k, dim = self.ends()[0].shape
+        for coefficient, rank in (("velocity", (dim,)), ("angular_velocity", ()), ("center", (dim,))):
+            value = getattr(self, coefficient, None)
+            still = coefficient == "velocity" and value is not None and (dim == 1 or not np.any(value))
+            if value is None or value.shape in (rank, (k, *rank)) or (still and value.shape == ()):
+                continue
+            one = {(): "a number", (dim,): f"shape ({dim},)"}[rank]
+            each = (k, *rank)
+            raise ValueError(f"{name}({coefficient}): expected {one} or {each}, got shape {value.shape}")
+
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
         """Return two points of each shape (ends or corners), each of shape (k, dim)."""
         raise NotImplementedError
+
+    def _with_ends(self, lower: np.ndarray, upper: np.ndarray, **more: Any) -> Self:
+        """Return a copy with other ends or corners."""
+        raise NotImplementedError
+
+    # What follows from these shapes is known by the object that the user has.
+
+    @property
+    def handle(self) -> Shapes:
+        known: Shapes = self.__dict__.get("_handle", self)
+        return known
+
+    def named(self, handle: Shapes) -> Self:
+        """Make this copy known as another object."""
+        if handle is not self:
+            self.__dict__["_handle"] = handle
+        return self
+
+    def changed(self, coefficients: dict[str, Any]) -> Self:
+        return super().changed(coefficients).named(self.handle)
+
+    def shifted(self, offset: np.ndarray) -> Self:
+        return super().shifted(offset).named(self.handle)
+
+    # Motion.
+
+    def _checked(self, name: str, value: Any) -> np.ndarray:
+        if value is None and name in ("velocity", "angular_velocity", "center"):
+            return value  # type: ignore[return-value]
+        return super()._checked(name, value)
+
+    @property
+    def count(self) -> int:
+        return len(self.ends()[0])
+
+    @property
+    def moves(self) -> bool:
+        """Whether the shapes have a velocity, if only 0: then they may get another one."""
+        return any(getattr(self, name, None) is not None for name in ("velocity", "angular_velocity"))
+
+    def initial_rows(self, dim: int) -> np.ndarray:
+        """Return of each shape displacement, angle, velocity and angular velocity as declared, see `Motion`."""
+        rows = np.zeros((self.count, 2 * dim + 2))
+        rows[:, dim + 1 : -1] = self._of_each("velocity", 0.0)
+        rows[:, -1] = self._of_each("angular_velocity", 0.0)
+        return rows
+
+    def _of_each(self, name: str, default: Any) -> np.ndarray:
+        value = getattr(self, name, None)
+        return np.asarray(default if value is None else value)
+
+    def centers(self) -> np.ndarray:
+        """Return the center of rotation of each shape: as declared, or the middle of all."""
+        points = np.concatenate(self.ends())
+        middle = (points.min(axis=0) + points.max(axis=0)) / 2 if len(points) else np.zeros(points.shape[1])
+        return np.broadcast_to(self._of_each("center", middle), (self.count, points.shape[1]))
+
+    def posed(self, rows: np.ndarray) -> Self:
+        """Return a copy whose places and velocities are those of the rows, see `Motion`."""
+        dim = self.ends()[0].shape[1]
+        initial, center, way, angle = self.initial_rows(dim), self.centers(), rows[:, :dim], rows[:, dim]
+        more = {}
+        for name, own in (("velocity", slice(dim + 1, -1)), ("angular_velocity", slice(-1, None))):
+            values = rows[:, own]
+            if not np.array_equal(values, initial[:, own]):
+                values = values[0] if len(values) and (values == values[0]).all() else values
+                more[name] = values if name == "velocity" else values[..., 0]
+        if not way.any() and not angle.any():
+            return dataclasses.replace(self, **more).named(self.handle) if more else self
+        ends = []
+        for end in self.ends():
+            placed = end + way
+            if angle.any():
+                from ..math import cos, sin  # few shapes rotate
+
+                c, s, (x, y) = cos(angle), sin(angle), (end - center).T
+                turned = center + np.stack([c * x - s * y, s * x + c * y], axis=1) + way
+                placed = np.where((angle == 0)[:, None], placed, turned)
+            ends.append(placed)
+        if isinstance(self, Segments):
+            more["center"] = center + way
+        return self._with_ends(*ends, **more).named(self.handle)
+
+    def _motion(self) -> dict[str, np.ndarray]:
+        """Return the record fields of shapes that move."""
+        rows, center, ends = self.initial_rows(dim := self.ends()[0].shape[1]), self.centers(), self.ends()
+        far = np.sqrt(np.max([((end - center) ** 2).sum(axis=1) for end in ends], axis=0)) * (1 + 1e-6)
+        return {"center": center, "velocity": rows[:, dim + 1 : -1], "angular_velocity": rows[:, -1], "far": far}
 
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
@@ -38,6 +148,25 @@ class Shapes(Wall):
         if not self.places.isdisjoint(names) or "radius" in names:
             return None  # the tree and the margins depend on these coefficients: compile again
         return super().fields_of(plan, names, before)
+
+    def _open_sides(self, plan: Plan) -> np.ndarray:
+        """Return the direction above each shape of a one-way declaration, see `Shapes.passes` of the reference."""
+        lower, upper = self.ends()
+        way = self.one_way  # type: ignore[attr-defined]
+        above = np.eye(plan.dim)[-1] if way is True else np.asarray(way)
+        if above.shape != (plan.dim,):
+            raise ValueError(
+                f"{type(self).__name__}(one_way): expected True, False or a direction of shape ({plan.dim},), "
+                f"got shape {above.shape}"
+            )
+        if isinstance(self, Segments):
+            along = upper - lower
+            left = along[:, 0] * above[1] - along[:, 1] * above[0]
+            sides = np.zeros((len(lower), plan.dim))
+            sides[:, 0] = 1.0 if way is True else np.where(left < 0, -1.0, 1.0)
+            return sides
+        above = above / np.abs(above).max()
+        return np.broadcast_to(above / math.sqrt(dot(above, above)), lower.shape)
 
     def check(self, plan: Plan) -> None:
         """Raise ValueError for bodies in another number of dimensions."""
@@ -47,7 +176,7 @@ class Shapes(Wall):
         """Return record fields: coordinates of shapes, which are enabled, and margins for these radii."""
         name = type(self).__name__
         countable(name, plan)
-        lower, upper = self._ends(plan)
+        lower, upper = self.ends()
         enabled = np.asarray(self.enabled)  # type: ignore[attr-defined]
         if enabled.shape not in ((), (len(lower),)):
             raise ValueError(
@@ -60,6 +189,8 @@ class Shapes(Wall):
             "lower": lower,
             "upper": upper,
             "enabled": np.broadcast_to(enabled, (len(lower),)).astype(np.uint8),
+            **(self._motion() if self.moves else {}),
+            **({} if self.one_way is False else {"one_way": self._open_sides(plan)}),  # type: ignore[attr-defined]
             "reach": np.maximum(radius + np.asarray(getattr(self, "thickness", 0.0)) / 2, skin),
         }
 
@@ -73,8 +204,17 @@ class Segments(Shapes):
     """Straight walls between two points each, solid from both sides, in the plane.
 
     points: m, shape (k, 2, 2): k segments with two ends each. Neighbours may share an end. restitution, friction,
-    radius, category, mask, sensor: as for `Box`, a number or one per body. thickness: m, >= 0, of all segments; ends
-    are round. enabled: a bool, or one per segment of shape (k,); False disables a segment.
+    radius, category, mask, sensor, surface_speed: as for `Box`. thickness: m, >= 0, of all segments; ends are round.
+    enabled: a bool, or one per segment of shape (k,); False disables a segment. one_way: True holds bodies on the left
+    only, from the first to the second end, or a direction, of shape (2,): on the side that it points to. A body passes
+    that begins a step on the other side, or in the segment by more than 1/16 of its radius.
+
+    velocity: m/s, of shape (2,), or (k, 2) with one per segment. angular_velocity: rad/s, a number or (k,),
+    counter-clockwise where y points up. center: m, of shape (2,) or (k, 2), about which segments rotate; the middle of
+    all if left out. With a velocity, if only 0, segments move in each step: `world.set(flipper, angular_velocity=-20)`
+    changes it, `world.current(flipper)` has their present places. Bodies bounce off with the velocity of the surface,
+    and friction carries them. Collision detection follows the motion, too: nothing passes through, however fast. A body
+    between two shapes stays there if no surface moves by more than its radius in a step; in `Contacts` in a substep.
 
     Bodies come no nearer than their radius. Continuous collision detection follows each along its straight
     displacement in the step, through up to 8 impacts: even the fastest body does not tunnel. It bounces as from a
@@ -100,6 +240,11 @@ class Segments(Shapes):
     category: ArrayLike = noticed(1)
     mask: ArrayLike = noticed(ALL_BITS)
     sensor: ArrayLike = noticed(False)
+    surface_speed: ArrayLike = numbers(default=0.0)
+    one_way: ArrayLike | bool = False
+    velocity: ArrayLike | None = numbers(default=None)
+    angular_velocity: ArrayLike | None = numbers(default=None)
+    center: ArrayLike | None = numbers(default=None, place=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,11 +253,14 @@ class Segments(Shapes):
             raise ValueError(f"Segments(points): expected shape (k, 2, 2), got {points.shape}")
         if np.asarray(self.thickness).ndim:
             raise ValueError(f"Segments(thickness): expected a number, got shape {np.asarray(self.thickness).shape}")
-        object.__setattr__(self, "enabled", flags("Segments(enabled)", self.enabled))
+        self._check_more()
 
-    def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
         points = np.asarray(self.points)
         return points[:, 0], points[:, 1]
+
+    def _with_ends(self, lower: np.ndarray, upper: np.ndarray, **more: Any) -> Self:
+        return dataclasses.replace(self, points=np.stack([lower, upper], axis=1), **more)
 
     def check(self, plan: Plan) -> None:
         if plan.dim != 2:
@@ -123,11 +271,14 @@ class Segments(Shapes):
 class Boxes(Shapes):
     """Solid boxes along the axes, which bodies bounce off from outside: bricks, platforms, level geometry.
 
-    lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor: as for `Box`. enabled: a
-    bool, or one per box of shape (k,); False disables a box, such as a brick that was hit. Corners are rounded by
-    the radius of the body. For collisions and events see `Segments`. Friction along an edge of two boxes, in three
-    dimensions, acts box after box; `Contacts(shapes=)` solves them together. Raises TypeError or ValueError for wrong
-    numbers, and for boxes whose lower corner is above the upper one.
+    lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor, surface_speed: as for `Box`.
+    enabled: a bool, or one per box of shape (k,); False disables a box, such as a brick that was hit. one_way: True
+    holds bodies above the box only, along the last axis, or a direction, of shape (dim,): on the side that it points
+    to; see `Segments`. velocity: m/s, of shape (dim,), or (k, dim) with one per box: boxes that move, such as lifts,
+    see `Segments`. Corners are rounded by the radius of the body. For collisions and events see `Segments`. Friction
+    along an edge of two boxes, in three dimensions, acts box after box; `Contacts(shapes=)` solves them together.
+
+    Raises TypeError or ValueError for wrong numbers, and for boxes whose lower corner is above the upper one.
 
     >>> import kickdrift as kd
     >>> bricks = kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)], radius=0.5, enabled=[True, False])
@@ -146,6 +297,9 @@ class Boxes(Shapes):
     category: ArrayLike = noticed(1)
     mask: ArrayLike = noticed(ALL_BITS)
     sensor: ArrayLike = noticed(False)
+    surface_speed: ArrayLike = numbers(default=0.0)
+    one_way: ArrayLike | bool = False
+    velocity: ArrayLike | None = numbers(default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,10 +309,13 @@ class Boxes(Shapes):
         wrong = np.flatnonzero((lower > upper).any(axis=1))
         if len(wrong):
             raise ValueError(f"Boxes(lower, upper): expected lower <= upper, got the contrary in box {wrong[0]}")
-        object.__setattr__(self, "enabled", flags("Boxes(enabled)", self.enabled))
+        self._check_more()
 
-    def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
         return np.asarray(self.lower), np.asarray(self.upper)
+
+    def _with_ends(self, lower: np.ndarray, upper: np.ndarray, **more: Any) -> Self:
+        return dataclasses.replace(self, lower=lower, upper=upper, **more)
 
     def check(self, plan: Plan) -> None:
         if np.shape(self.lower)[1] != plan.dim:

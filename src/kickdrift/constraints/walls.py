@@ -50,6 +50,17 @@ class Wall(Filtered):
         fields = {name: self._scalars(plan, name) for name in names if name not in self.places}
         return fields if self.places.isdisjoint(names) else fields | self._places(plan)
 
+    def belt(self, plan: Plan) -> np.ndarray:
+        """Return the velocity of the surface: along (-n_y, n_x), of the normal n towards a body, and a vector."""
+        speed: np.ndarray = np.asarray(self.surface_speed)  # type: ignore[attr-defined]
+        if speed.shape != (plan.dim,) and not (speed.shape == () and (plan.dim == 2 or not speed)):
+            known = "a number or " if plan.dim == 2 else ""
+            raise ValueError(
+                f"{type(self).__name__}(surface_speed): expected {known}a vector of shape ({plan.dim},), got shape "
+                f"{speed.shape}"
+            )
+        return np.concatenate([[speed], np.zeros(plan.dim)] if speed.ndim == 0 else [[0.0], speed])
+
     def _places(self, plan: Plan) -> dict[str, np.ndarray]:
         """Return the record fields with the coordinates."""
         raise NotImplementedError
@@ -58,9 +69,11 @@ class Wall(Filtered):
         plan.add_wall(self)
         each = {name: self._scalars(plan, name) for name in _EACH}
         fields = {"weight": weights(plan), "lag": np.array([plan.integrator.velocity_lag])}
-        through = self._through(plan)
+        through, belt = self._through(plan), self.belt(plan)
         if through.any():
             fields["sensor"] = through
+        if belt.any():
+            fields["belt"] = belt
         plan.add_constraint(self.kind, self, **places, **each, **fields)
 
 
@@ -74,6 +87,10 @@ class Box(Wall):
     last three are scalar or (n,).
     category, mask: bits, a number or (n,). A body whose category is not in the mask passes through. sensor: a bool or
     (n,). Such a body passes through, and an event is recorded.
+
+    surface_speed: m/s, of a conveyor belt: a vector, whose part along the surface counts, or in the plane a number,
+    along (-n_y, n_x), where n is the normal towards the body: with y up, > 0 moves a floor to the left, and a ceiling
+    to the right. Friction acts on the slip relative to the surface.
 
     A body that is outside after a step has hit the wall within the step. Its path is the parabola under the forces of
     the step. It bounces where the parabola crosses the wall, and moves for the rest of the step. Under uniform forces,
@@ -105,6 +122,7 @@ class Box(Wall):
     category: ArrayLike = noticed(1)
     mask: ArrayLike = noticed(ALL_BITS)
     sensor: ArrayLike = noticed(False)
+    surface_speed: ArrayLike = numbers(default=0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -152,10 +170,10 @@ class Box(Wall):
 class Plane(Wall):
     """A half-space boundary: normal · x >= offset + radius, with the normal scaled to length 1.
 
-    normal: shape (dim,), of any length other than zero, pointing to the side where bodies may be. offset: a number,
-    in m if the normal has length 1; both are divided by the length. restitution, friction, radius, category, mask,
-    sensor: as for `Box`, and bodies bounce as from a `Box`. Raises TypeError or ValueError for any other normal or
-    offset.
+    normal: shape (dim,), of any length other than zero, pointing to the side where bodies may be. offset: a number, in
+    m if the normal has length 1; both are divided by the length. restitution, friction, radius, category, mask, sensor,
+    surface_speed: as for `Box`, and bodies bounce as from a `Box`. Raises TypeError or ValueError for any other normal
+    or offset.
 
     >>> import kickdrift as kd
     >>> slope = Plane((-1, 2), 0, restitution=0, friction=0.6)
@@ -177,6 +195,7 @@ class Plane(Wall):
     category: ArrayLike = noticed(1)
     mask: ArrayLike = noticed(ALL_BITS)
     sensor: ArrayLike = noticed(False)
+    surface_speed: ArrayLike = numbers(default=0.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -242,6 +261,12 @@ def add_corners(plan: Plan, walls: list[Wall]) -> None:
     through = np.concatenate(passes)
     if through.any():
         each["through"] = through
+    belts = [
+        np.broadcast_to(wall.belt(plan), (len(offset), plan.dim + 1))
+        for wall, (_, offset) in zip(walls, faces, strict=True)
+    ]
+    if (belt := np.concatenate(belts)).any():
+        each["belt"] = belt
     plan.add_constraint(
         Wall.kind,
         walls[0],

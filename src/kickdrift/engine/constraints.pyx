@@ -8,6 +8,7 @@ from ..kernels.abi.constraints cimport (
     TWIST, Collisions, Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
+from ..kernels.abi.plan cimport MAX_DIM
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
 from .coefficients cimport space
@@ -243,9 +244,14 @@ cdef class BoundContacts(BoundGrid):
     cdef int dim
     cdef object dtype
     cdef object impulses
+    cdef object motion  # the rows of all shapes that move, or None
 
     cdef bint serves(self, object plan, object record):
-        return self.impulses is plan.impulses and BoundConstraint.serves(self, plan, record)
+        rows = None if plan.motion is None else plan.motion.rows
+        return (
+            self.impulses is plan.impulses and (not self.contacts.moves or self.motion is rows)
+            and BoundConstraint.serves(self, plan, record)
+        )
 
     cdef int listen(self, object kind, int64_t n) except -1:
         if self.told.mark != NULL:
@@ -279,6 +285,8 @@ cdef class BoundContacts(BoundGrid):
         data.normal = self.keep(fields["normal"], real)
         data.offset = self.keep(fields["offset"], real)
         data.wall_friction = self.field(fields, "wall_friction", real)
+        if "wall_belt" in fields:
+            data.wall_belt = self.field(fields, "wall_belt", real)
         data.declared = data.rods
         kept = len(self.kept)
         data.rod_first = <const int32_t*> self.keep(fields["first"], np.int32)
@@ -322,6 +330,8 @@ cdef class BoundContacts(BoundGrid):
             data.twist = self.allocate(TWIST * places, real)
             if "rolling" in fields:
                 data.rolling = self.field(fields, "rolling", real)
+        if "wall_belt" in fields or "shape_belt" in fields or "shape_far" in fields:
+            data.surface = self.allocate(MAX_DIM * places, real)
         data.rod = self.allocate((plan.dim + <int> ROD) * data.rods, real)
         data.load = self.allocate(data.rods, real)
         data.group = <int32_t*> self.allocate(n, np.int32)
@@ -345,7 +355,17 @@ cdef class BoundContacts(BoundGrid):
             own = {name: fields[f"shape_{name}"][first:last] for name in ("lower", "upper", "enabled")}
             own["segments"] = fields["shape_segments"][part : part + 1]
             own["reach"] = fields["shape_reach"][part]
-            self.lay_shapes(&shapes[part], own, plan.dtype)
+            if "shape_one_way" in fields and fields["shape_one_way"][first:last].any():
+                own["one_way"] = fields["shape_one_way"][first:last]
+            if "shape_belt" in fields:
+                shapes[part].wall.belt = self.keep(fields["shape_belt"][part], plan.dtype)
+            rows = None
+            if "shape_far" in fields:
+                own |= {name: fields[f"shape_{name}"][first:last] for name in ("center", "far")}
+                if self.declaration.shapes[part].moves:
+                    rows = plan.motion.of(self.declaration.shapes[part])
+                    data.moves, self.motion = True, plan.motion.rows
+            self.lay_shapes(&shapes[part], own, plan.dtype, rows)
             if fields["shape_through"][part].any():
                 shapes[part].wall.sensor = <const uint8_t*> self.keep(fields["shape_through"][part], np.uint8)
         data.leaning = <int32_t*> self.allocate(SHAPES_PER_BODY * plan.n, np.int32)
@@ -424,6 +444,7 @@ cdef BoundConstraint bind_constraint(
     kind, binds = KINDS[constraint.kind]
     bound = binds()
     bound.kept, bound.places, bound.owners = [], {}, plan.owners(constraint) if "pair" in constraint.fields else []
+    bound.declaration = constraint.constraint
     bound.constraint.kind = kind
     bound.bind(constraint.fields, plan, table, padded)
     return bound

@@ -103,6 +103,7 @@ cdef class Coupled(Watch):
             mine.interactions == model.interactions and mine.constraint_records is model.constraint_records
             and mine.constraints == model.constraints and mine.at_rest is model.at_rest and mine.told == model.told
             and mine.idle == model.idle and mine.inverse_mass is model.inverse_mass and mine.impulses is model.impulses
+            and rows_of(mine) is rows_of(model)
         )
 
     cdef int keep_idle(self, object model, Coupled previous) except -1:
@@ -367,7 +368,7 @@ cdef class Coupled(Watch):
             park(&self.whole[0], 0, self.whole[0].n)
             park(&self.whole[1], 0, self.whole[1].n)
 
-    cdef bint only_few(self) noexcept:
+    cdef bint only_few(self) noexcept nogil:
         """Return whether the few-body kernel runs, which makes several steps without a check after each."""
         return self.coupling.few != NULL and self.coupling.constraints == 0
 
@@ -427,6 +428,11 @@ cdef class Coupled(Watch):
             error, interaction.error = interaction.error, None
             raise error
         raise CallbackError(self.model.interactions[failed.failed_part].term.label, failed.code)
+
+
+cdef object rows_of(object model):
+    """Return the rows of the shapes that move, or None."""
+    return None if model.motion is None else model.motion.rows
 
 
 cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nogil:

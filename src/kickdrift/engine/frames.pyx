@@ -249,6 +249,8 @@ cdef class Frames(Core):
     cdef int keep(self) except -1:
         """Save the state for drawing."""
         self.reserve()
+        if self._motion is not None:
+            self._motion.keep()
         copy_views(self.previous, self.state if self.rotation is None else self.drawn_state())
         return 0
 

@@ -4,8 +4,9 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from ..kernels.abi.constraints cimport SHAPES, Contacts, Shapes
+from ..kernels.abi.constraints cimport CONTACTS, Contacts, Shapes
 from ..kernels.abi.plan cimport MAX_DIM
+from ..kernels.constraints.motion cimport lay
 from ..kernels.constraints.queries cimport Near, first_shape, shapes_near
 from ..kernels.simd.rounding cimport require_rounding
 from .bodies cimport Core
@@ -38,13 +39,20 @@ cdef class Level:
     cdef object find(self, Shapes* shapes, Py_ssize_t record, Py_ssize_t part):
         """Copy the description of a part, with coordinates in float64; return the arrays that it points to."""
         fields = self.core._plan.constraint_records[record].fields
-        if self.core.coupled.constraint[record].kind == SHAPES:
-            shapes[0] = (<const Shapes*> self.core.coupled.constraint[record].data)[0]
-            count = len(fields["lower"])
-        else:
-            shapes[0] = (<const Contacts*> self.core.coupled.constraint[record].data).shapes[part]
+        cdef const void* data = self.core.coupled.constraint[record].data
+        cdef const Shapes* own = <const Shapes*> data
+        if self.core.coupled.constraint[record].kind == CONTACTS:
+            own = &(<const Contacts*> data).shapes[part]
             begin = fields["shape_begin"]
             count = begin[part + 1] - begin[part]
+        else:
+            count = len(fields["lower"])
+        # Shapes that move are where the last step left them, unless they were changed since.
+        if self.core.single:
+            lay[float](self.core._plan.dim, 0, own, NULL)
+        else:
+            lay[double](self.core._plan.dim, 0, own, NULL)
+        shapes[0] = own[0]
         arrays = [as_doubles(shapes.lower, self.core, count), as_doubles(shapes.upper, self.core, count)]
         shapes.lower, shapes.upper = address(arrays[0]), address(arrays[1])
         return arrays

@@ -57,6 +57,7 @@ cdef class Task:
     cdef void wait(self) noexcept
 
 
+cdef object run_tasks(list tasks)
 cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work)
 
 
@@ -116,6 +117,7 @@ cdef class Runner:
     cdef int raise_interrupt(self) except -1
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1
+    cdef int coast(self, Py_ssize_t steps) except -1
     cdef int go_taped(self, Py_ssize_t steps) except -1
     cdef int record(self, object tape) except -1
     cdef int go(self, Py_ssize_t steps) except -1

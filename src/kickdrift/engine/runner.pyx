@@ -214,6 +214,7 @@ cdef class Runner:
         if self._tape is not None:
             return self.go_taped(steps)
         if self.rows == 0:
+            self.coast(steps)
             self.completed += steps
             return 0
         self.later = False
@@ -231,6 +232,10 @@ cdef class Runner:
                 with nogil:
                     pass  # release the GIL for other threads, such as one that sends a signal
                 PyErr_CheckSignals()
+        return 0
+
+    cdef int coast(self, Py_ssize_t steps) except -1:
+        """Move what moves where there is no row."""
         return 0
 
     cdef int go_taped(self, Py_ssize_t steps) except -1:

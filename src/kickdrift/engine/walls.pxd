@@ -22,6 +22,7 @@ cdef class BoundConstraint:
     cdef bint shares        # True if its workspace cannot be shared by threads
     cdef list kept          # memory that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
+    cdef object declaration  # that it was bound for
     cdef object tenants     # generations of the slots that it belongs to, or None
     cdef object last        # the last array made by `allocate`
     cdef list owners        # load arrays of its `Distance` declarations, see stepper/loads.py
@@ -37,7 +38,7 @@ cdef class BoundConstraint:
     cdef void* allocate(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
     cdef void* field(self, dict fields, str name, object dtype) except NULL
-    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1
+    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype, object rows) except -1
     cdef int find_links(self, Links links) except -1
     cdef void join(self, const Common* common) noexcept
     cdef bint serves(self, object plan, object record)

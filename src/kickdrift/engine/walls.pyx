@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ..kernels.abi.constraints cimport (
-    PAIRS_PER_BODY, Corners, Each, Floor, LoadCell, Periodic, Sensor, Shapes, Spin, Wall,
+    MOVING, PAIRS_PER_BODY, Corners, Each, Floor, LoadCell, Periodic, Sensor, Shapes, Spin, Wall,
 )
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport Contact, Told
@@ -56,13 +56,24 @@ cdef class BoundConstraint:
         each.body = len(fields[name]) > 1
         return 0
 
-    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1:
-        """Bind the positions of shapes, their enabled flags, and a bounding-volume tree of the enabled ones."""
+    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype, object rows) except -1:
+        """Bind the positions of shapes, their enabled flags, and a bounding-volume tree of the enabled ones.
+
+        rows: their motion, see `Motion` of motion.py; None if they do not move.
+        """
         shapes.segments = fields["segments"][0]
+        if "one_way" in fields:
+            shapes.one_way = self.keep(fields["one_way"], dtype)
         shapes.lower = self.keep(fields["lower"], dtype)
         shapes.upper = self.keep(fields["upper"], dtype)
         self.each(&shapes.reach, fields, "reach", dtype)
         shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
+        if rows is not None:
+            shapes.motion.state, shapes.motion.count = <const double*> address(rows), len(rows)
+            shapes.motion.lower = <const double*> self.keep(fields["lower"], np.float64)
+            shapes.motion.upper = <const double*> self.keep(fields["upper"], np.float64)
+            shapes.motion.center = <const double*> self.keep(fields["center"], np.float64)
+            shapes.motion.far = <const double*> self.keep(fields["far"], np.float64)
         there = np.flatnonzero(fields["enabled"])
         shapes.count = len(there)
         if shapes.count > 0:
@@ -70,7 +81,8 @@ cdef class BoundConstraint:
             ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
             order, bounds, first, leaves = tree(np.minimum(*ends), np.maximum(*ends))
             shapes.number = <const int64_t*> self.keep(there[order], np.int64)
-            shapes.bounds = <const double*> self.keep(bounds, np.float64)
+            shapes.bounds = <double*> self.keep(bounds, np.float64)
+            shapes.nodes = len(first)
             shapes.first = <const int64_t*> self.keep(first, np.int64)
             shapes.leaves = <const int64_t*> self.keep(leaves, np.int64)
         return 0
@@ -133,6 +145,8 @@ cdef class BoundConstraint:
         wall.lag = fields["lag"][0]
         if "sensor" in fields:
             wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        if "belt" in fields:
+            wall.belt = self.field(fields, "belt", dtype)
         bind_spin(&wall.spin, plan.rotating)
         return 0
 
@@ -173,11 +187,19 @@ cdef class BoundWall(BoundConstraint):
 
 cdef class BoundShapes(BoundConstraint):
     cdef Shapes shapes
+    cdef object motion      # the rows of all shapes that move, or None
+
+    cdef bint serves(self, object plan, object record):
+        return self.motion is None or (plan.motion is not None and self.motion is plan.motion.rows)
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Shapes* shapes = &self.shapes
         self.constraint.function, self.constraint.data = table.meet, shapes
-        self.lay_shapes(shapes, fields, plan.dtype)
+        rows = None
+        if "far" in fields:
+            self.constraint.kind, self.motion = MOVING, plan.motion.rows
+            rows = plan.motion.of(self.declaration)
+        self.lay_shapes(shapes, fields, plan.dtype, rows)
         self.bind_wall(&shapes.wall, fields, plan)
         self.cost = 100 * plan.n
         return 0
@@ -273,6 +295,8 @@ cdef class BoundCorners(BoundConstraint):
         bind_spin(&data.spin, plan.rotating)
         if "through" in fields:
             data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
+        if "belt" in fields:
+            data.belt = self.keep(fields["belt"], plan.dtype)
         data.number = <const int64_t*> self.keep(fields["number"], np.int64)
         self.wall = fields["wall"].tolist()
         data.there = <int32_t*> self.allocate(data.faces, np.int32)

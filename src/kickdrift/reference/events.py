@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..stepper.events import BEGIN, BREAK, END, ENTER, HIT, LEAVE, Events, fields, key, reporting, slots
+from .constraints.motion import laid_out
 from .constraints.touching import TOUCHING
 
 
@@ -62,7 +63,7 @@ class Log:
                 if record.kind != "corners" and system.plan.source(record) == source  # recorded for its walls
             )
             met, was = contacts.get(source, {}), set(self.touching.get(source, []))
-            touches, place = TOUCHING[record.kind](system, record.fields)
+            touches, place = TOUCHING[record.kind](system, laid_out(system, record, float(system.stepper._h)))
             tracked = kind.region or self.asked.begin or self.asked.end
             self.touching[source] = []
             for each in sorted(met.keys() | was):

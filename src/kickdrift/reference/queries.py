@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .constraints.motion import laid_out
 from .constraints.shapes import Shapes
 from .constraints.touching import fields_of
 from .neighbours import Index
@@ -20,10 +21,12 @@ class Level:
 
     def __init__(self, stepper: Any) -> None:
         self._plan = stepper._plan
+        self._system = SimpleNamespace(stepper=stepper, real=stepper.dtype.type, dim=stepper.dim)
 
     def _shapes(self, record, part):
         record = self._plan.constraint_records[record]
-        fields = fields_of(record.fields, part) if record.kind == "contacts" else record.fields
+        fields = laid_out(self._system, record, 0.0)
+        fields = fields_of(fields, part) if record.kind == "contacts" else fields
         return Shapes(SimpleNamespace(real=np.float64, alive=()), fields)
 
     @np.errstate(all="ignore")  # squares of large distances overflow

@@ -42,6 +42,7 @@ class Stepper(Living, Exclusive, StepperBase):
     _measured: int | None = None  # monotonic time in ns of the last frame without an explicit time
 
     _clock_type = FixedClock
+    _world = 0  # number among `Worlds`, which is added to the keys of noise
     # Constants that depend on dt, see `_numbers`.
     _h: float
     _decay: np.ndarray | None
@@ -179,6 +180,8 @@ class Stepper(Living, Exclusive, StepperBase):
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
         if n == 0 or self.count == 0:
+            if self._motion is not None:
+                self._motion.coast(self._plan, n, self._h)
             self._tick += n
             return
         self._park()
@@ -362,6 +365,8 @@ class Stepper(Living, Exclusive, StepperBase):
     def _copied(self) -> tuple[np.ndarray, ...]:
         """Return copies of the arrays that interpolation needs of the state before a step."""
         turned = () if self._rotation is None else (self._rotation.turned.copy(),)
+        if self._motion is not None:
+            self._motion.keep()
         return self._position.copy(), self._velocity.copy(), *turned
 
     @property

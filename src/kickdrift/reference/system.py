@@ -12,6 +12,7 @@ from ..stepper.events import key
 from . import newton_krylov
 from .callbacks import ENERGIES, INTERACTIONS
 from .constraints import CONSTRAINTS
+from .constraints.motion import advance, motion_rows, moved_records
 from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import ONE_BY_ONE, SCHEMES, STARTS, NotConverged, energy_together
@@ -248,6 +249,10 @@ class System(Body):
 
     def count(self) -> None:
         super().count()
+        for record in moved_records(self):
+            for rows in motion_rows(self, record):
+                if rows is not None:
+                    advance(rows, self.dim, float(self.stepper._h))
         if self._next is not None:
             self.remembered, self.remembered_rods = self._next
 
@@ -330,7 +335,8 @@ class System(Body):
             if interaction.kind == "langevin":
                 for i, alive in enumerate(self.alive):
                     if alive:
-                        yield i, *bath(interaction, self.real, self.dim, i, self.tick, self.h, self.generation(i))
+                        generation, world = self.generation(i), self.stepper._world
+                        yield i, *bath(interaction, self.real, self.dim, i, self.tick, self.h, generation, world)
 
     def stir(self) -> None:
         """Apply the thermostat for a whole step; for Verlet to the displacement from the previous position."""
@@ -401,6 +407,10 @@ class System(Body):
         """Apply a constraint; contacts recorded meanwhile get its number."""
         outer, self.source = self.source, self.plan.source(record)
         fields = present_fields(self, record)
+        if record in moved_records(self):
+            prefix = "shape_" if record.kind == "contacts" else ""
+            fields = {**fields, f"{prefix}motion": motion_rows(self, record)}
+            fields = fields if prefix else {**fields, "motion": fields["motion"][0]}
         if "pair" in fields:
             fields["cells"] = cells(self.plan, record, fields)
         function(self, before, **fields, **chosen)
@@ -472,7 +482,7 @@ class System(Body):
 
     def noise(self, k: int, i: int) -> Any:
         """Compute `noise(k)` of a body at the last tick, constant until the next one."""
-        return self.real(normals(k, self.noise_tick, i, 2, self.generation(i))[0])
+        return self.real(normals(k + self.stepper._world, self.noise_tick, i, 2, self.generation(i))[0])
 
     def damp(self, decay) -> None:
         """Apply damping; linked bodies keep the velocity that they have at rest."""

@@ -20,7 +20,7 @@ from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
-from . import changes, contacts, entries, kinds, loads, moves, queries, rotation
+from . import changes, contacts, entries, kinds, loads, motion, moves, queries, rotation
 from .common import State
 from .model import Plan
 from .rotation import Rotation, RotationPart, rotation_of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _SIXTIETH = Fraction(1, 60)
-_PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart(), loads.LoadsPart())
+_PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart(), loads.LoadsPart(), motion.ShapesPart())
 
 
 class StepperBase(State):
@@ -105,6 +105,8 @@ class StepperBase(State):
             self._plan.rotating = self._rotation.spin
             self._parts = (*self._parts, RotationPart())
         self._impulses = self._plan.impulses = self._impulses_for(self._plan)
+        if motion.acting(self._plan):
+            self._motion = self._plan.motion = motion.motion_of(self, self._entries)
         if any(constraint.distances for constraint in constraints):
             self._plan.loads = loads.by_declaration(self._entries)
         for interaction in self._plan.interactions:
@@ -123,6 +125,9 @@ class StepperBase(State):
     #: Weak reference to the Rollback's event history that receives the events; number of events it had no room for.
     _event_history: Any = None
     _events_forgotten = 0
+
+    #: Places of the shapes that move; None where none does.
+    _motion: motion.Motion | None = None
 
     #: Arrays of the rotation; None where nothing rotates.
     _rotation: Rotation | None = None
@@ -424,6 +429,7 @@ class StepperBase(State):
     teleport = moves.teleport
     _move_rows = moves.move_rows
     shift = moves.shift
+    interpolate_shapes = motion.interpolate_shapes
     interpolate_angles = rotation.interpolate_angles
 
     # Snapshots.

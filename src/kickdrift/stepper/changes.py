@@ -19,7 +19,7 @@ from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
-from . import joints
+from . import joints, motion
 from .entries import Entry, Origin, acting, at_offset, differences, give_name, places_of, remember, same
 from .loads import by_declaration
 from .model import Plan
@@ -83,6 +83,21 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
 
         _change(self, joints.changed(self, parts, other))
         return
+    shapes = motion.found(self, declaration)
+    if shapes and index is None and motion.set_speeds(self, shapes, coefficients):
+        return
+    if motion.are_contacts(self, shapes):
+
+        def given_to(part: Any) -> dict[str, Any]:
+            own = Entry(Origin(None, part, part, self._offset), part, self._offset, True, self._offset, part)
+            return coefficients if index is None else _of_rows(self, own, coefficients, index)
+
+        new, follow = motion.changed(self, shapes, given_to)
+        entries = [*self._entries]
+        for place, level in new.items():
+            entries[place] = with_coefficients(self, entries[place], {"shapes": level}, self._plan)
+        _change(self, tuple(entries), new, follow=follow)
+        return
     entries, places = [*self._entries], places_of(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # a parameter of an expression, not body indices
         coefficients, index = {**coefficients, "index": index}, None
@@ -93,7 +108,10 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         entry = entries[place]
         entries[place] = with_coefficients(self, entry, given, self._plan)
         changed[id(entries[place].today)] = self._plan._parts.get(id(entry.today)), given
-    _change(self, tuple(entries), places, changed)
+    follow = {}
+    for place in places:
+        follow |= motion.followed(entries[place], self._entries[place], given, place)
+    _change(self, tuple(entries), places, changed, follow=follow)
 
 
 def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:
@@ -112,6 +130,8 @@ def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, A
     if at is not offset and not base.places.isdisjoint(coefficients) and (at != offset).any():
         assert entry.today is not None
         base, at = entry.today, offset
+    if motion.is_placed(base, coefficients):
+        base, at = motion.posed(self, entry.today), offset
     now = base.changed(coefficients).placed(self._position, plan.periodic)
     if "indices" in coefficients and self._slots is not None:
         now = now.held(self._slots)
@@ -146,7 +166,10 @@ def _current(self: StepperBase, declaration: Declaration) -> Declaration | None:
         state = joints.states(self._entries[place])[number]
         assert state is not None
         return state[0]
-    return self._entries[places_of(self, declaration)[0]].today
+    for place, number in motion.found(self, declaration):
+        if self._entries[place].now.kind == "contacts":
+            return motion.posed(self, list(motion.shapes_of(self._entries[place]))[number][2])
+    return motion.posed(self, self._entries[places_of(self, declaration)[0]].today)
 
 
 def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) -> None:
@@ -367,6 +390,7 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
         plan = _grown(self, self._plan, n)
         plan.impulses = self._impulses_for(plan)
         plan.rotating, plan.loads = None if rotation is None else rotation.spin, self._plan.loads
+        plan.motion = self._motion
         attributes |= {"_plan": plan, "_impulses": plan.impulses}
         attributes["_identity"] = self._described(attributes["_first_plan"])
         attributes["_snapshot_text"] = None
@@ -426,7 +450,12 @@ def shifted(
 
 
 def _remade(
-    self: StepperBase, offset: np.ndarray, entries: tuple[Entry, ...], mass: np.ndarray | None = None, **plan: Any
+    self: StepperBase,
+    offset: np.ndarray,
+    entries: tuple[Entry, ...],
+    mass: np.ndarray | None = None,
+    follow: Mapping[tuple[int, int], int | None] = MappingProxyType({}),
+    **plan: Any,
 ) -> dict[str, Any]:
     """Return the changes that rebuild the plan with entries that are already in the coordinates of the offset."""
     mass = self._plan.mass if mass is None else mass
@@ -434,8 +463,9 @@ def _remade(
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     model.rotating, model.loads = old.rotating, by_declaration(entries)
+    model.motion = motion.motion_of(self, entries, follow)
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
-    attributes |= self._numbered(self.tick, entries)
+    attributes |= {"_motion": model.motion, **self._numbered(self.tick, entries)}
     return {"binding": self._binding(model), "attributes": attributes}
 
 
@@ -445,13 +475,17 @@ def _change(
     checked: Iterable[int] = (),
     changed: Mapping[int, Any] = MappingProxyType({}),
     mass: np.ndarray | None = None,
+    follow: Mapping[tuple[int, int], int | None] = MappingProxyType({}),
 ) -> None:
-    """Replace the entries; those at the given indices are validated even if disabled. changed: see Plan."""
+    """Replace the entries; those at the given indices are validated even if disabled.
+
+    changed: see Plan. follow: see Motion.
+    """
     if any(not entries[place].enabled for place in checked):
         trial = [entry._replace(enabled=entry.enabled or place in checked) for place, entry in enumerate(entries)]
         plan = self._plan
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting(trial), previous=plan)
-    changes = _remade(self, self._offset, entries, mass, changed=changed)
+    changes = _remade(self, self._offset, entries, mass, changed=changed, follow=follow)
     impulses = changes["attributes"]["_impulses"]
     if self._impulses is not None and impulses is not None and impulses.level is not self._impulses.level:
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)

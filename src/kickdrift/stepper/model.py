@@ -65,6 +65,7 @@ class Plan:
     #: The bodies whose coefficients are computed; None for all: see `of_rows`.
     rows: np.ndarray | None = None
     told: bool = False  #: whether events are enabled
+    motion: Any = None  #: `Motion` of the stepper; None where no shape moves
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
     loads: dict[int, np.ndarray] = {}  # noqa: RUF012 #: arrays of `Distance` by id, owned by the stepper: loads.py
     rotating: Any = None  #: `Spin` of the stepper; None where nothing rotates

@@ -214,6 +214,14 @@ def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], u
             now = dataclasses.replace(now, tenants=_tenants(now, tenants["tenants"]))  # type: ignore[call-arg]
         if any(getattr(now, name) is None for name in values):
             now = now.placed(stepper._position, stepper._plan.periodic)
+    if "shapes" in told.get("set", ()):
+        # Known as the shapes of now, where there are as many of the same kinds, or as those first given.
+        mine = (entry.now.shapes for entry in stepper._entries if entry.origin is origin)
+        for known in (*mine, origin.handle.shapes):  # type: ignore[attr-defined]
+            if list(map(type, known)) == list(map(type, now.shapes)):  # type: ignore[attr-defined]
+                for new, old in zip(now.shapes, known, strict=True):  # type: ignore[attr-defined]
+                    new.named(old.handle)
+                break
     entry = Entry(origin, now, at, not told.get("off", False), None, None)
     if "joints" in told:
         entry = joints.with_joints(entry, joints.decoded(told["joints"], origin.first, _value))

@@ -34,6 +34,7 @@ cdef enum ConstraintKind:
     SENSOR
     SHAPES
     PERIODIC
+    MOVING          # shapes that move
     FLOOR
 
 
@@ -144,20 +145,35 @@ ctypedef struct Wall:
     const uint8_t* alive        # per body: is active; NULL: all are
     Told* told                  # event recorder; NULL: no events
     Spin spin
+    const void* belt            # speed along (-n_y, n_x), and a velocity whose part along the surface counts; or NULL
+
+# The motion of shapes. Its numbers are doubles, whatever those of bodies are: places do not drift in float32.
+ctypedef struct Motion:
+    const double* state         # of each shape: displacement, angle, velocity, angular velocity; NULL: they do not move
+    const double* lower         # (shapes, dim): where displacement and angle are 0
+    const double* upper
+    const double* center
+    const double* far           # of each shape: the distance of its ends from its center
+    int64_t count
+    double now                  # s after the beginning of the step: where the shapes are laid out
+    double way                  # m that a surface moves in the step at most
 
 # Bounding volume tree of shapes. Leaves have a count > 0; inner nodes have two children, at `first` and `first` + 1.
 ctypedef struct Shapes:
     Wall wall                   # restitution, friction, filter and events, as for planes and boxes
     bint segments               # True: segments; False: boxes
-    const void* lower           # lower corners or first ends, (shapes, dim)
-    const void* upper
+    void* lower                 # lower corners or first ends, (shapes, dim)
+    void* upper
+    const void* one_way         # direction above each shape, (shapes, dim), see the reference; or NULL
     Each reach                  # contact distance per body: its radius and the shape's
     int64_t count
     const uint8_t* enabled
     const int64_t* number       # shape numbers in the order of the leaves
-    const double* bounds        # bounding box of each node: lower corner, upper corner
+    double* bounds              # bounding box of each node: lower corner, upper corner
     const int64_t* first
     const int64_t* leaves       # shapes in a leaf, 0 for inner nodes
+    int64_t nodes
+    Motion motion
 
 ctypedef struct Sensor:
     const void* lower           # lower corner of a box, or center of a ball
@@ -280,9 +296,11 @@ ctypedef struct Contacts:
     const void* normal
     const void* offset
     const void* wall_friction
+    const void* wall_belt       # belt of each wall, as in Wall; or NULL
     const uint8_t* through    # filter code per wall and body: 0 collides, 1 sensor, 2 passes through; NULL: all collide
     int64_t parts               # number of Shapes structs; their shapes are numbered consecutively
     const Shapes* shapes        # array of Shapes structs; wall.sensor has the codes of `through`
+    bint moves                  # whether any of them moves
     const int64_t* shape_begin  # number of the first shape of each Shapes struct, and the total
     const void* shape_friction  # friction per Shapes struct and body
     int64_t n                   # number of bodies
@@ -322,6 +340,7 @@ ctypedef struct Contacts:
     void* twist
     const void* rolling         # rolling resistance length of each body; NULL: 0
     int64_t axes                # components of an angular velocity; 0 if nothing rotates
+    void* surface               # surface velocity of each contact with a wall or shape, MAX_DIM vectors; or NULL
     int32_t* one                # first body of each contact; contacts are in ascending order
     int32_t* other
     uint8_t* colour
@@ -359,6 +378,7 @@ ctypedef struct Corners:
     const int64_t* number       # number of each wall in recorded events
     Told** told                 # event recorder of each wall; NULL: no events
     Spin spin
+    const void* belt            # belt of each face, as in Wall; or NULL
     # Workspace: walls of the current corner, their sizes and impulses.
     int32_t* there
     void* size

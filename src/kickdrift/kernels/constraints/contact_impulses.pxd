@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from .contact_state cimport (
     ARM, FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION, SECOND_ARM, SECOND_TURN,
-    SECOND_WEIGHT, SHARE, SIZE, SLOW, SPEED, TURN, body,
+    SECOND_WEIGHT, SHARE, SIZE, SLOW, SPEED, TURN, approach, body,
     contact, read_vector, spin_row, twist_of,
 )
 from .friction cimport cross_impulse, cross_normal, limit_friction
@@ -88,8 +88,7 @@ cdef inline void rebound(int dim, int64_t k, real h, real lead, const Contacts* 
     left = more[RESTITUTION * w] * more[SPEED * w]
     square = left * left - two * (more[PULL * w] / h) * gap
     apart = (root(square) if square > 0 else 0 * square) + lead * more[PULL * w]
-    for c in range(dim):
-        way[c] = b[c] - a[c]
+    approach(dim, data, k, a, b, way)
     square = dot(dim, way, normal)
     push = more[PUSH * w] - more[MASS * w] * (square - apart)
     push = push if push > 0 else 0 * push
@@ -142,14 +141,12 @@ cdef inline bint goes_on(int dim, int64_t k, const Contacts* data, const real* l
     cdef const real* b = body(dim, data, data.second[k], like)
     cdef real normal[MAX_DIM]
     cdef real way[MAX_DIM]
-    cdef int c
     if not more[PUSH * w] > 0:
         return False
     if not more[RESTITUTION * w] > 0:
         return True
     read_vector(dim, data, own, normal)
-    for c in range(dim):
-        way[c] = b[c] - a[c]
+    approach(dim, data, k, a, b, way)
     return not dot(dim, way, normal) > more[SLOW * w]
 
 

@@ -39,9 +39,13 @@ cdef inline bint press(
 ) noexcept nogil:
     """Sweep over blocks first to last; return True if any contact is deep."""
     cdef int64_t block
+    cdef int c
     if sweep.kind == BEGIN:
         for block in range(first, last):
             begin(data, block, <vec*> data.contact + (2 * sweep.dim + CONTACT) * block + 2 * sweep.dim)
+            if data.surface != NULL:
+                for c in range(MAX_DIM):
+                    (<vec*> data.surface + MAX_DIM * block)[c] = filled(0, like)
             if data.axes > 0:
                 begin_twist(data, block, <vec*> data.twist + TWIST * block)
     if data.axes == 1:
@@ -354,6 +358,8 @@ cdef inline vec solve(
     gap = product(dim, way, own) - more[SIZE]
     for c in range(dim):
         way[c] = b[c] - a[c]
+        if data.surface != NULL:
+            way[c] = way[c] + (<const vec*> data.surface + MAX_DIM * block)[c]
     speed = product(dim, way, own)
     mass = more[ALONG]
     if sweep.soft > 0:

@@ -4,10 +4,12 @@ from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
     ACROSS, AGO, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
-    SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, twist_of, write_vector,
+    SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, surface_of, twist_of, write_vector,
 )
 from .events cimport slack
-from .outlines cimport away, touch
+from .friction cimport run_belt
+from .motion cimport go_back, go_forth, is_moving, lay, surface_velocity
+from .outlines cimport away, passes, touch
 from .shapes cimport DEEPEST, is_beside
 from .walls cimport each
 from ..abi.constraints cimport MEETING, SHAPES_PER_BODY, Contacts, Shapes
@@ -37,12 +39,13 @@ cdef inline real reach_of(int64_t i, int64_t number, const Contacts* data, real 
 # Which shapes are near.
 
 cdef inline int near_shapes(
-    int dim, int64_t i, const real* start, const real* end, bint free, bint alive, const Contacts* data,
+    int dim, int64_t i, const real* start, const real* end, bint free, bint alive, int64_t known, const Contacts* data,
     int64_t* number, bint* reports,
 ) noexcept nogil:
     """Find the shapes that a body may touch in a step, by number, and which of them are sensors; return their number.
 
-    Bound: the displacement that the body would have alone. free: the body is movable.
+    Bound: the displacement that the body would have alone. free: the body is movable. known: the first pair of the
+    last step with it, or one with a body behind it.
     """
     cdef const Shapes* shapes
     cdef real gap[SHAPES_PER_BODY]
@@ -53,18 +56,20 @@ cdef inline int near_shapes(
     cdef real four = 4
     cdef real reach, length, bound, large, apart
     cdef int64_t part, waits, node, k, shape
-    cdef int passes, j, m
+    cdef int through, j, m
     cdef int count = 0
     for j in range(dim):
         way[j] = end[j] - start[j]
     length = root(dot(dim, way, way))
     for part in range(data.parts):
         shapes = &data.shapes[part]
-        passes = 0 if shapes.wall.sensor == NULL else shapes.wall.sensor[i]
-        if shapes.count == 0 or not (free if passes == 0 else passes == 1 and alive):
+        through = 0 if shapes.wall.sensor == NULL else shapes.wall.sensor[i]
+        if shapes.count == 0 or not (free if through == 0 else through == 1 and alive):
             continue
         reach = each(&shapes.reach, i, length)
         bound = reach / four + length
+        if is_moving(shapes):
+            bound = bound + <real> shapes.motion.way
         large = reach + bound
         for j in range(dim):
             large = large + magnitude(start[j])
@@ -85,18 +90,32 @@ cdef inline int near_shapes(
                 waits += 2
                 continue
             for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
+                shape = data.shape_begin[part] + shapes.number[k]
+                if through == 0 and shapes.one_way != NULL and not rested(i, shape, known, data):
+                    if passes(dim, start, reach, shapes.number[k], shapes):
+                        continue
                 apart = away(dim, start, shapes.number[k], shapes, way) - reach
                 if apart <= bound:
-                    shape = data.shape_begin[part] + shapes.number[k]
-                    count = keep_nearest(count, apart, shape, passes == 1, gap, number, reports)
+                    count = keep_nearest(count, apart, shape, through == 1, gap, number, reports)
     # Sort by shape number.
     for j in range(1, count):
         m = j
         while m > 0 and number[m - 1] > number[m]:
             shape, number[m], number[m - 1] = number[m], number[m - 1], number[m]
-            passes, reports[m], reports[m - 1] = reports[m], reports[m - 1], reports[m]
+            through, reports[m], reports[m - 1] = reports[m], reports[m - 1], reports[m]
             m -= 1
     return count
+
+
+cdef inline bint rested(int64_t i, int64_t shape, int64_t known, const Contacts* data) noexcept nogil:
+    """Did the shape push the body in the last step? known: see `near_shapes`."""
+    cdef int place = <int> data.state[0]
+    cdef const int32_t* pair = data.pair[place]
+    while known < data.state[1 + place] and pair[2 * known] == i:
+        if pair[2 * known + 1] == data.n + data.faces + shape:
+            return True
+        known += 1
+    return False
 
 
 cdef inline int keep_nearest(
@@ -118,39 +137,44 @@ cdef inline int keep_nearest(
 
 
 cdef inline bint keep_out(
-    int dim, int64_t i, const real* start, real* end, const Contacts* data, real* after,
+    int dim, int64_t i, double then, const real* start, real* end, const Contacts* data, real* after,
 ) noexcept nogil:
     """Stop a fast body where it first touches a shape in a substep; return True if it does.
 
-    after: time of impact as a share of the substep.
+    after: time of impact as a share of the substep. The body then moves with the shape. then: end of the substep, in s
+    after the beginning of the step.
     """
     cdef const Shapes* shapes
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
     cdef int64_t waiting[DEEPEST]
-    cdef real motion[MAX_DIM]
+    cdef real straight[MAX_DIM]
+    cdef real way[MAX_DIM]
+    cdef real place[MAX_DIM]
+    cdef const real* motion
     cdef real n[MAX_DIM]
     cdef real sixteen = 16
     cdef real sixtyfour = 64
     cdef real two = 2
     cdef real least = two
     cdef real square, reach, large, distance, size, share
-    cdef int64_t part, waits, node, k
+    cdef int64_t part, waits, node, k, number
+    cdef int64_t best = -1
     cdef int j
     for j in range(dim):
-        motion[j] = end[j] - start[j]
-    square = dot(dim, motion, motion)
+        straight[j] = end[j] - start[j]
+    square = dot(dim, straight, straight)
     for part in range(data.parts):
         shapes = &data.shapes[part]
         reach = each(&shapes.reach, i, square)
         if shapes.count == 0 or (shapes.wall.sensor != NULL and shapes.wall.sensor[i] != 0):
             continue
-        if not sixteen * square > reach * reach:
+        if not is_moving(shapes) and not sixteen * square > reach * reach:
             continue
         large = reach
         for j in range(dim):
             large = large + magnitude(start[j]) + magnitude(end[j])
-        large = reach + slack(reach) * large
+        large = reach + slack(reach) * large + <real> shapes.motion.way
         for j in range(dim):
             low[j] = (start[j] if start[j] < end[j] else end[j]) - large
             high[j] = (end[j] if start[j] < end[j] else start[j]) + large
@@ -167,16 +191,33 @@ cdef inline bint keep_out(
                 waits += 2
                 continue
             for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
+                number = shapes.number[k]
+                motion = straight
+                if is_moving(shapes):
+                    go_back(dim, &shapes.motion, number, shapes.motion.now, then, end, way)
+                    for j in range(dim):
+                        way[j] = way[j] - start[j]
+                    motion = way
+                    if not sixteen * dot(dim, way, way) > reach * reach:
+                        continue
+                if shapes.one_way != NULL and passes(dim, start, reach, number, shapes):
+                    continue
                 # Bodies that overlap already, such as resting ones, may not come closer than half the reach.
-                distance = away(dim, start, shapes.number[k], shapes, n)
+                distance = away(dim, start, number, shapes, n)
                 size = reach - reach / sixtyfour
                 size = size if distance >= size else reach / two
-                if distance >= size and touch(False, dim, start, motion, size, shapes.number[k], shapes, &share):
-                    least = share if share < least else least
+                if not (distance >= size and touch(False, dim, start, motion, size, number, shapes, &share)):
+                    continue
+                if share < least or (share == least and data.shape_begin[part] + number < best):
+                    least, best = share, data.shape_begin[part] + number
+                    for j in range(dim):
+                        place[j] = start[j] + share * motion[j]
+                    if is_moving(shapes):
+                        go_forth(dim, &shapes.motion, number, shapes.motion.now, then, place, place)
     after[0] = least
     if least < two:
         for j in range(dim):
-            end[j] = start[j] + least * motion[j]
+            end[j] = place[j]
     return least < two
 
 
@@ -195,15 +236,20 @@ cdef inline void begin_shape(
     cdef real reach = each(&data.shapes[part].reach, i, gain[0])
     cdef real one = 1
     cdef real normal[MAX_DIM]
+    cdef real point[MAX_DIM]
+    cdef real distance
     cdef int c
     more[FIRST_WEIGHT * w] = (<const real*> data.grid.weight)[i]
     more[SIZE * w] = reach
     more[FASTEST * w] = 2 * (reach + reach)
     more[RESTITUTION * w] = (<const real*> data.restitution)[i]
     more[FRICTION * w] = (<const real*> data.shape_friction)[part * n + i]
-    away_from(dim, body(dim, data, i, gain) + dim, number, data, normal)
+    distance = away_from(dim, body(dim, data, i, gain) + dim, number, data, normal)
     for c in range(dim):
         own[c * w] = -one * normal[c]
+        point[c] = body(dim, data, i, gain)[dim + c] - distance * normal[c]
+    if data.surface != NULL:
+        move_surface(dim, data.place[k], number, point, normal, data)
     begin_impulse(dim, stride, gain, data.place[k], data)
 
 
@@ -219,6 +265,46 @@ cdef inline void lean(
             last += 1
         lean_one(dim, stride, <int> (last - first), data.leaning + first, gain, given, data)
         first = last
+
+
+cdef inline void move_surface(
+    int dim, int64_t place, int64_t number, const real* point, const real* n, const Contacts* data,
+) noexcept nogil:
+    """The velocity of the surface at a contact; n: its normal."""
+    cdef int64_t part = part_of(number, data)
+    cdef const Shapes* shapes = &data.shapes[part]
+    cdef real* own = surface_of(data, place, n)
+    cdef real v[MAX_DIM]
+    cdef real moves[MAX_DIM]
+    cdef int c
+    for c in range(dim):
+        v[c] = 0
+    if shapes.wall.belt != NULL:
+        run_belt(dim, <const real*> shapes.wall.belt, n, v)
+    if is_moving(shapes):
+        surface_velocity(dim, &shapes.motion, number - data.shape_begin[part], shapes.motion.now, point, moves)
+        for c in range(dim):
+            v[c] = v[c] + moves[c]
+    for c in range(dim):
+        own[c * data.lanes] = v[c]
+
+
+cdef inline void lay_level(int dim, real h, double time, const Contacts* data) noexcept nogil:
+    """Move the shapes to where they are at a time, after h seconds, and the planes of contact with them."""
+    cdef int64_t w = data.lanes
+    cdef int64_t k, part
+    cdef real* own
+    cdef real size
+    cdef int c
+    for k in range(data.found[2]):
+        if is_moving(&data.shapes[part_of(shape_at(data.leaning[k], data), data)]):
+            own = contact(dim, data, data.place[data.leaning[k]], &h)
+            size = surface_of(data, data.place[data.leaning[k]], &h)[0] * own[0]
+            for c in range(1, dim):
+                size = size + surface_of(data, data.place[data.leaning[k]], &h)[c * w] * own[c * w]
+            own[(2 * dim + SIZE) * w] = own[(2 * dim + SIZE) * w] - h * size
+    for part in range(data.parts):
+        lay(dim, time, &data.shapes[part], &h)
 
 
 cdef inline int64_t shape_at(int64_t k, const Contacts* data) noexcept nogil:
@@ -256,6 +342,8 @@ cdef inline void lean_one(
         apart[m] = gaps[m] > reach / four
         for c in range(dim):
             places[m * dim + c] = y[c] - distance * normal[c]
+        if data.surface != NULL:
+            move_surface(dim, data.place[group[m]], shape_at(group[m], data), places + m * dim, normal, data)
         for c in range(dim):
             normal[c] = -one * normal[c]
             pull[c] = zero - y[c]
@@ -265,7 +353,11 @@ cdef inline void lean_one(
             for c in range(dim):
                 pull[c] = gain[c * stride + i]
             share = dot(dim, pull, normal)
-            more[SPEED * w] = dot(dim, u, normal) - given * (share / <real> data.substeps)
+            for c in range(dim):
+                pull[c] = u[c]
+                if data.surface != NULL:
+                    pull[c] = pull[c] - surface_of(data, data.place[group[m]], gain)[c * w]
+            more[SPEED * w] = dot(dim, pull, normal) - given * (share / <real> data.substeps)
             more[SLOW * w] = magnitude(share)
     for m in range(count):
         covered[m] = False

@@ -81,6 +81,23 @@ cdef inline real* twist_of(const Contacts* data, int64_t k, const real* like) no
     return <real*> data.twist + TWIST * (k - lane) + lane
 
 
+cdef inline real* surface_of(const Contacts* data, int64_t k, const real* like) noexcept nogil:
+    """The velocity of a wall's or shape's surface at a contact, where any has one."""
+    cdef int64_t lane = k & (data.lanes - 1)
+    return <real*> data.surface + MAX_DIM * (k - lane) + lane
+
+
+cdef inline void approach(
+    int dim, const Contacts* data, int64_t k, const real* a, const real* b, real* way,
+) noexcept nogil:
+    """The velocity of the second of two surfaces relative to the first, but for their rotation; a, b: their bodies."""
+    cdef int c
+    for c in range(dim):
+        way[c] = b[c] - a[c]
+        if data.surface != NULL:
+            way[c] = way[c] + surface_of(data, k, a)[c * data.lanes]
+
+
 cdef inline void read_vector(int dim, const Contacts* data, const real* own, real* to) noexcept nogil:
     """Read a vector whose components have stride `data.lanes`."""
     cdef int c
@@ -126,8 +143,8 @@ cdef inline void begin_impulse(
     more[ACROSS * w] = more[MASS * w]
     more[TURNS * w] = zero
     read_vector(dim, data, own, normal)
+    approach(dim, data, k, a, b, way)
     for c in range(dim):
-        way[c] = b[c] - a[c]
         pull[c] = gain[c * stride + i]
     more[SPEED * w] = -dot(dim, way, normal)
     more[SLOW * w] = magnitude(dot(dim, pull, normal))

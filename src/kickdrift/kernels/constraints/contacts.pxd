@@ -7,12 +7,14 @@ from .broad_phase cimport find_pairs
 from .collisions cimport drop_strangers
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
 from .contact_rods cimport add_pulls, begin_rods, finish_rods, is_cut, solve_rods, start_rods
-from .contact_shapes cimport begin_shape, keep_out, lean, near_shapes
+from .contact_shapes cimport begin_shape, keep_out, lay_level, lean, near_shapes
 from .contact_state cimport (
     FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
-    begin_impulse, body, contact, group_of, meeting, relax, spin_row, traits, twist_of,
+    begin_impulse, body, contact, group_of, meeting, relax, spin_row, surface_of, traits, twist_of,
 )
 from .events cimport senses
+from .friction cimport run_belt
+from .motion cimport begin_motion
 from .meetings cimport add_up, meets, tell_meetings
 from ..abi.constraints cimport (
     BEGIN, COLOURS, CONTACT, GAIN, NOWHERE, RESUME, SHAPES_PER_BODY, SOLVE, WARM, Contacts, Sweep,
@@ -46,15 +48,15 @@ cdef inline int contacts(
     real* s, const Contacts* data, void* owner,
 ) noexcept nogil:
     if dim == 3:
-        return rest(3, <real> step, n, stride, before, gain, x, v, s, data, owner)
+        return rest(3, step, <real> step, n, stride, before, gain, x, v, s, data, owner)
     if dim == 2:
-        return rest(2, <real> step, n, stride, before, gain, x, v, s, data, owner)
-    return rest(1, <real> step, n, stride, before, gain, x, v, s, data, owner)
+        return rest(2, step, <real> step, n, stride, before, gain, x, v, s, data, owner)
+    return rest(1, step, <real> step, n, stride, before, gain, x, v, s, data, owner)
 
 
 cdef inline int rest(
-    int dim, real full, int64_t n, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
-    const Contacts* data, void* owner,
+    int dim, double step, real full, int64_t n, int64_t stride, const real* before, const real* gain, real* x, real* v,
+    real* s, const Contacts* data, void* owner,
 ) noexcept nogil:
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* stiffness = <const real*> data.stiffness
@@ -73,6 +75,7 @@ cdef inline int rest(
     cdef bint was_deep = False
     cdef int64_t solved = 0
     cdef real lead = <real> data.lag * substeps
+    cdef double then = step
     cdef bint told = data.grid.told != NULL
     cdef int j
     if data.grid.classes > 0:
@@ -82,6 +85,8 @@ cdef inline int rest(
             drop_strangers(n, &data.grid)
     else:
         memset(data.grid.count, 0, n * sizeof(int32_t))
+    for k in range(data.parts if data.moves else 0):
+        begin_motion(dim, step, &data.shapes[k], x)
     bounces = begin_bodies(dim, full, n, stride, before, gain, x, v, data)
     memset(data.touched, 0, n + data.faces + 1)
     data.found[0] = find_contacts(dim, n, stride, x, data)
@@ -132,16 +137,20 @@ cdef inline int rest(
                     times = contact(dim, data, k, x) + (2 * dim + TIMES) * data.lanes
                     times[0] = <real> 0.8 if data.deep[group_of(k, data)] else <real> 1.12
         was_deep = deep
+        if data.moves:
+            then = step if _substep + 1 == data.substeps else step * (_substep + 1) / data.substeps
         for i in range(n):
             own = body(dim, data, i, x)
             for j in range(dim):
                 start[j] = own[dim + j]
                 own[dim + j] = own[dim + j] + h * own[j]
-            if data.parts > 0 and weight[i] > 0 and keep_out(dim, i, start, own + dim, data, &after):
+            if data.parts > 0 and weight[i] > 0 and keep_out(dim, i, then, start, own + dim, data, &after):
                 data.touched[i] = 1
                 given = traits(data, i, x) + GAIN
                 for j in range(dim):
                     own[j] = own[j] - (one - after) * given[j]
+        if data.moves:
+            lay_level(dim, h, then, data)
         solve_rods(False, dim, h, zero, one, data)
         sweep.soft, sweep.scale, sweep.left = zero, one, left - h
         for _sweep in range(DEEP if deep else RELAXING):
@@ -247,6 +256,8 @@ cdef inline int64_t find_contacts(
     cdef real now, then, reach
     cdef int64_t near[SHAPES_PER_BODY]
     cdef bint reports[SHAPES_PER_BODY]
+    cdef int place = <int> data.state[0]
+    cdef int64_t known = 0
     cdef int64_t count = 0
     cdef int64_t i, k, face
     cdef int32_t partner
@@ -285,7 +296,9 @@ cdef inline int64_t find_contacts(
             continue
         for j in range(dim):
             end[j] = x[j * stride + i]
-        for j in range(near_shapes(dim, i, own, end, weight[i] > 0, alive, data, near, reports)):
+        while known < data.state[1 + place] and data.pair[place][2 * known] < i:
+            known += 1
+        for j in range(near_shapes(dim, i, own, end, weight[i] > 0, alive, known, data, near, reports)):
             data.one[count] = <int32_t> i
             data.other[count] = <int32_t> (n + data.faces + near[j])
             data.colour[count] = SENSED if reports[j] else 0
@@ -399,6 +412,8 @@ cdef inline void begin_wall(
     cdef int64_t w = data.lanes
     cdef real* own = contact(dim, data, k, gain)
     cdef real* more = own + 2 * dim * w
+    cdef real normal[MAX_DIM]
+    cdef real v[MAX_DIM]
     cdef real radius
     cdef real two = 2
     cdef int c
@@ -414,6 +429,11 @@ cdef inline void begin_wall(
     more[FRICTION * w] = (<const real*> data.wall_friction)[face * n + i]
     for c in range(dim):
         own[c * w] = -(<const real*> data.normal)[face * dim + c]
+        normal[c] = -own[c * w]
+    if data.wall_belt != NULL:
+        run_belt(dim, <const real*> data.wall_belt + face * (dim + 1), normal, v)
+        for c in range(dim):
+            surface_of(data, k, gain)[c * w] = v[c]
     begin_impulse(dim, stride, gain, k, data)
 
 

@@ -4,7 +4,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .events cimport key_of, report
-from .friction cimport rub
+from .friction cimport leave_belt, rub
 from .impacts cimport arrival, at_least_zero, pressed, replace
 from ..abi.constraints cimport Corners
 from ..abi.events cimport Told
@@ -94,6 +94,8 @@ cdef inline void corner_body(
         speed = dot(dim, normal, u)
         for j in range(dim):
             lost[j] = u[j] - speed * normal[j]
+        if data.belt != NULL:
+            leave_belt(dim, <const real*> data.belt + face * (dim + 1), normal, lost)
         rub(
             dim, &data.spin, i, (<const real*> data.radius)[face * n + i], (<const real*> data.weight)[i], normal, lost,
             mu * push[k],

@@ -6,7 +6,7 @@ from ..abi.constraints cimport Spin
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
 from ..simd.masks cimport any_true, greater, select
-from ..simd.vec cimport filled, product, real, vec, vec_root, width
+from ..simd.vec cimport filled, product, real, spread, vec, vec_root, width
 
 
 # Angular velocities have one component in the plane, and three in space.
@@ -55,6 +55,51 @@ cdef inline void cross_impulses(int dim, const vec* n, const vec* impulse, vec* 
         to[0] = n[1] * impulse[2] - n[2] * impulse[1]
         to[1] = n[2] * impulse[0] - n[0] * impulse[2]
         to[2] = n[0] * impulse[1] - n[1] * impulse[0]
+
+
+# Conveyor belts.
+
+cdef inline void run_belt(int dim, const real* belt, const real* n, real* v) noexcept nogil:
+    """The velocity of a belt; n: the normal of its surface."""
+    cdef real along = dot(dim, belt + 1, n)
+    cdef int j
+    for j in range(dim):
+        v[j] = belt[1 + j] - along * n[j]
+    if dim == 2:
+        v[0] = v[0] + belt[0] * -n[1]
+        v[1] = v[1] + belt[0] * n[0]
+
+
+cdef inline void leave_belt(int dim, const real* belt, const real* n, real* v) noexcept nogil:
+    """Replace a velocity by that relative to a belt, if there is one."""
+    cdef real own[MAX_DIM]
+    cdef int j
+    if belt != NULL:
+        run_belt(dim, belt, n, own)
+        for j in range(dim):
+            v[j] = v[j] - own[j]
+
+
+cdef inline void leave_belts(int dim, const void* belt, const vec* n, vec* v) noexcept nogil:
+    """`leave_belt` for as many bodies as a vec has lanes."""
+    cdef vec own[MAX_DIM]
+    cdef vec turns
+    cdef int j
+    if belt == NULL:
+        return
+    for j in range(MAX_DIM):
+        own[j] = spread(belt, 1 + j if j < dim else 1, n)
+    turns = product(dim, own, n)
+    for j in range(MAX_DIM):
+        if j < dim:
+            own[j] = own[j] - turns * n[j]
+    if dim == 2:
+        turns = spread(belt, 0, n)
+        own[0] = own[0] + turns * -n[1]
+        own[1] = own[1] + turns * n[0]
+    for j in range(MAX_DIM):
+        if j < dim:
+            v[j] = v[j] - own[j]
 
 
 # Coulomb's limit.

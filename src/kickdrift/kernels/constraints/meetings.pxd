@@ -4,11 +4,14 @@ from libc.stdint cimport int32_t, int64_t
 
 from .collisions cimport notice_ways
 from .contact_shapes cimport away_from, part_of, reach_of
-from .contact_state cimport AGO, FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TOTAL, body, contact, meeting, read_vector
+from .contact_state cimport (
+    AGO, FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TOTAL, approach, body, contact, meeting, read_vector,
+)
 from .events cimport (
     beyond, finish_telling, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, slack, unmet,
     visit,
 )
+from .motion cimport go_forth, is_moving
 from .outlines cimport touch
 from ..abi.constraints cimport MEETING, Contacts, Shapes
 from ..abi.events cimport Contact, Log, Told
@@ -54,7 +57,6 @@ cdef inline void tell_meetings(
     cdef int64_t w = data.lanes
     cdef int64_t k, key
     cdef int32_t i, j
-    cdef int c
     for k in range(data.found[0]):
         i = data.one[k]
         j = data.other[k]
@@ -73,8 +75,7 @@ cdef inline void tell_meetings(
             continue
         a = body(dim, data, i, x)
         b = body(dim, data, min(j, n + data.faces), x)
-        for c in range(dim):
-            way[c] = b[c] - a[c]
+        approach(dim, data, data.place[k], a, b, way)
         read_vector(dim, data, own, normal)
         closing = -dot(dim, way, normal)
         if closing > 0 and not told[KNOWN] > 0:
@@ -146,6 +147,11 @@ cdef inline void notice_shape(
     cdef int c
     for c in range(dim):
         was[c] = before[c * stride + i]
+    if is_moving(&data.shapes[part]):     # relative to where the shape is now
+        go_forth(
+            dim, &data.shapes[part].motion, number - data.shape_begin[part], 0, data.shapes[part].motion.now, was, was,
+        )
+    for c in range(dim):
         motion[c] = x[c * stride + i] - was[c]
     if not away_from(dim, was, number, data, way) >= reach:
         return

@@ -15,6 +15,30 @@ cdef inline real away(int dim, const real* y, int64_t number, const Shapes* data
     return away_from_segment(dim, y, a, b, n) if data.segments else away_from_box(dim, y, a, b, n)
 
 
+cdef inline bint passes(int dim, const real* y, real r, int64_t number, const Shapes* data) noexcept nogil:
+    """Does a one-way shape let a body pass that begins a step at y? It is not above then."""
+    cdef const real* above = <const real*> data.one_way + number * dim
+    cdef const real* a = <const real*> data.lower + number * dim
+    cdef const real* b = <const real*> data.upper + number * dim
+    cdef real d[MAX_DIM]
+    cdef real e[MAX_DIM]
+    cdef real w[MAX_DIM]
+    cdef real zero = 0
+    cdef real sixteen = 16
+    cdef real size
+    cdef int j
+    if data.segments:
+        for j in range(dim):
+            e[j] = b[j] - a[j]
+            d[j] = y[j] - a[j]
+        size = root(dot(dim, e, e))
+        w[0], w[1] = above[0] * ((zero * size - e[1]) / size), above[0] * (e[0] / size)
+        return dot(dim, w, d) < r - r / sixteen
+    for j in range(dim):
+        d[j] = y[j] - (b[j] if above[j] > 0 else a[j])
+    return dot(dim, above, d) < r - r / sixteen
+
+
 cdef inline real away_from_segment(int dim, const real* y, const real* a, const real* b, real* n) noexcept nogil:
     cdef real d[MAX_DIM]
     cdef real e[MAX_DIM]

@@ -5,9 +5,12 @@ from libc.stdint cimport int64_t
 from .events cimport (
     finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
 )
-from .friction cimport rub
+from .friction cimport leave_belt, rub
+from .motion cimport (
+    begin_motion, go_back, go_forth, is_moving, lay, rotates, surface_velocity, turn_normal,
+)
 from .impacts cimport arrival, at_least_zero, each, is_constrained, meet_wall, replace
-from .outlines cimport away, touch
+from .outlines cimport away, passes, touch
 from ..abi.constraints cimport Shapes
 from ..abi.events cimport Contact, Log, Told
 from ..abi.plan cimport MAX_DIM
@@ -15,6 +18,7 @@ from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
 
 cdef enum:
+    REFINED = 4     # secant steps to the time when a body touches a rotating shape
     BOUNCES = 8     # maximum number of bounces of a body per step
     DEEPEST = 128   # maximum size of the stack of tree nodes to visit
 
@@ -25,25 +29,28 @@ cdef inline int meet_shapes(
 ) noexcept nogil:
     cdef const real* weight = <const real*> data.wall.weight
     cdef int64_t i
-    if data.count == 0:
-        return 0
-    for i in range(first, last):
+    begin_motion(dim, step, data, x)
+    for i in range(first, last if data.count > 0 else first):
         if is_constrained(&data.wall, weight[i] > 0, i):
-            meet_body(<real> step, dim, stride, i, before, gain, x, v, s, data)
+            meet_body(step, <real> step, dim, stride, i, before, gain, x, v, s, data)
+    lay(dim, step, data, x)
     return 0
 
 
 cdef inline void meet_body(
-    real h, int dim, int64_t stride, int64_t i, const real* before, const real* gain, real* x, real* v, real* s,
+    double step, real h, int dim, int64_t stride, int64_t i, const real* before, const real* gain, real* x, real* v, real* s,
     const Shapes* data,
 ) noexcept nogil:
     cdef real y[MAX_DIM]
     cdef real u[MAX_DIM]
     cdef real g[MAX_DIM]
+    cdef real origin[MAX_DIM]
     cdef real start[MAX_DIM]
     cdef real at[MAX_DIM]
     cdef real d[MAX_DIM]
     cdef real n[MAX_DIM]
+    cdef real moves[MAX_DIM]
+    cdef real there[MAX_DIM]
     cdef real since = h
     cdef real reach = each(&data.reach, i, h)
     cdef real one = 1
@@ -55,99 +62,117 @@ cdef inline void meet_body(
         y[j] = x[j * stride + i]
         u[j] = v[j * stride + i]
         g[j] = gain[j * stride + i]
-        start[j] = before[j * stride + i]
+        origin[j] = start[j] = before[j * stride + i]
     if senses(data.wall.sensor, i):
         if data.wall.told != NULL:
-            go_through(dim, h, i, start, y, u, g, data)
+            go_through(dim, step, h, i, start, y, u, g, data)
         return
     for _bounce in range(BOUNCES):
-        number = first_touch(False, dim, start, y, reach, number, data, &share)
+        number = first_touch(False, dim, step, since, origin, start, y, reach, number, data, &share)
         if number < 0:
             break
         for j in range(dim):
             at[j] = start[j] + share * (y[j] - start[j])
-        away(dim, at, number, data, n)
         since = (one - share) * since
+        meet_shape(dim, step, since, number, at, data, n, moves, there)
         for j in range(dim):
-            d[j] = at[j] - y[j]
-        turn(dim, h, i, number, since, dot(dim, n, d), y, u, g, n, at, data)
+            d[j] = there[j] - y[j]
+        turn(dim, h, i, number, since, dot(dim, n, d), y, u, g, n, at, moves, data)
         met = True
         for j in range(dim):
             start[j] = at[j]
     else:
         for j in range(dim):
             y[j] = start[j]
-    number = next_overlap(dim, y, reach, -1, data)
+        if is_moving(data):
+            go_forth(dim, &data.motion, number, step - <double> since, step, start, y)
+    number = next_overlap(dim, step, origin, y, reach, -1, data)
     while number >= 0:
-        distance = away(dim, y, number, data, n)
-        turn(dim, h, i, number, 0, reach - distance, y, u, g, n, y, data)
+        distance = meet_shape(dim, step, 0, number, y, data, n, moves, there)
+        turn(dim, h, i, number, 0, reach - distance, y, u, g, n, y, moves, data)
         met = True
-        number = next_overlap(dim, y, reach, number, data)
+        number = next_overlap(dim, step, origin, y, reach, number, data)
     if met:
         replace(dim, h, stride, i, y, u, x, v, s)
 
 
 cdef inline void go_through(
-    int dim, real h, int64_t i, const real* start, const real* y, const real* u, const real* g, const Shapes* data,
+    int dim, double step, real h, int64_t i, const real* start, const real* y, const real* u, const real* g, const Shapes* data,
 ) noexcept nogil:
     """Record the first shape on the path of a sensor body, and all that it overlaps at the end of the step."""
     cdef real reach = each(&data.reach, i, h)
+    cdef real there[MAX_DIM]
     cdef real motion[MAX_DIM]
     cdef real still[MAX_DIM]
+    cdef real moves[MAX_DIM]
     cdef real n[MAX_DIM]
     cdef real share
-    cdef int64_t first = first_touch(True, dim, start, y, reach, -1, data, &share)
+    cdef int64_t first = first_touch(True, dim, step, h, NULL, start, y, reach, -1, data, &share)
     cdef int64_t number
     cdef int j
     for j in range(dim):
-        motion[j] = y[j] - start[j]
         still[j] = 0
+        motion[j] = y[j] - start[j]
     if first >= 0:
-        come(dim, h, i, first, share, start, motion, y, u, g, data)
-    number = next_overlap(dim, y, reach, -1, data)
+        come(dim, step, h, i, first, share, start, y, u, g, data)
+    number = next_overlap(dim, step, NULL, y, reach, -1, data)
     while number >= 0:
         if number == first:
             pass
-        elif touch(True, dim, start, motion, reach, number, data, &share):
-            come(dim, h, i, number, share, start, motion, y, u, g, data)
+        elif (
+            touch_moving(True, dim, step, h, start, y, reach, number, data, &share) if is_moving(data)
+            else touch(True, dim, start, motion, reach, number, data, &share)
+        ):
+            come(dim, step, h, i, number, share, start, y, u, g, data)
         else:
             # The overlap began before the step.
-            away(dim, y, number, data, n)
+            meet_shape(dim, step, 0, number, y, data, n, moves, there)
             tell_shape(dim, h, i, number, h, 0, still, still, n, 0, y, data)
-        number = next_overlap(dim, y, reach, number, data)
+        number = next_overlap(dim, step, NULL, y, reach, number, data)
 
 
 cdef inline void come(
-    int dim, real h, int64_t i, int64_t number, real share, const real* start, const real* motion, const real* y,
+    int dim, double step, real h, int64_t i, int64_t number, real share, const real* start, const real* y,
     const real* u, const real* g, const Shapes* data,
 ) noexcept nogil:
     """Record a shape that a body reaches after `share` of its displacement."""
     cdef real at[MAX_DIM]
+    cdef real there[MAX_DIM]
+    cdef real moves[MAX_DIM]
+    cdef real own[MAX_DIM]
     cdef real d[MAX_DIM]
     cdef real n[MAX_DIM]
     cdef real one = 1
+    cdef real since = (one - share) * h
     cdef int j
     for j in range(dim):
-        at[j] = start[j] + share * motion[j]
-    away(dim, at, number, data, n)
+        at[j] = start[j] + share * (y[j] - start[j])
+    meet_shape(dim, step, since, number, at, data, n, moves, there)
     for j in range(dim):
-        d[j] = at[j] - y[j]
-    tell_shape(dim, h, i, number, (one - share) * h, dot(dim, n, d), u, g, n, 0, at, data)
+        d[j] = there[j] - y[j]
+        own[j] = u[j] - moves[j] if is_moving(data) else u[j]
+    tell_shape(dim, h, i, number, since, dot(dim, n, d), own, g, n, 0, at, data)
 
 
 cdef inline void turn(
     int dim, real h, int64_t i, int64_t number, real ago, real depth, real* y, real* u, const real* g, const real* n,
-    const real* at, const Shapes* data,
+    const real* at, const real* moves, const Shapes* data,
 ) noexcept nogil:
-    """Bounce a body that is `depth` beyond the tangent plane at the contact."""
+    """Bounce a body that is `depth` beyond the tangent plane at the contact. moves: the plane's velocity, if any."""
     cdef real lag = <real> data.wall.lag
     cdef real mu = each(&data.wall.friction, i, h)
-    cdef real across = dot(dim, n, u)
     cdef real pull = dot(dim, n, g)
     cdef real lost[MAX_DIM]
-    cdef real inside, inwards, impulse, time
+    cdef real across, inside, inwards, impulse, time
     cdef int j
+    if is_moving(data):
+        for j in range(dim):
+            u[j] = u[j] - moves[j]
+    across = dot(dim, n, u)
     if not meet_wall(depth, -across, -pull, each(&data.wall.restitution, i, h), h, lag, &inside, &inwards, &time):
+        if is_moving(data):
+            for j in range(dim):
+                u[j] = u[j] + moves[j]
         return
     impulse = inwards - across
     tell_shape(dim, h, i, number, ago, depth, u, g, n, impulse, at, data)
@@ -156,6 +181,7 @@ cdef inline void turn(
         u[j] = u[j] - across * n[j]
         lost[j] = u[j]
     if mu > 0 and impulse > 0:
+        leave_belt(dim, <const real*> data.wall.belt, n, lost)
         rub(
             dim, &data.wall.spin, i, each(&data.wall.radius, i, h), (<const real*> data.wall.weight)[i], n, lost,
             mu * impulse,
@@ -165,6 +191,83 @@ cdef inline void turn(
             y[j] = y[j] - time * lost[j]
     for j in range(dim):
         u[j] = u[j] + inwards * n[j]
+        if is_moving(data):
+            u[j] = u[j] + moves[j]
+
+
+cdef inline real meet_shape(
+    int dim, double step, real since, int64_t number, const real* at, const Shapes* data, real* n, real* moves,
+    real* there,
+) noexcept nogil:
+    """The distance of a body that is by a shape `since` before the end of the step, and the normal.
+
+    Of shapes that move, their velocity at that place, and where the place is at the end.
+    """
+    cdef real y[MAX_DIM]
+    cdef real distance
+    cdef double time = step - <double> since
+    cdef int j
+    if not is_moving(data):
+        for j in range(dim):
+            there[j] = at[j]
+        return away(dim, at, number, data, n)
+    go_back(dim, &data.motion, number, 0, time, at, y)
+    distance = away(dim, y, number, data, n)
+    turn_normal(dim, &data.motion, number, time, n)
+    for j in range(dim):
+        y[j] = at[j] - distance * n[j]
+    surface_velocity(dim, &data.motion, number, time, y, moves)
+    for j in range(dim):
+        there[j] = at[j] + since * moves[j]
+    return distance
+
+
+cdef inline bint touch_moving(
+    bint through, int dim, double step, real since, const real* start, const real* y, real r, int64_t number,
+    const Shapes* data, real* share,
+) noexcept nogil:
+    """`touch` on the straight way of a body in the last `since` of the step, by shapes that move."""
+    cdef real begin[MAX_DIM]
+    cdef real motion[MAX_DIM]
+    cdef real one = 1
+    cdef real last = 0
+    cdef real before, here, then
+    cdef int _step, j
+    go_back(dim, &data.motion, number, 0, step - <double> since, start, begin)
+    go_back(dim, &data.motion, number, 0, step, y, motion)
+    for j in range(dim):
+        motion[j] = motion[j] - begin[j]
+    if not touch(through, dim, begin, motion, r, number, data, share):
+        return False
+    if not rotates(dim, &data.motion, number):
+        return True
+    before = gap_at(dim, step, since, last, start, y, r, number, data)
+    here = gap_at(dim, step, since, share[0], start, y, r, number, data)
+    for _step in range(REFINED):
+        if before == here:
+            break
+        then = share[0] - here * ((share[0] - last) / (here - before))
+        if not (then >= 0 and then <= one):
+            break
+        last, before, share[0] = share[0], here, then
+        here = gap_at(dim, step, since, then, start, y, r, number, data)
+    return True
+
+
+cdef inline real gap_at(
+    int dim, double step, real since, real share, const real* start, const real* y, real r, int64_t number,
+    const Shapes* data,
+) noexcept nogil:
+    """The gap to a shape after a share of a way."""
+    cdef real at[MAX_DIM]
+    cdef real n[MAX_DIM]
+    cdef real moves[MAX_DIM]
+    cdef real there[MAX_DIM]
+    cdef real one = 1
+    cdef int j
+    for j in range(dim):
+        at[j] = start[j] + share * (y[j] - start[j])
+    return meet_shape(dim, step, (one - share) * since, number, at, data, n, moves, there) - r
 
 
 # In the tree.
@@ -178,30 +281,29 @@ cdef inline bint is_beside(int dim, const double* low, const double* high, const
 
 
 cdef inline int64_t first_touch(
-    bint through, int dim, const real* start, const real* y, real reach, int64_t last, const Shapes* data, real* share,
+    bint through, int dim, double step, real since, const real* origin, const real* start, const real* y, real reach,
+    int64_t last, const Shapes* data, real* share,
 ) noexcept nogil:
     """First shape touched along the displacement, and after which share of it; the lower number if equal; or -1.
 
     last: the shape touched last, or -1. It is skipped: shapes are convex, and the path leaves it or slides along it.
-    through: for sensors; shapes that overlap the start are skipped.
+    through: for sensors; shapes that overlap the start are skipped. origin: position before the step; NULL for sensors.
     """
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
-    cdef real motion[MAX_DIM]
     cdef double large = reach
     cdef int j
     for j in range(dim):
-        motion[j] = y[j] - start[j]
         large = large + magnitude(start[j]) + magnitude(y[j])
-    large = reach + slack(reach) * large
+    large = reach + slack(reach) * large + data.motion.way
     for j in range(dim):
         low[j] = (start[j] if start[j] < y[j] else y[j]) - large
         high[j] = (y[j] if start[j] < y[j] else start[j]) + large
-    return search(True, through, dim, low, high, start, motion, reach, last, data, share)
+    return search(True, through, dim, step, since, origin, low, high, start, y, reach, last, data, share)
 
 
 cdef inline int64_t next_overlap(
-    int dim, const real* y, real reach, int64_t after, const Shapes* data,
+    int dim, double step, const real* origin, const real* y, real reach, int64_t after, const Shapes* data,
 ) noexcept nogil:
     """First shape with a number above `after` that the body overlaps, or -1."""
     cdef double low[MAX_DIM]
@@ -211,25 +313,32 @@ cdef inline int64_t next_overlap(
     cdef int j
     for j in range(dim):
         large = large + magnitude(y[j])
-    large = reach + slack(reach) * large
+    large = reach + slack(reach) * large + data.motion.way
     for j in range(dim):
         low[j] = y[j] - large
         high[j] = y[j] + large
-    return search(False, False, dim, low, high, y, y, reach, after, data, &share)
+    return search(False, False, dim, step, 0, origin, low, high, y, y, reach, after, data, &share)
 
 
 cdef inline int64_t search(
-    bint on_way, bint through, int dim, const double* low, const double* high, const real* y, const real* motion,
-    real reach, int64_t last, const Shapes* data, real* share,
+    bint on_way, bint through, int dim, double step, real since, const real* origin, const double* low,
+    const double* high, const real* start, const real* y, real reach, int64_t last, const Shapes* data, real* share,
 ) noexcept nogil:
     """Search the shapes in a box: on_way, the one other than `last` that is touched first; else the first after `last`
     that overlaps; or -1."""
     cdef int64_t waiting[DEEPEST]
     cdef real n[MAX_DIM]
-    cdef real t
+    cdef real moves[MAX_DIM]
+    cdef real there[MAX_DIM]
+    cdef real motion[MAX_DIM]
+    cdef real t, distance
     cdef int64_t found = -1
     cdef int64_t count = 1
     cdef int64_t node, k, number
+    cdef bint one_way = origin != NULL and data.one_way != NULL
+    cdef int j
+    for j in range(dim):
+        motion[j] = y[j] - start[j]
     waiting[0] = 0
     while count > 0:
         count -= 1
@@ -243,14 +352,26 @@ cdef inline int64_t search(
             continue
         for k in range(data.first[node], data.first[node] + data.leaves[node]):
             number = data.number[k]
+            if one_way and passes(dim, origin, reach, number, data):
+                continue
             if on_way:
-                if number == last or not touch(through, dim, y, motion, reach, number, data, &t):
+                if number == last:
+                    continue
+                if is_moving(data):
+                    if not touch_moving(through, dim, step, since, start, y, reach, number, data, &t):
+                        continue
+                elif not touch(through, dim, start, motion, reach, number, data, &t):
                     continue
                 if found < 0 or t < share[0] or (t == share[0] and number < found):
                     found = number
                     share[0] = t
-            elif number > last and (found < 0 or number < found) and away(dim, y, number, data, n) < reach:
-                found = number
+            elif number > last and (found < 0 or number < found):
+                if is_moving(data):
+                    distance = meet_shape(dim, step, 0, number, y, data, n, moves, there)
+                else:
+                    distance = away(dim, y, number, data, n)
+                if distance < reach:
+                    found = number
     return found
 
 

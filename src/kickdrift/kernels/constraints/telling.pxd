@@ -6,7 +6,7 @@ from .events cimport forget, tell_pairs, tell_region, tell_walls
 from .meetings cimport tell_contacts
 from .shapes cimport tell_shapes
 from ..abi.constraints cimport (
-    BOX, COLLISIONS, CONTACTS, PLANE, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall, Sensor, Shapes, Wall,
+    BOX, COLLISIONS, CONTACTS, MOVING, PLANE, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall, Sensor, Shapes, Wall,
 )
 from ..abi.events cimport Log
 from ..simd.vec cimport real
@@ -32,7 +32,7 @@ cdef inline int64_t tell(
             tell_contacts(dim, n, stride, x, <const Contacts*> constraint[number].data, log)
         elif constraint[number].kind == SENSOR:
             tell_region(dim, n, stride, x, <const Sensor*> constraint[number].data, log)
-        elif constraint[number].kind == SHAPES:
+        elif constraint[number].kind == SHAPES or constraint[number].kind == MOVING:
             tell_shapes(dim, n, stride, x, <const Shapes*> constraint[number].data, log)
         elif constraint[number].kind == BOX or constraint[number].kind == PLANE:
             tell_walls(dim, n, stride, x, constraint[number].kind == BOX, <const Wall*> constraint[number].data, log)

@@ -5,7 +5,7 @@
 from libc.stdint cimport int64_t
 
 from .events cimport key_of, report, senses
-from .friction cimport place, rub_vectors
+from .friction cimport leave_belts, place, rub_vectors
 from .impacts cimport arrival, at_least_zero, each, is_constrained
 from ..abi.constraints cimport BOX, ConstraintKind, Each, Wall
 from ..abi.plan cimport MAX_DIM
@@ -248,6 +248,7 @@ cdef inline void collide_with_plane(
     if not is_smooth(&wall.friction, normal):
         mu = numbers_of(&wall.friction, i, normal)
         slides = select(greater(mu, zero), select(greater(impulse, zero), met, zero), zero)
+        leave_belts(dim, wall.belt, normal, lost)
         rub_vectors(
             dim, &wall.spin, i, numbers_of(&wall.radius, i, normal), place(wall.weight, i, normal)[0], normal, lost,
             mu * impulse, slides,
@@ -349,6 +350,7 @@ cdef inline void collide_with_box(
                 if k < dim:
                     lost[k] = zero if k == j else u[k]
                     normal[k] = -sign if k == j else zero
+            leave_belts(dim, wall.belt, normal, lost)
             rub_vectors(
                 dim, &wall.spin, i, numbers_of(&wall.radius, i, low), place(wall.weight, i, low)[0], normal, lost,
                 mu * impulse, slides,

@@ -11,8 +11,8 @@ from ..constraints.periodic cimport wrap
 from ..constraints.shapes cimport meet_shapes
 from ..constraints.telling cimport tell
 from ..abi.constraints cimport (
-    COLLISIONS, CONTACTS, CORNERS, FLOOR, PERIODIC, SENSOR, SHAPES, Collisions, Contacts, Corners, ConstraintCall,
-    ConstraintKind, Floor, Periodic, Sensor, Shapes,
+    COLLISIONS, CONTACTS, CORNERS, FLOOR, MOVING, PERIODIC, SENSOR, SHAPES, Collisions, Contacts, Corners,
+    ConstraintCall, ConstraintKind, Floor, Periodic, Sensor, Shapes,
 )
 from ..abi.coupled cimport NO_BRANCH
 from ..abi.events cimport Log
@@ -36,7 +36,7 @@ cdef inline int held(
         return contacts(h, last, dim, stride, before, gain, x, v, s, <const Contacts*> data, owner)
     if kind == SENSOR:
         return sense(<real> h, first, last, <int> dim, stride, before, x, <const Sensor*> data)
-    if kind == SHAPES:
+    if kind == SHAPES or kind == MOVING:
         return meet_shapes(h, first, last, <int> dim, stride, before, gain, x, v, s, <const Shapes*> data)
     if kind == COLLISIONS:
         return collisions(h, last, dim, stride, before, gain, x, v, s, <const Collisions*> data, owner)

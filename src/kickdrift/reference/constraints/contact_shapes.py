@@ -9,6 +9,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from ..vector import Vector, dot, sqrt
+from .friction import running
 from .shapes import Shapes
 
 #: Maximal shape contacts per body and step: the closest ones.
@@ -18,37 +19,67 @@ SHAPES_PER_BODY = 8
 class Level:
     """The shapes of `Contacts`, numbered consecutively part by part."""
 
-    def __init__(self, system, segments, begin, lower, upper, enabled, reach, friction, through):
+    def __init__(
+        self, system, segments, begin, lower, upper, enabled, reach, friction, through, belt=None, one_way=None,
+        motion=None, **moving,
+    ):  # fmt: skip
         self.system, self.begin = system, begin
         self.friction = [[system.real(mu) for mu in row] for row in friction]
         self.through = through
+        #: Of each part, see `running`; None where no surface has a velocity.
+        self.belt = None if belt is None else [[system.real(b) for b in row] for row in belt]
         self.parts = []
         for part, (first, last) in enumerate(pairwise(begin)):
             own: dict[str, Any] = {
                 "lower": lower[first:last],
                 "upper": upper[first:last],
                 "enabled": enabled[first:last],
+                "one_way": None if one_way is None or not one_way[first:last].any() else one_way[first:last],
             }
+            if motion is not None:
+                own |= {"motion": motion[part], **{name: field[first:last] for name, field in moving.items()}}
             self.parts.append(Shapes(system, own | {"segments": segments[part : part + 1], "reach": reach[part]}))
+        self.moves = motion is not None
+        self.index()
+
+    def index(self):
         #: (number, part, two end points or corners) of each existing shape.
         self.all: list[tuple[int, int, Any, Any]] = []
         for part, shapes in enumerate(self.parts):
             ends: list[Any] = shapes.ends
-            self.all += [(int(begin[part]) + number, part, a, b) for number, a, b in ends]
+            self.all += [(int(self.begin[part]) + number, part, a, b) for number, a, b in ends]
         self.known = {number: (part, a, b) for number, part, a, b in self.all}
+
+    def lay(self, time, h, touching):
+        """Move the shapes to where they are at a time, after h seconds, and the contact planes with them."""
+        for contact in touching:
+            if self.parts[self.known[contact.shape][0]].motion is not None:
+                contact.size = contact.size - h * dot(contact.surface, contact.n)
+        for shapes in self.parts:
+            shapes.lay(time)
+        self.index()
 
     def away(self, y, number):
         """Return the distance and direction from a shape to a point."""
         part, a, b = self.known[number]
         return self.parts[part].away(y, a, b)
 
+    def surface(self, number, point, n):
+        """Return the velocity of a shape's surface at a point, where its normal is n."""
+        part = self.known[number][0]
+        v, shapes = n - n if self.belt is None else running(self.belt[part], n), self.parts[part]
+        if shapes.motion is not None:
+            v = v + shapes.motion.velocity(number - int(self.begin[part]), shapes.now, point)
+        return v
+
     def reach(self, i, number):
         return self.parts[self.known[number][0]].reach[i]
 
-    def near(self, i, start, end, free, alive):
+    def near(self, i, start, end, free, alive, first):
         """Return the shapes that a body may touch in a step, in order: (number, whether it is a sensor contact).
 
-        The body is assumed to move no farther than without contacts. free: whether it has finite mass.
+        The body is assumed to move no farther than without contacts. free: whether it has finite mass. first: the
+        number of the first shape among all that bodies touch.
         """
         way = end - start
         length, found = sqrt(dot(way, way)), []
@@ -57,22 +88,32 @@ class Level:
             if not (free if passes == 0 else passes == 1 and alive):
                 continue
             reach = self.parts[part].reach[i]
+            if passes == 0 and (i, first + number) not in self.system.remembered and self.opens(number, start, reach):
+                continue
             gap = self.parts[part].away(start, a, b)[0] - reach
-            if gap <= reach / 4 + length:
+            bound, motion = reach / 4 + length, self.parts[part].motion
+            if gap <= (bound if motion is None else bound + self.system.real(motion.way)):
                 found.append((gap, number, passes == 1))
         return sorted((number, senses) for _, number, senses in sorted(found)[:SHAPES_PER_BODY])
 
-    def kept(self, i, start, end):
+    def opens(self, number, y, reach):
+        """Return whether a one-way shape lets a body at y pass, unless it has rested on the shape so far."""
+        part, a, b = self.known[number]
+        return self.parts[part].passes(y, reach, number - int(self.begin[part]), a, b)
+
+    def kept(self, i, start, end, then):
         """Return the position of a body after a substep: a fast body stops at its first impact with a shape.
 
-        The second result is the fraction of the substep until the impact, or None without one.
+        It then moves with the shape. The second result is the fraction of the substep until the impact, or None without
+        one. then: the time after the beginning of the step at which the substep ends.
         """
-        motion = end - start
-        square, least = dot(motion, motion), None
-        for _, part, a, b in self.all:
-            shapes = self.parts[part]
-            reach = shapes.reach[i]
-            if self.through[part][i] != 0 or not 16 * square > reach * reach:
+        least, place = None, end
+        for number, part, a, b in self.all:
+            shapes, k = self.parts[part], number - int(self.begin[part])
+            stop = end if shapes.motion is None else shapes.motion.back(k, shapes.now, then, end)
+            motion = stop - start
+            square, reach = dot(motion, motion), shapes.reach[i]
+            if self.through[part][i] != 0 or not 16 * square > reach * reach or self.opens(number, start, reach):
                 continue
             # A body that already overlaps the shape, as in resting contact, is kept out of its middle.
             distance, size = shapes.away(start, a, b)[0], reach - reach / 64
@@ -80,8 +121,10 @@ class Level:
             if distance >= size:
                 share = shapes.touch(start, motion, size, a, b, through=False)
                 if share is not None and (least is None or share < least):
-                    least = share
-        return (end if least is None else start + least * motion), least
+                    least, place = share, start + share * motion
+                    if shapes.motion is not None:
+                        place = shapes.motion.forth(k, shapes.now, then, place)
+        return place, least
 
 
 def lean(level, touching, p, u, gain, given, count, eager, calm):
@@ -108,9 +151,12 @@ def lean_one(level, group, y, u, gain, given, count, eager, calm):
         places.append(y - distance * away)
         contact.n = -1 * away
         contact.size = dot(still - y, contact.n) - gaps[-1]
+        if contact.surface is not None:
+            contact.surface = level.surface(contact.shape, places[-1], away)
         if not contact.most > 0:
             pull = dot(gain, contact.n)
-            contact.speed = dot(u, contact.n) - given * (pull / count)
+            own = u if contact.surface is None else u - contact.surface
+            contact.speed = dot(own, contact.n) - given * (pull / count)
             contact.slow = abs(pull)
     apart = [gap > level.reach(c.i, c.shape) / 4 for gap, c in zip(gaps, group, strict=True)]
 

@@ -12,8 +12,8 @@ from .collisions import near_pairs, notice
 from .contact_rods import Rod, stop_rods, to_and_fro
 from .contact_shapes import Level, lean
 from .filters import Filter
-from .friction import cone, slip
-from .impacts import apply, bounce, goes_on, meet, turn
+from .friction import cone, running, slip
+from .impacts import apply, approach, bounce, goes_on, meet, turn
 from .joints import limits_of, numbers
 
 #: Colours of the graph colouring. Contacts for which none is free are solved last.
@@ -64,6 +64,7 @@ class Contact:
     fast: Any  # approach speed at the impact
     point: Any  # position of the impact
     way: Any  # normal at the impact, from i to j
+    surface: Any  # velocity of a wall's or shape's surface; None where no surface has one
 
     def __init__(self, i, j, size, width, w_i, w_j, restitution, friction):
         self.i, self.j, self.size, self.w_i, self.w_j = i, j, size, w_i, w_j
@@ -90,7 +91,7 @@ class Contact:
 def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
     compliance, number, sweeps, stiffness, substeps, lag, cells, through=None, rolling=None, lower=None, upper=None,
-    limit=None, pair=None, member=None, **more,
+    limit=None, pair=None, member=None, wall_belt=None, **more,
 ):  # fmt: skip
     """Step the bodies in contact through the substeps; other bodies keep the integrator's result."""
     shapes = {name.removeprefix("shape_"): field for name, field in more.items() if name.startswith("shape_")}
@@ -107,6 +108,7 @@ def contacts(
     zero = system.real(0)
     still = Vector([zero] * dim)
     flat = still if dim == 3 else zero  # no rotation
+    running_surfaces = wall_belt is not None or (level is not None and (level.belt is not None or level.moves))
     beyond = n + len(offset)
     sides = beyond - n + (int(level.begin[-1]) if level else 0)
     p = [Vector(row) for row in before] + [still] * sides
@@ -130,7 +132,7 @@ def contacts(
             contact = Contact(i, j, radius[i] + radius[j], radius[i] + radius[j], weight[i], weight[j], e, mixed)
             contact.space = system.space
         elif level is not None and j >= beyond:
-            _, away = level.away(p[i], j - beyond)
+            distance, away = level.away(p[i], j - beyond)
             reach, mu = level.reach(i, j - beyond), level.friction[level.known[j - beyond][0]][i]
             contact = Contact(i, j, reach, reach + reach, weight[i], zero, restitution[i], mu)
             contact.n, contact.shape = -1 * away, j - beyond
@@ -146,8 +148,13 @@ def contacts(
                 arms[1], eases[1], resists[1] = radius[j], system.inverse_inertia[j], rolling[j]
             least = arms[1] if j < n and arms[1] < arms[0] else arms[0]
             contact.rotates(arms, eases, (resists[1] if resists[1] > resists[0] else resists[0]) * least)
+        contact.surface = still if running_surfaces else None
+        if running_surfaces and level is not None and j >= beyond:
+            contact.surface = level.surface(j - beyond, p[i] - distance * away, away)
+        elif wall_belt is not None and j >= n:
+            contact.surface = running(numbers(system, wall_belt[j - n])[0], -1 * contact.n)
         direct(contact, p, n)
-        contact.speed = -dot(u[j] - u[i], contact.n)
+        contact.speed = -dot(approach(contact, u), contact.n)
         contact.slow = abs(dot(system.gain[i], contact.n)) + (abs(dot(system.gain[j], contact.n)) if j < n else zero)
         contact.push, contact.load, *known = system.remembered.get((i, j), (zero, zero, *still))
         contact.rub, roll = Vector(known[:dim]), known[dim:]
@@ -210,14 +217,19 @@ def contacts(
         for contact in coloured:
             if solve(contact, p, u, w, h, soft, scale, one, left, radius, *forces):
                 deep.add(contact.group)
+        then = float(system.stepper._h)
+        if substep + 1 < count:
+            then = then * (substep + 1) / count
         for i in range(n):
             place = p[i] + h * u[i]
             if level is not None and weight[i] > 0:
-                place, share = level.kept(i, p[i], place)
+                place, share = level.kept(i, p[i], place, then)
                 if share is not None:
                     touched[i] = True
                     u[i] = u[i] - (one - share) * gain[i]  # remove the forces after the impact
             p[i] = place
+        if level is not None and level.moves:
+            level.lay(then, h, leaning)
         # Remove the impulses that corrected lengths once the positions are updated. Warm starting with them would
         # accumulate the correction while a length is off, and destabilize nearly straight chains of rods.
         for rod in rods:
@@ -257,7 +269,7 @@ def contacts(
         impulse = contact.total + contact.push
         if not impulse > 0:
             continue
-        closing = -dot(u[contact.j] - u[contact.i], contact.n)
+        closing = -dot(approach(contact, u), contact.n)
         if closing > 0 and not contact.known:
             impulse = impulse + contact.mass * closing  # rest of an impact at the end of the step
         left = contact.ago if closing < 0 or not contact.push > 0 else system.real(-1)
@@ -307,7 +319,7 @@ def candidates(system, x, p, radius, weight, normal, offset, alive, seen, throug
                 partners[i].append((n + face, passes == 1))
         if level is not None:
             beyond = n + len(offset)
-            near = level.near(i, p[i], x[i], weight[i] > 0, alive[i])
+            near = level.near(i, p[i], x[i], weight[i] > 0, alive[i], beyond)
             partners[i] += [(beyond + number, senses) for number, senses in near]
     return [(i, j, senses) for i in range(n) for j, senses in partners[i]]
 
@@ -340,7 +352,10 @@ def notice_wall(system, before, x, i, number, normal, offset, r):
 def notice_shape(system, level, before, x, i, shape, number, r):
     """Record the sensor contact of a body with a shape, assuming straight motion in the step."""
     part, a, b = level.known[shape]
-    shapes, motion = level.parts[part], x - before
+    shapes = level.parts[part]
+    if shapes.motion is not None:  # relative to where the shape is now
+        before = shapes.motion.forth(shape - int(level.begin[part]), 0.0, shapes.motion.h, before)
+    motion = x - before
     if not shapes.away(before, a, b)[0] >= shapes.reach[i]:
         return
     share = shapes.touch(before, motion, shapes.reach[i], a, b, through=False)
@@ -433,7 +448,7 @@ def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, l
     i, j, n = contact.i, contact.j, contact.n
     mass = times * contact.along if contact.along > contact.mass else contact.along
     gap = dot(p[j] - p[i], n) - contact.size
-    way = u[j] - u[i]
+    way = approach(contact, u)
     speed = dot(way, n)
     if gap > 0 and (soft > 0 or contact.most > 0):
         wanted = contact.push - mass * (speed + gap / h)

@@ -3,7 +3,7 @@
 Of two bodies A and B with unit normal n from A to B, the surfaces slip by the part along the surface of
 v_B - v_A - (r_A w_A + r_B w_B) x n. An impulse P along the surface on B, and -P on A, changes the slip by
 (1/m_A + 1/m_B + r_A² / I_A + r_B² / I_B) P: for discs and spheres this is a number. Angular velocities w change by
--r (n x P) / I each. Walls and shapes have neither rotation nor velocity.
+-r (n x P) / I each. Surfaces of walls and shapes may have a velocity, and then count with that.
 
 Angular velocities and angular momenta are numbers in the plane, counter-clockwise, and vectors in space.
 """
@@ -27,17 +27,26 @@ def slip(along, spin, n):
     return along if spin is None else along - cross(spin, n)
 
 
+def running(belt, n):
+    """Return the velocity of a belt with normal n. belt: speed along (-n_y, n_x) in the plane, and a vector."""
+    v = Vector(belt[1:])
+    v = v - dot(v, n) * n
+    return v + belt[0] * Vector([-n[1], n[0]]) if len(v) == 2 else v
+
+
 def cone(v, limit):
     """Shorten a vector or number to Coulomb's limit: clamped by component, it would change its direction."""
     square = dot(v, v) if isinstance(v, Vector) else v * v
     return limit / sqrt(square) * v if square > limit * limit else v
 
 
-def rub(system, i, r, weight, n, along, limit):
-    """Return the velocity that friction with a static surface takes from a body of radius r, and rotate the body.
+def rub(system, i, r, weight, n, along, limit, belt=None):
+    """Return the velocity that friction with a surface takes from a body of radius r, and rotate the body.
 
-    n: normal towards the body. along: velocity along the surface. limit: of the velocity change.
+    n: normal towards the body. along: velocity along the surface. limit: of the velocity change. belt: see `running`.
     """
+    if belt is not None:
+        along = along - running(belt, n)
     if system.angular_velocity is None:
         return cone(along, limit)
     turn = r * system.inverse_inertia[i]

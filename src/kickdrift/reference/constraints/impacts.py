@@ -27,6 +27,12 @@ def meet(contact, closing, gap, h, given, count, lead, ahead):
     contact.speed = sqrt(square) if square > 0 else 0 * square
 
 
+def approach(contact, u):
+    """Return the velocity of the second of two surfaces relative to the first, but for their rotation."""
+    way = u[contact.j] - u[contact.i]
+    return way if contact.surface is None else way + contact.surface
+
+
 def bounce(contact, p, u, w, h, lead):
     """Apply restitution to impacts that are faster than the velocity change by the forces of a step.
 
@@ -39,13 +45,13 @@ def bounce(contact, p, u, w, h, lead):
         left = contact.restitution * contact.speed
         square = left * left - 2 * (contact.pull / h) * gap
         apart = (sqrt(square) if square > 0 else 0 * square) + lead * contact.pull
-        wanted = contact.push - contact.mass * (dot(u[j] - u[i], n) - apart)
+        way = approach(contact, u)
+        wanted = contact.push - contact.mass * (dot(way, n) - apart)
         push = wanted if wanted > 0 else 0 * wanted
         change = push - contact.push
         contact.push = push
         impulse = change * n
         if contact.spins and contact.friction > 0 and change > 0:
-            way = u[j] - u[i]
             along = slip(way - dot(way, n) * n, contact.arms[0] * w[i] + contact.arms[1] * w[j], n)
             rub = cone(-(contact.mass * contact.share) * along, contact.friction * change)
             turn(w, contact, rub)
@@ -55,7 +61,7 @@ def bounce(contact, p, u, w, h, lead):
 
 def goes_on(contact, u):
     """Return whether to warm-start the next step with this contact: it is active, and does not separate."""
-    parts = contact.restitution > 0 and dot(u[contact.j] - u[contact.i], contact.n) > contact.slow
+    parts = contact.restitution > 0 and dot(approach(contact, u), contact.n) > contact.slow
     return contact.push > 0 and not parts
 
 

@@ -6,8 +6,11 @@ from itertools import combinations, product
 
 from ..vector import Vector, dot, sqrt
 from .friction import rub
+from .motion import Motion
 from .walls import Wall, arrival, at_least, replace
 
+#: Secant steps to the time when a body touches a shape that rotates.
+REFINED = 4
 #: Maximal impacts of a body per step; it then stays at the last impact.
 BOUNCES = 8
 
@@ -18,17 +21,100 @@ class Shapes:
     def __init__(self, system, fields):
         self.system = system
         self.segments = bool(fields["segments"][0])
+        rows = fields.get("motion")
+        #: None where the shapes do not move. Their ends are those at the beginning of the step, until `lay` moves them.
+        self.motion = None if rows is None else Motion(system, fields, rows)
+        self.now = 0.0
         self.ends = [
             (number, *(Vector([system.real(x) for x in fields[name][number]]) for name in ("lower", "upper")))
             for number in range(len(fields["lower"]))
             if fields["enabled"][number]
         ]
+        self.lay(0.0)
         reach = [system.real(r) for r in fields["reach"]]
         self.reach = reach * (len(system.alive) if len(reach) == 1 else 1)
+        #: Of each shape, see `passes`; None where all hold bodies from every side.
+        self.one_way = fields.get("one_way")
+
+    def lay(self, time):
+        """Move the shapes to where they are at a time after the beginning of the step."""
+        if self.motion is not None:
+            self.now = time
+            self.ends = [(number, *self.motion.ends(number, time)) for number, _, _ in self.ends]
+
+    def path(self, number, start, y, since):
+        """Return start and motion of a body relative to a shape, in the last `since` of the step."""
+        if self.motion is None:
+            return start, y - start
+        k, h = self.ends[number][0], self.motion.h
+        begin = self.motion.back(k, 0.0, h - float(since), start)
+        return begin, self.motion.back(k, 0.0, h, y) - begin
+
+    def meet(self, number, at, since):
+        """Return normal and surface velocity where a body at `at` is by a shape `since` before the end of the step.
+
+        Also distance, and where the place will be at the end. The velocity is None for shapes that do not move.
+        """
+        k, a, b = self.ends[number]
+        if self.motion is None:
+            distance, n = self.away(at, a, b)
+            return distance, n, None, at
+        time = self.motion.h - float(since)
+        distance, n = self.away(self.motion.back(k, 0.0, time, at), a, b)
+        n = self.motion.turned(k, 0.0, time, n)
+        v = self.motion.velocity(k, time, at - distance * n)
+        return distance, n, v, at + since * v
+
+    def carried(self, number, at, since):
+        """Return the place of a body that moves with a shape in the last `since` of the step."""
+        assert self.motion is not None
+        h = self.motion.h
+        return self.motion.forth(self.ends[number][0], h - float(since), h, at)
+
+    def first_touch(self, number, start, y, since, r, through):
+        """Return the fraction of a motion in the last `since` of the step until y is at distance r, or None."""
+        _, a, b = self.ends[number]
+        begin, way = self.path(number, start, y, since)
+        t = self.touch(begin, way, r, a, b, through)
+        if t is None or self.motion is None or self.motion.rows[self.ends[number][0]][-1] == 0:
+            return t
+        # Relative to a shape that rotates the path is curved.
+        one = self.system.real(1)
+
+        def gap(t):
+            return self.meet(number, start + t * (y - start), (one - t) * since)[0] - r
+
+        last, now = 0 * t, t
+        before, here = gap(last), gap(now)
+        for _ in range(REFINED):
+            if before == here:
+                break
+            then = now - here * ((now - last) / (here - before))
+            if not (then >= 0 and then <= 1):
+                break
+            last, before, now = now, here, then
+            here = gap(now)
+        return now
 
     def away(self, y, a, b):
         """Return distance and outward normal from a shape to y; inside, those of the closest face."""
         return self.away_from_segment(y, a, b) if self.segments else self.away_from_box(y, a, b)
+
+    def passes(self, y, r, number, a, b):
+        """Return whether a one-way shape lets a body pass that begins a step at y: it is not above the shape.
+
+        Above is to the left from a to b, or to the right; of a box, in the direction that is declared.
+        """
+        if self.one_way is None:
+            return False
+        above = Vector([self.system.real(x) for x in self.one_way[number]])
+        if self.segments:
+            e = b - a
+            size = sqrt(dot(e, e))
+            above = above[0] * Vector([(0 * size - e[1]) / size, e[0] / size])
+        else:
+            a = Vector([high if x > 0 else low for x, low, high in zip(above, a, b, strict=True)])
+        return dot(above, y - a) < r - r / 16
 
     def away_from_segment(self, y, a, b):
         zero, e = self.system.real(0), b - a
@@ -125,51 +211,55 @@ class Shapes:
 
 def shapes(
     system, before, segments, lower, upper, enabled, reach, restitution, friction, radius, weight, lag, sensor=None,
-    bodies=None,
+    bodies=None, belt=None, one_way=None, **moving,
 ):  # fmt: skip
     x, v, s = system.rows()
-    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies)
-    all_ = Shapes(system, {"segments": segments, "lower": lower, "upper": upper, "enabled": enabled, "reach": reach})
+    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies, belt)
+    fields = {"segments": segments, "lower": lower, "upper": upper, "enabled": enabled, "reach": reach}
+    all_ = Shapes(system, fields | {"one_way": one_way, **moving})
     for i in wall.free:
         if wall.sensor[i]:
             go_through(system, wall, all_, i, before[i], x[i], v[i])
             continue
         y, u, start, since, number = x[i], v[i], before[i], system.h, None
+        open_ = {k for k, shape in enumerate(all_.ends) if all_.passes(start, all_.reach[i], *shape)}
         for _ in range(BOUNCES):
-            t, number, at = first_touch(all_, i, start, y, last=number)
+            t, number, at = first_touch(all_, i, start, y, since, but=open_ | {number})
             if number is None:
                 break
-            _, n = all_.away(at, *all_.ends[number][1:])
             since = (system.real(1) - t) * since
-            y, u = turn(system, wall, all_, i, number, since, dot(n, at - y), y, u, n, at)
-            start = at
+            _, n, moves, there = all_.meet(number, at, since)
+            y, u = turn(system, wall, all_, i, number, since, dot(n, there - y), y, u, n, at, moves)
+            start, last = at, number
         else:
-            y = start
-        for number, (_, a, b) in enumerate(all_.ends):
-            distance, n = all_.away(y, a, b)
-            if distance < all_.reach[i]:
-                y, u = turn(system, wall, all_, i, number, system.real(0), all_.reach[i] - distance, y, u, n, y)
+            y = start if all_.motion is None else all_.carried(last, start, since)
+        zero = system.real(0)
+        for number in range(len(all_.ends)):
+            distance, n, moves, _ = all_.meet(number, y, zero)
+            if distance < all_.reach[i] and number not in open_:
+                y, u = turn(system, wall, all_, i, number, zero, all_.reach[i] - distance, y, u, n, y, moves)
         replace(system, x, v, s, i, y, u)
     system.put(x, v, s)
 
 
 def go_through(system, wall, shapes, i, start, y, u):
     """Record sensor contacts of a body: the first shape it reaches, and all it overlaps at the end of the step."""
-    one, motion = system.real(1), y - start
+    one = system.real(1)
 
     def come(number, t):
-        at = start + t * motion
-        _, n = shapes.away(at, *shapes.ends[number][1:])
-        tell(system, wall, shapes, i, number, (one - t) * system.h, dot(n, at - y), u, n, wall.zero, at)
+        at, since = start + t * (y - start), (one - t) * system.h
+        _, n, moves, there = shapes.meet(number, at, since)
+        own = u if moves is None else u - moves
+        tell(system, wall, shapes, i, number, since, dot(n, there - y), own, n, wall.zero, at)
 
-    t, first, _ = first_touch(shapes, i, start, y, through=True)
+    t, first, _ = first_touch(shapes, i, start, y, system.h, through=True)
     if first is not None:
         come(first, t)
-    for number, (name, a, b) in enumerate(shapes.ends):
-        distance, n = shapes.away(y, a, b)
+    for number, (name, _, _) in enumerate(shapes.ends):
+        distance, n, _, _ = shapes.meet(number, y, wall.zero)
         if number == first or not distance < shapes.reach[i]:
             continue
-        t = shapes.touch(start, motion, shapes.reach[i], a, b, through=True)
+        t = shapes.first_touch(number, start, y, system.h, shapes.reach[i], through=True)
         if t is not None:
             come(number, t)
         elif system.has_room(i, -1 - name, BOUNCES):  # overlap since before the step
@@ -177,37 +267,41 @@ def go_through(system, wall, shapes, i, start, y, u):
             system.report(i, -1 - name, system.h, zero, zero, zero, zero, y - r * n, -1 * n)
 
 
-def first_touch(shapes, i, start, y, through=False, last=None):
+def first_touch(shapes, i, start, y, since, through=False, but=()):
     """Find the first impact: (fraction of the motion, shape, position); of simultaneous ones the first shape.
 
-    last: the previous shape is skipped: shapes are convex, and the body moves along its contact plane or away.
+    but: these are skipped, such as the previous one: shapes are convex, and the body moves along its contact plane or
+    away.
     """
-    motion, first, which = y - start, None, None
-    for number, (_, a, b) in enumerate(shapes.ends):
-        if number == last:
+    first, which = None, None
+    for number in range(len(shapes.ends)):
+        if number in but:
             continue
-        t = shapes.touch(start, motion, shapes.reach[i], a, b, through)
+        t = shapes.first_touch(number, start, y, since, shapes.reach[i], through)
         if t is not None and (first is None or t < first):
             first, which = t, number
-    return first, which, None if first is None else start + first * motion
+    return first, which, None if first is None else start + first * (y - start)
 
 
-def turn(system, wall, shapes, i, number, ago, depth, y, u, n, at):
-    """Resolve the collision of a body that is `depth` beyond the contact plane."""
+def turn(system, wall, shapes, i, number, ago, depth, y, u, n, at, moves):
+    """Resolve the collision of a body that is `depth` beyond the contact plane, which moves by a velocity or not."""
+    if moves is not None:
+        u = u - moves
     e, mu, r = wall.coefficients(i)
     across, gain = dot(n, u), dot(n, system.gain[i])
     found = wall.meet(depth, -across, -gain, e)
     if found is None:
-        return y, u
+        return y, u if moves is None else u + moves
     inside, inwards, time = found
     impulse = inwards - across
     tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at)
     y, along = y + (depth + inside) * n, u - across * n
     if mu > 0 and impulse > 0:
-        lost = rub(system, i, r, wall.weight[i], n, along, mu * impulse)
+        lost = rub(system, i, r, wall.weight[i], n, along, mu * impulse, wall.belt)
         along = along - lost
         y = y - time * lost
-    return y, along + inwards * n
+    u = along + inwards * n
+    return y, u if moves is None else u + moves
 
 
 def tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at):

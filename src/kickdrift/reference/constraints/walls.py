@@ -62,10 +62,11 @@ def arrival(depth, speed, pull, h, longest):
 class Wall:
     """Coefficients and state shared by all wall constraints."""
 
-    def __init__(self, system, restitution, friction, radius, weight, lag, sensor=None, bodies=None):
+    def __init__(self, system, restitution, friction, radius, weight, lag, sensor=None, bodies=None, belt=None):
         self.h = system.h
         self.lag = system.real(lag[0])
         self.zero = system.real(0)
+        self.belt = None if belt is None else [system.real(b) for b in belt]
         self._system = system
         self._rows = restitution, friction, radius
         self.weight = [system.real(w) for w in weight]
@@ -111,9 +112,9 @@ class Wall:
         return self.h * (0.5 + self.lag)
 
 
-def box(system, before, lower, upper, restitution, friction, radius, weight, lag, sensor=None, bodies=None):
+def box(system, before, lower, upper, restitution, friction, radius, weight, lag, sensor=None, bodies=None, belt=None):
     x, v, s = system.rows()
-    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies)
+    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies, belt)
     lower, upper = ([system.real(bound) for bound in bounds[0]] for bounds in (lower, upper))
     for i in wall.free:
         e, mu, r = wall.coefficients(i)
@@ -142,7 +143,7 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
                     y[j] = other
                 if mu > 0 and impulse > 0 and system.dim > 1:
                     along = Vector([wall.zero if k == j else u[k] for k in range(system.dim)])
-                    lost = rub(system, i, r, wall.weight[i], -1 * normal, along, mu * impulse)
+                    lost = rub(system, i, r, wall.weight[i], -1 * normal, along, mu * impulse, wall.belt)
                     for k in range(system.dim):
                         if k != j:
                             u[k] = u[k] - lost[k]
@@ -151,9 +152,11 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
     system.put(x, v, s)
 
 
-def plane(system, before, normal, offset, restitution, friction, radius, weight, lag, sensor=None, bodies=None):
+def plane(
+    system, before, normal, offset, restitution, friction, radius, weight, lag, sensor=None, bodies=None, belt=None
+):
     x, v, s = system.rows()
-    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies)
+    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies, belt)
     n, place = Vector([system.real(number) for number in normal[0]]), system.real(offset[0])
     for i in wall.free:
         e, mu, r = wall.coefficients(i)
@@ -173,7 +176,7 @@ def plane(system, before, normal, offset, restitution, friction, radius, weight,
         if wall.sensor[i]:
             continue
         if mu > 0 and impulse > 0:
-            lost = rub(system, i, r, wall.weight[i], n, along, mu * impulse)
+            lost = rub(system, i, r, wall.weight[i], n, along, mu * impulse, wall.belt)
             along = along - lost
             y = y - time * lost
         replace(system, x, v, s, i, y, along + inwards * n)
@@ -184,12 +187,14 @@ def plane(system, before, normal, offset, restitution, friction, radius, weight,
 SWEEPS = 256
 
 
-def corners(system, before, normal, offset, restitution, friction, radius, weight, lag, wall, number, through=None):
+def corners(
+    system, before, normal, offset, restitution, friction, radius, weight, lag, wall, number, through=None, belt=None
+):
     """Solve bodies in contact with several walls at once, for the normal impulses of all these walls.
 
     Solved separately, each wall would push a body into the previous one, or along it. Bouncing bodies, whose approach
     speed exceeds the velocity change by the forces of two steps, are left to the single walls. Contacts are recorded
-    here, as those of the single walls. through: per wall and body, 0 for collisions.
+    here, as those of the single walls. through: per wall and body, 0 for collisions. belt: per wall, see `running`.
     """
     x, v, s = system.rows()
     lag, zero = system.real(lag[0]), system.real(0)
@@ -224,7 +229,8 @@ def corners(system, before, normal, offset, restitution, friction, radius, weigh
                 depth, speed = size[k] - dot(normal[k], x[i]), lag * gain - dot(normal[k], v[i])
                 ago, fast = arrival(depth, speed, gain, system.h, system.h)
                 r, along = system.real(radius[k][i]), u - dot(normal[k], u) * normal[k]
-                lost = rub(system, i, r, system.real(weight[i]), normal[k], along, mu * push)
+                speed = None if belt is None else [system.real(b) for b in belt[k]]
+                lost = rub(system, i, r, system.real(weight[i]), normal[k], along, mu * push, speed)
                 u, y = u - lost, y - (ago if fast > at_least(gain, zero) else pressed) * lost
         replace(system, x, v, s, i, y, u)
     system.put(x, v, s)

@@ -1,0 +1,198 @@
+# Shapes that move: the formulas of kickdrift/reference/constraints/motion.py. All is double here but points and vectors.
+
+from libc.math cimport fabs, sqrt
+from libc.stdint cimport int64_t
+
+from ..abi.constraints cimport Motion, Shapes
+from ..abi.plan cimport MAX_DIM
+from ..functions.elementary cimport cos, each, sin
+from ..simd.vec cimport f64vec, real
+
+
+cdef inline double cosine(double angle) noexcept nogil:
+    cdef f64vec found = cos(each(angle))
+    return (<double*> &found)[0]
+
+
+cdef inline double sine(double angle) noexcept nogil:
+    cdef f64vec found = sin(each(angle))
+    return (<double*> &found)[0]
+
+
+cdef inline bint is_moving(const Shapes* shapes) noexcept nogil:
+    return shapes.motion.state != NULL
+
+
+cdef inline const double* row_of(int dim, const Motion* motion, int64_t k) noexcept nogil:
+    """Displacement, angle, velocity, angular velocity."""
+    return motion.state + k * (2 * dim + 2)
+
+
+cdef inline bint rotates(int dim, const Motion* motion, int64_t k) noexcept nogil:
+    return row_of(dim, motion, k)[2 * dim + 1] != 0
+
+
+cdef inline void middle(int dim, const Motion* motion, int64_t k, double time, double* to) noexcept nogil:
+    """The center of rotation at a time after the beginning of the step."""
+    cdef const double* row = row_of(dim, motion, k)
+    cdef int j
+    for j in range(dim):
+        to[j] = motion.center[k * dim + j] + (row[j] + time * row[dim + 1 + j])
+
+
+cdef inline void place_end(
+    int dim, const Motion* motion, int64_t k, const double* end, double time, real* to,
+) noexcept nogil:
+    cdef const double* row = row_of(dim, motion, k)
+    cdef const double* center = motion.center + k * dim
+    cdef double angle = row[dim] + time * row[2 * dim + 1]
+    cdef double c, s, x, y
+    cdef int j
+    if angle == 0:
+        for j in range(dim):
+            to[j] = <real> (end[j] + (row[j] + time * row[dim + 1 + j]))
+        return
+    c, s = cosine(angle), sine(angle)
+    x, y = end[0] - center[0], end[1] - center[1]
+    to[0] = <real> (center[0] + (c * x - s * y) + (row[0] + time * row[dim + 1]))
+    to[1] = <real> (center[1] + (s * x + c * y) + (row[1] + time * row[dim + 2]))
+
+
+cdef inline void lay(int dim, double time, const Shapes* given, const real* like) noexcept nogil:
+    """Move shapes, and the boxes of their tree, to where they are at a time after the beginning of the step."""
+    cdef Shapes* shapes = <Shapes*> given
+    cdef const Motion* motion = &shapes.motion
+    cdef real* lower = <real*> shapes.lower
+    cdef real* upper = <real*> shapes.upper
+    cdef int64_t k
+    if not is_moving(shapes):
+        return
+    shapes.motion.now = time
+    for k in range(motion.count):
+        place_end(dim, motion, k, motion.lower + k * dim, time, lower + k * dim)
+        place_end(dim, motion, k, motion.upper + k * dim, time, upper + k * dim)
+    if shapes.count > 0:
+        refit(dim, shapes, lower, upper)
+
+
+cdef inline void refit(int dim, Shapes* shapes, const real* lower, const real* upper) noexcept nogil:
+    cdef double* box
+    cdef const double* below
+    cdef double low, high
+    cdef int64_t node, k, number
+    cdef int j
+    for node in range(shapes.nodes - 1, -1, -1):    # nodes come before those below them
+        box = shapes.bounds + node * 2 * dim
+        if shapes.leaves[node] == 0:
+            below = shapes.bounds + shapes.first[node] * 2 * dim
+            for j in range(dim):
+                box[j] = min(below[j], below[2 * dim + j])
+                box[dim + j] = max(below[dim + j], below[3 * dim + j])
+            continue
+        for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
+            number = shapes.number[k]
+            for j in range(dim):
+                low = min(<double> lower[number * dim + j], <double> upper[number * dim + j])
+                high = max(<double> lower[number * dim + j], <double> upper[number * dim + j])
+                box[j] = low if k == shapes.first[node] else min(box[j], low)
+                box[dim + j] = high if k == shapes.first[node] else max(box[dim + j], high)
+
+
+cdef inline void begin_motion(int dim, double h, const Shapes* given, const real* like) noexcept nogil:
+    """Lay shapes out as they are at the beginning of a step."""
+    cdef Shapes* shapes = <Shapes*> given
+    cdef const double* row
+    cdef double square, way
+    cdef int64_t k
+    cdef int j
+    if not is_moving(shapes):
+        return
+    shapes.motion.way = 0
+    for k in range(shapes.motion.count):
+        row = row_of(dim, &shapes.motion, k)
+        square = row[dim + 1] * row[dim + 1]
+        for j in range(1, dim):
+            square = square + row[dim + 1 + j] * row[dim + 1 + j]
+        way = (sqrt(square) + fabs(row[2 * dim + 1]) * shapes.motion.far[k]) * h
+        shapes.motion.way = max(shapes.motion.way, way)
+    lay(dim, 0, shapes, like)
+
+
+cdef inline void end_motion(int dim, double h, const Shapes* shapes) noexcept nogil:
+    """Move the state of shapes by a step, once it is done."""
+    cdef double* row
+    cdef int64_t k
+    cdef int j
+    for k in range(shapes.motion.count):
+        row = <double*> row_of(dim, &shapes.motion, k)
+        for j in range(dim + 1):
+            row[j] = row[j] + h * row[dim + 1 + j]
+
+
+cdef inline void surface_velocity(
+    int dim, const Motion* motion, int64_t k, double time, const real* point, real* v,
+) noexcept nogil:
+    """The velocity of a shape's surface at a point."""
+    cdef const double* row = row_of(dim, motion, k)
+    cdef double w = row[2 * dim + 1]
+    cdef double at[MAX_DIM]
+    cdef int j
+    if w == 0:
+        for j in range(dim):
+            v[j] = <real> row[dim + 1 + j]
+        return
+    middle(dim, motion, k, time, at)
+    v[0] = <real> (row[dim + 1] - w * (<double> point[1] - at[1]))
+    v[1] = <real> (row[dim + 2] + w * (<double> point[0] - at[0]))
+
+
+cdef inline void go_back(
+    int dim, const Motion* motion, int64_t k, double now, double then, const real* point, real* to,
+) noexcept nogil:
+    """Where a point at the time `then` is relative to a shape, in coordinates where the shape is as `now`."""
+    cdef const double* row = row_of(dim, motion, k)
+    cdef double w = row[2 * dim + 1]
+    cdef double here[MAX_DIM]
+    cdef double there[MAX_DIM]
+    cdef double c, s, x, y
+    cdef int j
+    if w == 0:
+        for j in range(dim):
+            to[j] = point[j] - <real> ((then - now) * row[dim + 1 + j])
+        return
+    c, s = cosine(w * (then - now)), sine(w * (then - now))
+    middle(dim, motion, k, now, here)
+    middle(dim, motion, k, then, there)
+    x, y = <double> point[0] - there[0], <double> point[1] - there[1]
+    to[0], to[1] = <real> (here[0] + (c * x + s * y)), <real> (here[1] + (c * y - s * x))
+
+
+cdef inline void go_forth(
+    int dim, const Motion* motion, int64_t k, double now, double then, const real* point, real* to,
+) noexcept nogil:
+    """The place of a point that moves with the shape from `now` to `then`: the inverse of `go_back`."""
+    cdef const double* row = row_of(dim, motion, k)
+    cdef double w = row[2 * dim + 1]
+    cdef double here[MAX_DIM]
+    cdef double there[MAX_DIM]
+    cdef double c, s, x, y
+    cdef int j
+    if w == 0:
+        for j in range(dim):
+            to[j] = point[j] + <real> ((then - now) * row[dim + 1 + j])
+        return
+    c, s = cosine(w * (then - now)), sine(w * (then - now))
+    middle(dim, motion, k, now, here)
+    middle(dim, motion, k, then, there)
+    x, y = <double> point[0] - here[0], <double> point[1] - here[1]
+    to[0], to[1] = <real> (there[0] + (c * x - s * y)), <real> (there[1] + (s * x + c * y))
+
+
+cdef inline void turn_normal(int dim, const Motion* motion, int64_t k, double time, real* n) noexcept nogil:
+    """Rotate a direction with a shape, from the beginning of the step on."""
+    cdef double w = row_of(dim, motion, k)[2 * dim + 1]
+    cdef double c, s, x, y
+    if w == 0:
+        return
+    c, s, x, y = cosine(w * (time - 0.0)), sine(w * (time - 0.0)), <double> n[0], <double> n[1]
+    n[0], n[1] = <real> (c * x - s * y), <real> (s * x + c * y)

@@ -1,0 +1,142 @@
+"""Shapes that move: where they are within a step, and how fast their surfaces are.
+
+The numbers of a motion are float64, whatever those of bodies are. Places follow from displacement and angle, so that a
+shape that rotates stays rigid.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from ..functions import cos, sin
+from ..vector import Vector
+
+
+class Motion:
+    """The motion of the shapes of one part in a step, at constant velocities.
+
+    rows: of each shape displacement, angle, velocity and angular velocity at the beginning of the step.
+    """
+
+    def __init__(self, system, fields, rows):
+        self.real, self.dim = system.real, system.dim
+        self.h = float(system.stepper._h)
+        self.rows = rows.tolist()
+        self.lower, self.upper, self.center = (fields[name].tolist() for name in ("lower", "upper", "center"))
+        #: m that a surface moves in the step at most.
+        self.way = max(map(self._way, self.rows, fields["far"].tolist()), default=0.0)
+
+    def _way(self, row, far):
+        square = row[self.dim + 1] * row[self.dim + 1]
+        for j in range(1, self.dim):
+            square = square + row[self.dim + 1 + j] * row[self.dim + 1 + j]
+        return (sqrt(square) + abs(row[-1]) * far) * self.h
+
+    def displaced(self, k, time):
+        row = self.rows[k]
+        return [row[j] + time * row[self.dim + 1 + j] for j in range(self.dim)]
+
+    def middle(self, k, time):
+        """Return the center of rotation at a time after the beginning of the step."""
+        return [c + d for c, d in zip(self.center[k], self.displaced(k, time), strict=True)]
+
+    def ends(self, k, time):
+        """Return the two ends or corners of a shape."""
+        way, angle = self.displaced(k, time), self.rows[k][self.dim] + time * self.rows[k][-1]
+        return tuple(self._vector(self._placed(k, end[k], way, angle)) for end in (self.lower, self.upper))
+
+    def _placed(self, k, end, way, angle):
+        if angle == 0:
+            return [a + d for a, d in zip(end, way, strict=True)]
+        c, s, middle = cos(angle), sin(angle), self.center[k]
+        x, y = end[0] - middle[0], end[1] - middle[1]
+        return [middle[0] + (c * x - s * y) + way[0], middle[1] + (s * x + c * y) + way[1]]
+
+    def velocity(self, k, time, point):
+        """Return the velocity of a shape's surface at a point."""
+        v, w = self.rows[k][self.dim + 1 : -1], self.rows[k][-1]
+        if w != 0:
+            middle = self.middle(k, time)
+            v = [v[0] - w * (float(point[1]) - middle[1]), v[1] + w * (float(point[0]) - middle[0])]
+        return self._vector(v)
+
+    def back(self, k, now, then, point):
+        """Return the place of a point at the time `then` in coordinates in which the shape is where it is `now`."""
+        w = self.rows[k][-1]
+        if w == 0:
+            return point - self._way_of(k, then - now)
+        c, s = cos(w * (then - now)), sin(w * (then - now))
+        here, there = self.middle(k, now), self.middle(k, then)
+        x, y = float(point[0]) - there[0], float(point[1]) - there[1]
+        return self._vector([here[0] + (c * x + s * y), here[1] + (c * y - s * x)])
+
+    def forth(self, k, now, then, point):
+        """Return the place of a point that moves with the shape from `now` to `then`: the inverse of `back`."""
+        w = self.rows[k][-1]
+        if w == 0:
+            return point + self._way_of(k, then - now)
+        c, s = cos(w * (then - now)), sin(w * (then - now))
+        here, there = self.middle(k, now), self.middle(k, then)
+        x, y = float(point[0]) - here[0], float(point[1]) - here[1]
+        return self._vector([there[0] + (c * x - s * y), there[1] + (s * x + c * y)])
+
+    def turned(self, k, now, then, n):
+        """Return a direction that rotates with the shape."""
+        w = self.rows[k][-1]
+        if w == 0:
+            return n
+        c, s, x, y = cos(w * (then - now)), sin(w * (then - now)), float(n[0]), float(n[1])
+        return self._vector([c * x - s * y, s * x + c * y])
+
+    def _way_of(self, k, time):
+        return self._vector([time * v for v in self.rows[k][self.dim + 1 : -1]])
+
+    def _vector(self, numbers):
+        return Vector([self.real(number) for number in numbers])
+
+
+def advance(rows, dim, h):
+    """Move shapes by a step."""
+    rows[:, : dim + 1] = rows[:, : dim + 1] + h * rows[:, dim + 1 :]
+
+
+def motion_rows(system, record):
+    """Return the rows of the shapes of a record, part by part; None for parts that do not move."""
+    motion = system.stepper._motion
+    shapes = record.constraint.shapes if record.kind == "contacts" else (record.constraint,)
+    return [motion.of(part) if part.moves else None for part in shapes]
+
+
+def moved_records(system):
+    """Return the records with shapes that move."""
+    names = ("far", "shape_far")
+    return [record for record in system.plan.constraint_records if any(name in record.fields for name in names)]
+
+
+def laid_out(system, record, time):
+    """Return the fields of a record with the ends of its shapes at a time after the beginning of the step."""
+    fields = record.fields
+    if "far" in fields:
+        return {**fields, **_ends(system, fields, motion_rows(system, record)[0], time)}
+    if "shape_far" not in fields:
+        return fields
+    begin, lower, upper = fields["shape_begin"], fields["shape_lower"].copy(), fields["shape_upper"].copy()
+    for part, rows in enumerate(motion_rows(system, record)):
+        if rows is not None:
+            own = slice(begin[part], begin[part + 1])
+            ends = _ends(system, part_of(fields, own), rows, time)
+            lower[own], upper[own] = ends["lower"], ends["upper"]
+    return {**fields, "shape_lower": lower, "shape_upper": upper}
+
+
+def part_of(fields, own):
+    """Return the fields of a motion for a part of contact shapes."""
+    return {name: fields[f"shape_{name}"][own] for name in ("lower", "upper", "center", "far")}
+
+
+def _ends(system, fields, rows, time):
+    import numpy as np
+
+    motion = Motion(system, fields, rows)
+    ends = np.array([motion.ends(k, time) for k in range(len(rows))], system.real).reshape(len(rows), 2, system.dim)
+    return {"lower": ends[:, 0], "upper": ends[:, 1]}
