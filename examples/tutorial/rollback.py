@@ -117,7 +117,7 @@ while game[1] and pygame.QUIT not in [event.type for event in pygame.event.get()
         past.resimulate(world.tick + 1, inputs)
     receive()
     screen.fill("#10172a")
-    low = world.current(bricks).lower + (world.alpha - 1) * drift / 120  # where they are drawn, as the ball
+    low = world.interpolate_shapes(bricks)[:, 0]  # lower corners
     for brick in np.flatnonzero(there).tolist():
         x, y = pixels(low[brick, 0], low[brick, 1] + size[1])  # its upper left corner
         pygame.draw.rect(screen, COLOURS[brick // 8], (x, y, *(size * SCALE)))
