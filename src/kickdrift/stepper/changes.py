@@ -39,9 +39,9 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
 
     declaration: the object passed to the stepper, or its current version in `forces` or `constraints`.
     It stays the same object after a change. If the stepper has it twice, both change. Joints and shapes of
-    `Contacts` are such objects too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in
-    the same units and shapes. Positions are in the current coordinates, if the stepper was shifted. Lengths that were
-    measured stay the same, unless you give them; None measures them again. index: the bodies whose coefficients
+    `Contacts` are such objects too. coefficients: any arguments of its constructor except functions, pairs, walls and
+    joints, in the same units and shapes. Positions are in the current coordinates, if the stepper was shifted. Lengths
+    that were measured stay the same, unless you give them; None measures them again. index: the bodies whose coefficients
     change, as for `set_mass`: an int, slice, array of ints or mask, or ids. The coefficients are then one for all
     of these or one for each. If left out, all bodies change. Coefficients are copied: changing an array that you
     passed has no effect, call `set` instead.
