@@ -67,6 +67,8 @@ TITLES = {
     "magnetic_bottle": "A magnetic bottle",
     "lennard_jones": "A Lennard-Jones fluid",
     "predator_prey": "Foxes and rabbits",
+    "air_hockey": "Air hockey that is learned",
+    "golf_search": "Minigolf by tree search",
 }
 
 
@@ -160,6 +162,11 @@ def plain(app, what, name, item, options, lines):
     lines[:] = text
 
 
+def all_bits(app, what, name, item, options, signature, returned):
+    """Shorten the default of masks."""
+    return signature and signature.replace(str(2**64 - 1), "2**64 - 1"), returned
+
+
 def raises(lines):
     return ["", f"**Raises**: {' '.join(line.strip() for line in lines)}", ""] if lines else [""]
 
@@ -215,6 +222,7 @@ def setup(app):
     make_api.write()
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("autodoc-process-docstring", plain)
+    app.connect("autodoc-process-signature", all_bits)
     app.connect("doctree-read", link_names)
     app.connect("doctree-read", index_words)
     app.connect("html-collect-pages", drop_compiled, priority=0)

@@ -36,6 +36,7 @@ ERRORS = (
 PAGES = {
     "Stepper": {
         "stepper": ("Stepper", "Stepper", "first-ten-minutes game-loop"),
+        "worlds": ("Worlds", "Worlds", "many-worlds"),
         "trajectory": ("Trajectory and ODETrajectory", "Trajectory ODETrajectory", "recording"),
         "steps": ("kick, drift, damp", "kick drift damp", "integrators"),
     },
@@ -78,6 +79,7 @@ PAGES = {
         "integrators-higher": ("Higher order", "RK4 PEFRL Yoshida4 Yoshida6 Dopri8", "integrators"),
         "integrators-stiff": ("Implicit", "ImplicitEuler", "integrators"),
         "integrators-teaching": ("For teaching", "ExplicitEuler Midpoint Heun EnergyEuler", "integrators"),
+        "compare": ("compare and Comparison", "compare Comparison", "integrators"),
     },
     "Events": {
         "events": ("Events and their kinds", "Events BEGIN BREAK END ENTER HIT LEAVE", "events"),
@@ -104,6 +106,9 @@ MEMBERS = {
     "NativeForce": "prototype",
 }  # fmt: skip
 WHOLE = {
+    "Comparison",
+    "Trajectory",
+    "ODETrajectory",
     "ODEStepper",
     "FixedClock",
     "Events",

@@ -38,6 +38,8 @@ EXAMPLES = {
     "pool": 60,
     "ragdoll_stairs": 260,
     "lennard_jones": 500,
+    "air_hockey": 120,
+    "golf_search": 300,
 }
 DEMOS = ("attractor",)  #: demos whose `--plot` is shown
 #: Pictures of README: two rows of three, left to right.

@@ -11,6 +11,7 @@ In a game: call `world.advance(seconds)` with the time of each frame, and draw t
 
 Worlds
   Stepper             bodies under forces: step, advance, ticks, interpolate; spawn, kill; set, enable, add
+  Worlds              many copies of one world, stepped in one call
   ODEStepper, flows   many trajectories of y' = f(t, y)
   Trajectory, ODETrajectory   results of `record`
   kick, drift, damp   single substeps, for your own loops
@@ -41,7 +42,7 @@ Rollback
 
 Integrators
   INTEGRATORS lists them by name; "velocity_verlet" is the default. Classes have parameters, such as
-  GrootWarren(lam=0.65). Dopri8 is for ODEStepper.
+  GrootWarren(lam=0.65). Dopri8 is for ODEStepper. `compare` puts them side by side on a problem: a Comparison.
 
 All errors derive from KickdriftError and from the closest built-in. `build_info()` describes this build,
 `get_include()` is the folder of the C headers, and `reference` is a readable implementation in plain Python.
@@ -59,6 +60,7 @@ __version__ = "0.2.0"
 _NAMES = {
     "clock": "FixedClock",
     "clock.options": "Backlog Budget Drop ExactSteps Locked Match Raise Resync Variable",
+    "comparison": "Comparison compare",
     "constraints.collisions": "ElasticCollisions",
     "constraints.contacts": "Contacts",
     "constraints.joints": "Distance Pin",
@@ -94,6 +96,7 @@ _NAMES = {
     "stepper.events": "BEGIN BREAK END ENTER HIT LEAVE Events",
     "stepper.stepper": "Stepper",
     "stepper.trajectory": "ODETrajectory Trajectory",
+    "stepper.worlds": "Worlds",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -15,6 +15,7 @@ from .clock.options import (
     Resync as Resync,
     Variable as Variable,
 )
+from .comparison import Comparison as Comparison, compare as compare
 from .constraints.collisions import ElasticCollisions as ElasticCollisions
 from .constraints.contacts import Contacts as Contacts
 from .constraints.joints import Distance as Distance, Pin as Pin
@@ -79,6 +80,7 @@ from .stepper.events import (
 )
 from .stepper.stepper import Stepper as Stepper
 from .stepper.trajectory import ODETrajectory as ODETrajectory, Trajectory as Trajectory
+from .stepper.worlds import Worlds as Worlds
 from .verbs import damp as damp, drift as drift, kick as kick
 
 __version__: str

@@ -127,3 +127,13 @@ class OverloadError(KickdriftError, RuntimeError):
 
     def __str__(self) -> str:
         return f"{self.steps} steps are due, more than max_steps"
+
+
+def in_world(world: int, error: Exception) -> Exception:
+    """Return an error of one of many worlds: it names the world, whose number is its attribute `world`."""
+    error.world = world  # type: ignore[attr-defined]
+    if isinstance(error, KickdriftError):
+        error.args = (f"world {world}: {error}", *error.args[1:])
+    else:
+        error.add_note(f"in world {world} of kickdrift.Worlds")
+    return error

@@ -86,7 +86,8 @@ def members(cls):
 
 
 def test_members_have_a_docstring():
-    for cls in (kd.Stepper, kd.reference.Stepper, kd.ODEStepper, kd.reference.ODEStepper):
+    steppers = (kd.Stepper, kd.reference.Stepper, kd.ODEStepper, kd.reference.ODEStepper)
+    for cls in (*steppers, kd.Worlds, kd.reference.Worlds):
         for name in members(cls):
             assert inspect.getdoc(getattr(cls, name)), f"{cls}.{name}"
 
@@ -123,14 +124,18 @@ def test_the_reference_has_the_members_of_the_stepper():
     assert (book.tick, book.force_evaluations) == (0, 0)
     assert members(kd.reference.Stepper) <= members(kd.Stepper)
     assert members(kd.reference.ODEStepper) == members(kd.ODEStepper)
+    assert members(kd.reference.Worlds) == members(kd.Worlds)
 
 
 def test_public_names():
     """All declared classes are public; the other public names are listed here."""
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
     errors += " CapacityError DeadBodyError"
-    steppers = "Stepper ODEStepper FixedClock Rollback Inputs Tape Trajectory ODETrajectory"
-    others = "BEGIN BREAK END ENTER HIT LEAVE Events Neighbours sync_test INTEGRATORS kick drift damp build_info get_include"
+    steppers = "Stepper Worlds ODEStepper FixedClock Rollback Inputs Tape Trajectory ODETrajectory Comparison"
+    others = (
+        "BEGIN BREAK END ENTER HIT LEAVE Events Neighbours sync_test INTEGRATORS kick drift damp build_info get_include"
+    )
+    others += " compare"
     classes = [*known(Term), *known(Constraint), *kd.INTEGRATORS.values(), kd.Dopri8]
     classes += [*options.POLICIES.values(), *options.OVERLOADS.values()]
     declared = {cls.__name__ for cls in classes if cls.__module__.startswith("kickdrift.")}

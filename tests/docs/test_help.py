@@ -49,7 +49,7 @@ def test_help_on_methods(cls):
 
 
 def test_stepper_and_reference_have_equal_signatures():
-    for name in ("Stepper", "ODEStepper", "FixedClock"):
+    for name in ("Stepper", "Worlds", "ODEStepper", "FixedClock"):
         twins = (inspect.signature(getattr(module, name)).parameters.values() for module in (kd, kd.reference))
         ours, book = ([(p.name, p.kind, p.default) for p in parameters] for parameters in twins)
         assert ours == book
@@ -64,7 +64,7 @@ def test_dir_lists_exactly_the_public_names():
     assert all(hasattr(kd, name) for name in dir(kd))
 
 
-@pytest.mark.parametrize("cls", [kd.Stepper, kd.ODEStepper], ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", [kd.Stepper, kd.Worlds, kd.ODEStepper], ids=lambda cls: cls.__name__)
 def test_every_parameter_is_documented(cls):
     text = inspect.getdoc(cls)
     for name in inspect.signature(cls).parameters:

@@ -1,7 +1,6 @@
 """Scenes in examples/: each runs without a screen, ends, and moves its objects."""
 
 import importlib.util
-import json
 import os
 import shutil
 import subprocess
@@ -262,23 +261,10 @@ def test_a_scene_runs_in_its_engine(engine, tmp_path):
     assert (tmp_path / "picture.png").stat().st_size > 2000
 
 
-def test_the_notebook_runs():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    book = json.loads((EXAMPLES / "first_steps.ipynb").read_text(encoding="utf-8"))
-    names = {}
-    for cell in book["cells"]:
-        if cell["cell_type"] == "code":
-            exec("".join(cell["source"]), names)
-            plt.close("all")
-    assert names["planet"].tick == 4_100
-
-
 def test_examples_are_short():
+    longer = {"air_hockey": 220, "golf_search": 180}  # an environment and its learner, a search and its picture
     for path in EXAMPLES.glob("*_*.py"):
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 150, path.name
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= longer.get(path.stem, 150), path.name
 
 
 def test_a_grapple_swings_and_the_bridge_breaks():

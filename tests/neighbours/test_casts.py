@@ -259,6 +259,14 @@ def test_wrong_arguments(Stepper):
         world.overlap((1, 2, 3))
 
 
+def test_bodies_without_a_radius_are_points(Stepper):
+    world = Stepper([[5.0, 0.0], [7.0, 1.0]], constraints=[kd.Box(-20, 20)])
+    assert world.cast((0, 0), (10, 0))["what"] == 0
+    assert world.cast((0, 0), (10, 0), radius=1.0)[["share", "slot"]].item() == (0.4, 0)
+    assert world.overlap((5, 0), radius=3.0)["slot"].tolist() == [0, 1]
+    assert len(world.touching()) == 0
+
+
 def test_no_bodies(Stepper):
     world = Stepper(
         np.zeros((0, 2)), constraints=[kd.ElasticCollisions(1.0), kd.Boxes(np.zeros((0, 2)), np.zeros((0, 2)))]

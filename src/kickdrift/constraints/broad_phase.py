@@ -100,7 +100,7 @@ def laid_around(width: list[float], per_cell: float, buckets: int) -> list[tuple
 
 def ring(count: int, dim: int) -> tuple[int, list[int]]:
     """Return the number of buckets and the hash multiplier of each axis."""
-    buckets = 256
+    buckets = 64  # fewer, and two of the cells around one would share a bucket
     while buckets < 2 * count:
         buckets *= 2
     # These multipliers spread adjacent cells over different buckets (Roberts 2018, The unreasonable

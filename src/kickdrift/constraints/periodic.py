@@ -33,11 +33,12 @@ class Torus(NamedTuple):
 
     def inside(self, place: np.ndarray) -> np.ndarray:
         """Return positions, (k, dim) in float64, wrapped into the box."""
-        turns = (place - self.lower) * self.per_width
         with np.errstate(invalid="ignore"):
-            moved = place - self.width * np.floor(turns)
-            moved = np.where((moved < self.lower) | (moved >= self.upper), self.lower, moved)
             out = (self.width > 0) & ~((self.lower <= place) & (place < self.upper))
+            if not out.any():
+                return place
+            moved = place - self.width * np.floor((place - self.lower) * self.per_width)
+            moved = np.where((moved < self.lower) | (moved >= self.upper), self.lower, moved)
         return np.where(out, moved, place)
 
 

@@ -39,5 +39,7 @@ cdef class Core(Runner):
     cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1
     cdef int leap(self, Py_ssize_t steps) except -1
-    cdef int run_slots(self, Py_ssize_t steps) except -1
+    cdef void prepare_job(self, Py_ssize_t steps) noexcept nogil
+    cdef void count(self, Py_ssize_t steps) noexcept nogil
+    cdef void begin_rotation(self) noexcept nogil
     cdef int make_slots(self) except -1

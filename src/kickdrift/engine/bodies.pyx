@@ -29,6 +29,9 @@ from ..stepper import slots as slots_
 
 require_rounding(__name__)
 
+cdef enum:
+    LONG = 2000     # bodies whose rotation takes some 20 microseconds: other threads run meanwhile
+
 cdef bint LITTLE = sys.byteorder == "little"    # snapshots are little-endian
 
 
@@ -424,10 +427,11 @@ cdef class Core(Runner):
         if self.rotation is not None:
             # Constraints change angular velocities: each step needs its own step of rotation.
             steps = 1
-            self.rotation.begin(
-                self.kernels, self.plan.h, NULL if self.slots is None else self.slots.alive, self.binding.torques,
-                self.binding.numbers.spin_decay, self.binding.numbers.spin_decay_each,
-            )
+            if self.plan.n < LONG:
+                self.begin_rotation()
+            else:
+                with nogil:
+                    self.begin_rotation()
         if self.coupled is not None and self.coupled.tiles is not None:
             return self.run_static(steps)
         if self.coupled is not None and self.coupled.workspace is not None:
@@ -439,23 +443,37 @@ cdef class Core(Runner):
         return 1
 
     @cython.final
+    cdef void begin_rotation(self) noexcept nogil:
+        """Prepare a step of the rotation, and run the pass before it."""
+        turning = &self.rotation.turning
+        turning.h, turning.alive = self.plan.h, NULL
+        if self.slots is not None:
+            turning.alive = self.slots.alive
+        turning.decay, turning.decay_body = self.binding.numbers.spin_decay, self.binding.numbers.spin_decay_each
+        turning.torques, turning.torque = self.binding.torques.count, self.binding.torques.torque
+        self.rotation.run(self.kernels.begin_turning)
+
+    @cython.final
     cdef int run(self, Py_ssize_t steps) except -1:
         """Run steps; self.job receives the outcome."""
-        self.job.steps = steps
-        self.job.tick = self.completed
+        cdef double work = steps * self.cost
+        self.prepare_job(steps)
+        return self.run_job(self.job.last, work if self.slots is None else work * self.slots.share)
+
+    @cython.final
+    cdef void prepare_job(self, Py_ssize_t steps) noexcept nogil:
+        """Prepare the job of these steps, for the rows up to the last active one."""
+        self.job.first, self.job.last = 0, self.plan.n
+        self.job.steps, self.job.tick = steps, self.completed
         self.job.start = self.plan.s.data != NULL and not self.started
         if self.coupled is not None:
             if self.applied != NULL:
                 merge_all(self.kernels, self.applied, self.plan)
-            self.coupled.coupling.origin, self.coupled.coupling.origin_tick = self.origin, self.origin_tick
+            self.coupled.coupling.origin = self.origin
+            self.coupled.coupling.origin_tick = self.origin_tick
         if self.slots is not None:
-            return self.run_slots(steps)
-        return self.run_job(self.plan.n, steps * self.cost)
-
-    cdef int run_slots(self, Py_ssize_t steps) except -1:
-        """Run steps on the rows up to the last active one."""
-        self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
-        return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
+            self.job.last = self.slots.data.end
+            self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.leaping:
@@ -470,17 +488,13 @@ cdef class Core(Runner):
     @cython.final
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
         """Count steps that all bodies completed; last: True in the last part of a call, which raises errors."""
-        cdef Py_ssize_t body
-        self.completed += steps
-        if self.rotation is not None:
-            body = self.rotation.complete(self.kernels)
-            if body >= 0 and (self.job.bad_body < 0 or body < self.job.bad_body):
-                self.job.bad_body = body
+        if self.rotation is None or self.plan.n < LONG:
+            self.count(steps)
+        else:
+            with nogil:
+                self.count(steps)
         # The first evaluation of a later part repeats the last one of the part before (FSAL): count it once.
         self.evaluated += self.job.evaluations - (self.later and self.binding.fsal)
-        self.started = True
-        if self.slots is not None and self.slots.any_young:
-            self.slots.forget_young()
         if self.plan.last_h != self.plan.h:
             # After a step the history spans the current dt.
             self.plan.last_h = self.plan.h
@@ -488,6 +502,19 @@ cdef class Core(Runner):
         if last and (self.interrupt is not None or self.job.bad_body >= 0):
             return self.raise_waiting()
         return 0
+
+    @cython.final
+    cdef void count(self, Py_ssize_t steps) noexcept nogil:
+        """Count steps that all bodies completed."""
+        cdef Py_ssize_t body
+        self.completed += steps
+        self.started = True
+        if self.rotation is not None:
+            body = self.rotation.run(self.kernels.complete_turning)
+            if body >= 0 and (self.job.bad_body < 0 or body < self.job.bad_body):
+                self.job.bad_body = body
+        if self.slots is not None and self.slots.any_young:
+            self.slots.forget_young()
 
     cdef int raise_waiting(self) except -1:
         self.raise_interrupt()

@@ -62,7 +62,7 @@ cdef class Coupled(Watch):
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept
     cdef int find_links(self, Slots slots, Coupled previous) except -1
     cdef int bind_common(self, object model, Coupled previous) except -1
-    cdef bint only_few(self) noexcept
+    cdef bint only_few(self) noexcept nogil
     cdef void clear_dead(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil

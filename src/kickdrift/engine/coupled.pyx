@@ -368,7 +368,7 @@ cdef class Coupled(Watch):
             park(&self.whole[0], 0, self.whole[0].n)
             park(&self.whole[1], 0, self.whole[1].n)
 
-    cdef bint only_few(self) noexcept:
+    cdef bint only_few(self) noexcept nogil:
         """Return whether the few-body kernel runs, which makes several steps without a check after each."""
         return self.coupling.few != NULL and self.coupling.constraints == 0
 

@@ -14,7 +14,14 @@ cdef extern from *:
       static inline int kd_acquire(volatile long* flag) { if (*flag) return 0; *flag = 1; return 1; }
       static inline void kd_release(volatile long* flag) { *flag = 0; }
     #endif
+    #if defined(_MSC_VER) && !defined(__clang__)
+      #include <intrin.h>
+      static inline long kd_increase(volatile long* number) { return _InterlockedIncrement(number); }
+    #else
+      static inline long kd_increase(volatile long* number) { return __atomic_add_fetch(number, 1, __ATOMIC_ACQ_REL); }
+    #endif
     """
     ctypedef long guard_t "volatile long"
+    long increase "kd_increase"(guard_t*) noexcept nogil    # by 1, for several threads; returns the new number
     bint acquire "kd_acquire"(guard_t*) noexcept nogil
     void release "kd_release"(guard_t*) noexcept nogil

@@ -4,7 +4,6 @@ from libc.stdint cimport uint8_t
 
 from ..kernels.abi.plan cimport Array
 from ..kernels.abi.rotation cimport Turn, Turning
-from ..kernels.abi.tables cimport Kernels
 
 
 cdef class Torques:
@@ -23,9 +22,5 @@ cdef class BoundRotation:
     @staticmethod
     cdef BoundRotation of(object rotation)
 
-    cdef void begin(
-        self, const Kernels* kernels, double h, const uint8_t* alive, Torques torques, const void* decay, bint each,
-    ) noexcept
-    cdef Py_ssize_t run(self, Turn turn) noexcept
-    cdef Py_ssize_t complete(self, const Kernels* kernels) noexcept
+    cdef Py_ssize_t run(self, Turn turn) noexcept nogil
     cdef void park(self, const uint8_t* alive, Py_ssize_t item) noexcept

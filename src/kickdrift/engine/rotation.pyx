@@ -4,7 +4,6 @@ from libc.stdint cimport uint8_t
 
 from ..kernels.abi.plan cimport Array
 from ..kernels.abi.rotation cimport Turn
-from ..kernels.abi.tables cimport Kernels
 from ..kernels.loops.living cimport park_turning
 from ..kernels.simd.rounding cimport require_rounding
 from .runner cimport View, views
@@ -16,10 +15,6 @@ import numpy as np
 from ..validation import as_rows
 
 require_rounding(__name__)
-
-
-cdef enum:
-    LONG = 2000     # fewest bodies for which the GIL is released: some 20 microseconds of work
 
 
 cdef class Torques:
@@ -48,27 +43,9 @@ cdef class BoundRotation:
         bind_spin(&bound.turning.spin, rotation.spin)
         return bound
 
-    cdef void begin(
-        self, const Kernels* kernels, double h, const uint8_t* alive, Torques torques, const void* decay, bint each,
-    ) noexcept:
-        """Prepare a step of h. decay: damping factors, one per body if `each`, else one for all; or NULL."""
-        self.turning.decay, self.turning.decay_body = decay, each
-        self.turning.h, self.turning.alive = h, alive
-        self.turning.torques, self.turning.torque = torques.count, torques.torque
-        self.run(kernels.begin_turning)
-
-    cdef Py_ssize_t complete(self, const Kernels* kernels) noexcept:
-        """Finish a completed step; return the first body whose rotation is not finite, or -1."""
-        return self.run(kernels.complete_turning)
-
-    cdef Py_ssize_t run(self, Turn turn) noexcept:
-        """Run a pass over all bodies, without the GIL if there are many."""
-        cdef Py_ssize_t body
-        if self.turning.n < LONG:
-            return turn(&self.turning, NULL)
-        with nogil:
-            body = turn(&self.turning, NULL)
-        return body
+    cdef Py_ssize_t run(self, Turn turn) noexcept nogil:
+        """Run a pass over all bodies; return the first whose rotation is not finite then, or -1."""
+        return turn(&self.turning, NULL)
 
     cdef void park(self, const uint8_t* alive, Py_ssize_t item) noexcept:
         """Zero the inactive rows."""

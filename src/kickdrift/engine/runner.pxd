@@ -57,6 +57,7 @@ cdef class Task:
     cdef void wait(self) noexcept
 
 
+cdef object run_tasks(list tasks)
 cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work)
 
 

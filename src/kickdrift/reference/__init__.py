@@ -9,5 +9,6 @@ from .clock import FixedClock
 from .neighbours import Neighbours
 from .ode import ODEStepper
 from .stepper import Stepper
+from .worlds import Worlds
 
-__all__ = ["FixedClock", "Neighbours", "ODEStepper", "Stepper"]
+__all__ = ["FixedClock", "Neighbours", "ODEStepper", "Stepper", "Worlds"]

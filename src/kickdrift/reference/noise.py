@@ -34,13 +34,15 @@ def normals(seed: int, tick: int, body: int, which: int, generation: int = 1) ->
     return radius * functions.call("cos", float, angle), radius * functions.call("sin", float, angle)
 
 
-def bath(interaction: Any, real: Any, dim: int, body: int, tick: int, h: Any, generation: int) -> tuple[Any, list[Any]]:
+def bath(
+    interaction: Any, real: Any, dim: int, body: int, tick: int, h: Any, generation: int, world: int
+) -> tuple[Any, list[Any]]:
     """Return the factor of friction on a velocity in a step, and the noise added to each component."""
     friction, heat = (
         float(field[body if len(field) > 1 else 0]) for field in map(interaction.fields.get, ("friction", "heat"))
     )
     c = functions.call("exp", float, -(friction * float(h)))
     width = sqrt((1.0 - c) * (1.0 + c) * heat)
-    seed, pairs = interaction.term.seed, range((dim + 1) // 2)
+    seed, pairs = (interaction.term.seed + world) % 2**64, range((dim + 1) // 2)
     z = [number for which in pairs for number in normals(seed, tick, body, which, generation)]
     return real(c), [real(width * number) for number in z[:dim]]

@@ -42,6 +42,7 @@ class Stepper(Living, Exclusive, StepperBase):
     _measured: int | None = None  # monotonic time in ns of the last frame without an explicit time
 
     _clock_type = FixedClock
+    _world = 0  # number among `Worlds`, which is added to the keys of noise
     # Constants that depend on dt, see `_numbers`.
     _h: float
     _decay: np.ndarray | None

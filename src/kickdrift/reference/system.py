@@ -335,7 +335,8 @@ class System(Body):
             if interaction.kind == "langevin":
                 for i, alive in enumerate(self.alive):
                     if alive:
-                        yield i, *bath(interaction, self.real, self.dim, i, self.tick, self.h, self.generation(i))
+                        generation, world = self.generation(i), self.stepper._world
+                        yield i, *bath(interaction, self.real, self.dim, i, self.tick, self.h, generation, world)
 
     def stir(self) -> None:
         """Apply the thermostat for a whole step; for Verlet to the displacement from the previous position."""
@@ -481,7 +482,7 @@ class System(Body):
 
     def noise(self, k: int, i: int) -> Any:
         """Compute `noise(k)` of a body at the last tick, constant until the next one."""
-        return self.real(normals(k, self.noise_tick, i, 2, self.generation(i))[0])
+        return self.real(normals(k + self.stepper._world, self.noise_tick, i, 2, self.generation(i))[0])
 
     def damp(self, decay) -> None:
         """Apply damping; linked bodies keep the velocity that they have at rest."""

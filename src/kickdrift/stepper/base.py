@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..clock.fixed_clock import FixedClock
     from .entries import Entry
     from .events import EventLog, Events
+    from .recording import Recorder
     from .trajectory import Trajectory
 
 
@@ -157,7 +158,9 @@ class StepperBase(State):
 
         def restart(self) -> None: ...
         def _move(self, body: int, position: ArrayLike) -> None: ...  # `_move_rows` for a single body
-        def record(self, steps: int, every: int = 1) -> Trajectory: ...
+
+        record: Recorder[Trajectory]
+
         def _bind(self) -> None: ...
         def _watch(self, clock: Any) -> None: ...  # `step` reads this clock's counters
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
@@ -442,14 +445,13 @@ class StepperBase(State):
     def _array_count(self, started: bool) -> int:
         return 3 if started and self.integrator.history else 2
 
-    def _sampled(self) -> tuple[np.ndarray, ...]:
-        return self._position, self._velocity, *self._turning_arrays().values()
+    def _sampled(self) -> dict[str, np.ndarray]:
+        return {"position": self._position, "velocity": self._velocity, **self._turning_arrays()}
 
-    def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Trajectory:
+    def _trajectory(self, **samples: Any) -> Trajectory:
         from .trajectory import Trajectory
 
-        names = ("position", "velocity", *self._turning_arrays())
-        return Trajectory(time, **dict(zip(names, samples, strict=True)))
+        return Trajectory(**samples)
 
     def _described(self, plan: Plan | None = None) -> dict[str, Any]:
         plan = self._first_plan if plan is None else plan

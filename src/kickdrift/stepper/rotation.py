@@ -59,10 +59,7 @@ class Rotation:
             return np.broadcast_to(self.declared, (plan.n,))  # a read-only view
         radius = radii(plan)
         if plan.n and not radius.any():
-            raise ValueError(
-                "inertia: expected inertia=, or a constraint with a radius, of which that of a solid disc or sphere "
-                "follows"
-            )
+            raise ValueError("inertia: expected inertia=, or a constraint with a radius (for a solid disc or sphere)")
         with np.errstate(over="ignore", under="ignore"):
             inertia = np.broadcast_to(SHARES[self.dim] * plan.mass * (radius * radius), (plan.n,))
         bad = ~(inertia > 0) | (np.isinf(inertia) & np.isfinite(plan.mass))
@@ -122,8 +119,6 @@ def radii(plan: Plan) -> np.ndarray:
             if constraint.kind == kind and not radius.all():
                 own = np.broadcast_to(np.asarray(constraint.radius, np.float64), (plan.n,))
                 radius = np.where(radius > 0, radius, own)
-    if plan.n and not radius.any():
-        raise ValueError("inertia: expected inertia=, or a constraint with a radius (for a solid disc or sphere)")
     return radius
 
 

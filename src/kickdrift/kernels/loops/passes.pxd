@@ -208,7 +208,7 @@ cdef inline int lone_step(
     lone.begin = job.begin and step == 0
     plan.damped = False  # damping comes after the constraints
     if coupling.near == NULL:
-        memcpy(workspace.next, workspace.now, (3 if plan.s.data != NULL else 2) * size(workspace, like))
+        copy_planes(plan, workspace, like)
         plan.run(plan, &lone, like)
     else:
         step_near(coupling, plan, &lone, workspace, like)
@@ -219,6 +219,16 @@ cdef inline int lone_step(
     job.failed_body = lone.failed_body
     job.residual = lone.residual
     return UNSOLVED
+
+
+cdef inline void copy_planes(const Plan* plan, const Workspace* workspace, const vec* like) noexcept nogil:
+    """The state of all bodies, and not what planes of few are filled up with."""
+    cdef Py_ssize_t bytes = (plan.n + width(like) - 1) // width(like) * <Py_ssize_t> sizeof(vec)
+    cdef Py_ssize_t at
+    cdef int k
+    for k in range((3 if plan.s.data != NULL else 2) * plan.dim):
+        at = k * workspace.plane * <Py_ssize_t> sizeof(vec) // width(like)
+        memcpy(workspace.next + at, workspace.now + at, bytes)
 
 
 cdef inline bint is_near(const Coupling* coupling, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
@@ -283,13 +293,16 @@ cdef inline int constrain(
     cdef const vec* v = <const vec*> (workspace.next + V * size(workspace, like))
     cdef vec* gain = <vec*> workspace.gain
     cdef const vec* at_rest = NULL
+    cdef Py_ssize_t plane = workspace.plane // width(like)
     cdef Py_ssize_t i
     cdef int64_t untold
     cdef int number = 0
     cdef int begin
     if coupling.constraints > 0 and coupling.own == NULL:
-        for i in range(plan.dim * workspace.plane // width(like)):
-            gain[i] = v[i] - old[i]
+        for number in range(plan.dim):
+            for i in range(number * plane, number * plane + (plan.n + width(like) - 1) // width(like)):
+                gain[i] = v[i] - old[i]
+        number = 0
     while number < coupling.constraints:
         begin = number
         while number < coupling.constraints and is_static(coupling.constraint[number].kind):

@@ -1,0 +1,301 @@
+"""WorldsCore: the compiled part of Worlds, which shares worlds out to workers."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport free
+from libc.string cimport memcpy
+
+from .bodies cimport Core
+from .guard cimport acquire, guard_t, release
+from .runner cimport PATIENCE, SHARE, Task, paced, run_tasks
+from .slots cimport address
+from .worker cimport Every, Numbers, Saved, Worker, make_room, run_worker
+from .world_numbers cimport bound_by, number_blocks
+from ..kernels.simd.rounding cimport require_rounding
+
+from time import perf_counter
+
+import numpy as np
+
+from ..errors import in_world
+
+require_rounding(__name__)
+
+
+cdef int write(list writes) except -1:
+    for array, index, values in writes:
+        array[index] = values
+    return 0
+
+
+cdef class WorldsCore:
+    """The compiled part of Worlds. `_found` is called once all arrays are there."""
+
+    cdef Every every
+    cdef list workers
+    cdef guard_t busy
+    cdef double cost            # of a step of a world, in nanoseconds
+    cdef Py_ssize_t most        # steps of worlds between two checks for Ctrl-C
+    # The arrays of all worlds.
+    cdef public list _state_arrays      # positions, velocities, history: (worlds, n, dim)
+    cdef public list _turning_arrays    # (worlds, n, k)
+    cdef public list _applied_arrays, _torque_arrays
+    cdef public object _tick, _began, _spanned, _stale, _alive, _young, _generation, _pending, _dropped
+    cdef object table, blocks, bound    # numbers of each world: see `_begin_numbers`
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        if self.every.saved != NULL:
+            for i in range(self.every.worlds):
+                free(self.every.saved[i].data)
+            PyMem_Free(self.every.saved)
+
+    def _found(self, list steppers, Py_ssize_t number):
+        """Take the workers' steppers, which stand where all worlds begin."""
+        cdef Worker worker
+        cdef Core core = steppers[0]
+        self.every.worlds, self.every.n = number, core.plan.n
+        self.workers = []
+        self._tick = np.full(number, core.completed, np.int64)
+        self._began = np.full(number, core.started, np.uint8)
+        self._spanned = np.full(number, core.plan.last_h)
+        self._stale = np.ones(number, np.uint8)
+        self._pending, self._dropped = np.zeros(number, np.int64), np.zeros(number, np.int64)
+        self.every.tick, self.every.started = <int64_t*> address(self._tick), <uint8_t*> address(self._began)
+        self.every.last_h, self.every.stale = <double*> address(self._spanned), <uint8_t*> address(self._stale)
+        self.every.pending, self.every.dropped = <int64_t*> address(self._pending), <int64_t*> address(self._dropped)
+        if core.store is not None:
+            self.every.capacity = core.store.log.capacity
+        reports = core.coupled is not None and core.coupled.told_count > 0
+        if steppers[0]._impulses is not None or steppers[0]._plan.loads or reports:
+            self.every.saved = <Saved*> PyMem_Calloc(max(1, number), sizeof(Saved))
+            if self.every.saved == NULL:
+                raise MemoryError
+        for stepper in steppers:
+            worker = Worker()
+            worker.core, worker.every, worker.errors = stepper, &self.every, []
+            self.workers.append(worker)
+        self._bind_again()
+        self.cost = core.cost
+        self.most = min(<Py_ssize_t> (0.25 * PATIENCE / self.cost) + 1, <Py_ssize_t> 1 << 16)
+        if core.slots is not None:
+            self._take_slots()
+        self._write([], spread=np.ones(number, np.uint8))
+
+    def _take_slots(self):
+        """Give each world slots of its own, as the workers have."""
+        cdef Worker worker
+        for worker in self.workers:
+            worker.core.make_slots()
+        self._bind_again()
+        worker = self.workers[0]
+        book = (<object> worker.core)._book()
+        rows = self.every.worlds, self.every.n
+        self._alive, self._young = np.empty(rows, np.uint8), np.empty(rows, np.uint8)
+        self._generation = np.empty(rows, np.int64)
+        self._alive[:], self._young[:], self._generation[:] = book.alive, book.young[: self.every.n], book.generation
+        self.every.alive, self.every.young = <uint8_t*> address(self._alive), <uint8_t*> address(self._young)
+        self.every.generation = <int64_t*> address(self._generation)
+
+    def _bind_again(self):
+        """Find all pointers anew, after a change of arrays or of the workers' bindings."""
+        cdef Worker worker
+        for worker in self.workers:
+            worker.bind(self._state_arrays, self._turning_arrays, self._applied_arrays, self._torque_arrays)
+
+    def _begin_numbers(self, Core core):
+        """Prepare to take the numbers of each world from a stepper, whose binding stays the same but for these."""
+        self.blocks = number_blocks(core)
+        size = sum([size for _, size in self.blocks])
+        self.table = np.zeros((self.every.worlds, size), np.uint8)
+        self.bound = bound_by(core)
+
+    def _take_numbers(self, Core core, Py_ssize_t i):
+        """Take the numbers of a world."""
+        cdef char* to = <char*> address(self.table[i])
+        cdef Py_ssize_t place, size
+        if bound_by(core) != self.bound:
+            raise ValueError(
+                f"set: expected numbers that may differ from world to world; those of world {i} need other pairs, "
+                f"shapes or steps than those of world 0 (such as a drag of 0 in one of them)"
+            )
+        for place, size in number_blocks(core):
+            memcpy(to, <const void*> <size_t> place, size)
+            to += size
+
+    def _end_numbers(self):
+        """Have the workers load those numbers that are not the same in all worlds."""
+        cdef Worker worker
+        cdef Py_ssize_t offset, k
+        for worker in self.workers:
+            PyMem_Free(worker.numbers)
+            worker.tables = 0
+            blocks = number_blocks(worker.core)
+            if [size for _, size in blocks] != [size for _, size in self.blocks]:
+                raise AssertionError("workers that are bound otherwise")
+            worker.numbers = <Numbers*> PyMem_Calloc(len(blocks) + 1, sizeof(Numbers))
+            if worker.numbers == NULL:
+                raise MemoryError
+            offset = 0
+            for place, size in blocks:
+                part = self.table[:, offset : offset + size]
+                if self.every.worlds > 1 and (part != part[0]).any():
+                    k = worker.tables
+                    worker.numbers[k].to = <char*> <size_t> place
+                    worker.numbers[k].source = <const char*> <size_t> self.table.ctypes.data + offset
+                    worker.numbers[k].size, worker.numbers[k].stride = size, self.table.strides[0]
+                    worker.tables += 1
+                offset += size
+
+    def _lock(self):
+        if not acquire(&self.busy):
+            raise RuntimeError("these worlds are stepping already: they serve one thread at a time")
+
+    def _unlock(self):
+        release(&self.busy)
+
+    def _load(self, Py_ssize_t i, list writes):
+        """Load a world into the first worker, and write the arrays of that."""
+        write(writes)
+        (<Worker> self.workers[0]).load(i)
+
+    def _store(self, Py_ssize_t i, list writes):
+        cdef Worker worker = self.workers[0]
+        write(writes)
+        worker.store(i)
+        worker.go_home()
+        self._raise_errors()
+
+    def _write(self, list writes, const uint8_t[::1] spread=None, copies=None):
+        """Change arrays of all worlds, in one go: no signal handler runs in between.
+
+        writes: (array, index, values). spread: a mask of worlds that get what the first worker has and no array; or
+        copies: (source, target), worlds that get that of others.
+        """
+        cdef Worker worker = self.workers[0]
+        cdef Py_ssize_t i
+        if copies is not None:
+            source, target = copies
+            self.copy_saved(source, target)     # may find no memory, and therefore comes first
+        write(writes)
+        if spread is None:
+            return
+        if worker.core.store is not None:
+            worker.core.store.log.count = worker.core.store.log.dropped = 0
+        for i in range(self.every.worlds):
+            if spread[i]:
+                worker.store(i)
+                self.every.stale[i] = True
+        self._raise_errors()
+
+    cdef int copy_saved(self, const int64_t[::1] source, const int64_t[::1] target) except -1:
+        """Copy contacts and touching pairs of worlds onto those of others; all are read before one is written."""
+        cdef Py_ssize_t count = len(source)
+        cdef Py_ssize_t k
+        cdef Saved* copies
+        cdef Saved* saved
+        cdef bint made = True
+        if self.every.saved == NULL or count == 0:
+            return 0
+        copies = <Saved*> PyMem_Calloc(count, sizeof(Saved))
+        if copies == NULL:
+            raise MemoryError
+        for k in range(count):
+            saved = &self.every.saved[source[k]]
+            made = made and make_room(&copies[k], saved.size)
+            if made:
+                copies[k].size = saved.size
+                memcpy(copies[k].data, saved.data, saved.size)
+        for k in range(count):
+            if made:
+                saved = &self.every.saved[target[k]]
+                copies[k], saved[0] = saved[0], copies[k]
+            free(copies[k].data)
+        PyMem_Free(copies)
+        if not made:
+            raise MemoryError
+        return 0
+
+    def _raise_errors(self):
+        """Raise the error of the first world that has one, or what interrupts the program."""
+        cdef Worker worker
+        errors = []
+        for worker in self.workers:
+            errors += worker.errors
+            worker.errors = []
+        for _, error in errors:
+            if not isinstance(error, Exception):
+                raise error
+        if errors:
+            first = min([world for world, _ in errors])
+            raise in_world(first, dict(errors)[first])
+
+    def _run(self, Py_ssize_t steps, active):
+        """Step all worlds of a mask, or all; check for Ctrl-C some times a second."""
+        cdef Py_ssize_t part, at_once
+        cdef int64_t ran
+        cdef double seconds
+        self.every.active = NULL if active is None else <const uint8_t*> address(active)
+        while steps > 0:
+            # Long calls go round the worlds, so that Ctrl-C finds them at ticks near to each other.
+            part = min(steps, self.most, max(<Py_ssize_t> 64, self.most // max(<Py_ssize_t> 1, self.every.worlds)))
+            self.every.last = 0
+            while self.every.last < self.every.worlds:
+                at_once = max(<Py_ssize_t> 1, self.most // part)
+                self.every.first, self.every.last = self.every.last, min(self.every.last + at_once, self.every.worlds)
+                started = perf_counter()
+                ran = self.run_round(part)
+                seconds = perf_counter() - started
+                if ran > 0:
+                    self.cost = 1e9 * seconds * (len(self.workers) if self.shares(ran) else 1) / ran
+                    self.most = paced(self.most, self.most if ran >= at_once * part else ran, seconds)
+                if self.every.stop:
+                    self.every.stop = False
+                    self._raise_errors()
+                PyErr_CheckSignals()
+            self._raise_errors()
+            steps -= part
+
+    cdef bint shares(self, int64_t steps) noexcept:
+        return len(self.workers) > 1 and steps * self.cost > SHARE
+
+    cdef int64_t run_round(self, Py_ssize_t steps) except -1:
+        """Run a range of worlds; return the number of their steps."""
+        cdef Worker worker
+        cdef Task task
+        cdef Py_ssize_t count = self.every.last - self.every.first
+        cdef int64_t ran = 0
+        self.every.steps, self.every.claimed = steps, 0
+        interrupt = None
+        if not self.shares(count * steps):
+            self.every.size = count
+            worker = self.workers[0]
+            with nogil:
+                worker.run_round()
+        else:
+            self.every.size = max(<Py_ssize_t> 1, count // (16 * <Py_ssize_t> len(self.workers)))
+            tasks = [Task() for _ in self.workers]
+            for task, worker in zip(tasks, self.workers):
+                task.run, task.owner = run_worker, <void*> worker
+            interrupt = run_tasks(tasks)
+        for worker in self.workers:
+            ran += worker.ran
+            worker.ran = 0
+        if interrupt is not None:
+            raise interrupt
+        return ran
+
+    def _new_events(self):
+        """Return the events of this call as rows, with the number of their world first; and forget them."""
+        cdef Worker worker
+        cdef Py_ssize_t size
+        found = []
+        for worker in self.workers:
+            if worker.events > 0:
+                rows = np.empty((worker.events, worker.core.store.numbers + 1), np.int64)
+                size = rows.nbytes
+                memcpy(address(rows), worker.event, size)
+                worker.events = 0
+                found.append(rows)
+        return found

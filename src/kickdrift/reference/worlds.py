@@ -1,0 +1,155 @@
+"""Many worlds in plain Python: a stepper for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import in_world
+from ..stepper.world_copies import private, renumber
+from ..stepper.world_view import fields_of_all
+from ..stepper.worlds_base import WorldsBase
+from .stepper import Stepper
+
+if TYPE_CHECKING:
+    from ..declaration import Declaration
+    from ..forces.applied import Applied
+    from ..stepper.base import StepperBase
+
+
+class Worlds(WorldsBase):
+    """`kickdrift.Worlds` in plain Python: a loop over steppers, each in its rows of the arrays.
+
+    >>> import kickdrift as kd
+    >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=0.5)
+    >>> worlds = kd.reference.Worlds(ball, 2)
+    >>> worlds.step()
+    >>> worlds.position.tolist()
+    [[[0.5]], [[0.5]]]
+    """
+
+    _stepper_type = Stepper
+    _busy = False
+
+    def _lock(self) -> None:
+        if self._busy:
+            raise RuntimeError("these worlds are stepping already: they serve one thread at a time")
+        self._busy = True
+
+    def _unlock(self) -> None:
+        self._busy = False
+
+    def _make(self, world: StepperBase, alike: np.ndarray) -> None:
+        made = [self._made(world, i) for i in range(len(self))]
+        self._steppers, self._others = [stepper for stepper, _ in made], [others for _, others in made]
+        for i, stepper in enumerate(self._steppers):
+            stepper._world = i
+            if not alike[i]:
+                stepper.restart()
+        self._guest, others = private(world, Stepper, {}, lambda one: one.array.copy())
+        self._others.append(others)
+
+    def _made(self, world: StepperBase, i: int) -> tuple[Any, dict[Declaration, Any]]:
+        """Return a stepper in the rows of a world."""
+        arrays: dict[str, Any] = {name: array[i] for name, array in self._given.items()}
+        before = {name: array.copy() for name, array in arrays.items()}
+        for name, array in arrays.items():  # steppers are made of finite numbers and unit quaternions
+            array[...] = (1, 0, 0, 0) if name == "orientation" else 0
+        state = {name: array[i, ...] for name, array in self._user.items()}
+
+        def array_of(one: Applied) -> np.ndarray:
+            plan = world._plan
+            for own, of_all in ((plan.applied, self._applied), (plan.torques, self._torques)):
+                for array, each in zip(own, of_all, strict=True):
+                    if array is one.array:
+                        return each[i]
+            return one.array.copy()
+
+        made = private(world, Stepper, arrays | {"state": state}, array_of)
+        for name, array in arrays.items():
+            array[...] = before[name]
+        return made
+
+    def _private(self, declaration: Any) -> Any:
+        return self._others[-1].get(declaration, declaration)
+
+    @property
+    def tick(self) -> np.ndarray:
+        """Completed steps of each world: int64 of shape (worlds,)."""
+        return np.array([stepper.tick for stepper in self._steppers], np.int64)
+
+    def _advance(self, n: int, active: np.ndarray | None) -> None:
+        errors = []
+        for i, stepper in enumerate(self._steppers):
+            if active is None or active[i]:
+                try:
+                    stepper.step(n)
+                except Exception as error:  # the other worlds make their steps
+                    errors.append((i, error))
+        if errors:
+            raise in_world(*errors[0])
+
+    def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any:
+        return function(self._steppers[i], *given, **named)
+
+    def _go_back(self, snapshot: bytes, where: np.ndarray) -> None:
+        for i in np.flatnonzero(where):
+            self._steppers[i].restore(snapshot)
+
+    def _copy(self, source: np.ndarray, target: np.ndarray) -> None:
+        saved = [self._steppers[i].snapshot() for i in source]
+        for i, snapshot in zip(target, saved, strict=True):
+            self._steppers[i].restore(snapshot)
+            if self._steppers[i]._log is not None:
+                self._steppers[i]._log.cut(-1)
+
+    def _renumber(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
+        try:
+            self._fit(numbers)
+        except BaseException:
+            self._fit(self._numbers)  # as before
+            raise
+
+    def _fit(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
+        for i, stepper in enumerate(self._steppers):
+            renumber(stepper, self._numbers_of(i, numbers))
+
+    def _rebind_arrays(self) -> None:
+        for i, stepper in enumerate(self._steppers):
+            plan = stepper._plan
+            for own, of_all in ((plan.applied, self._applied), (plan.torques, self._torques)):
+                for k, each in enumerate(of_all):
+                    term = next(one for one in stepper.forces if getattr(one, "array", None) is own[k])
+                    object.__setattr__(term, "_array", each[i])
+                    own[k] = each[i]
+
+    def _slots_of_all(self) -> tuple[np.ndarray, np.ndarray]:
+        books = [stepper._book() for stepper in self._steppers]
+        shape = (len(self), self.n)
+        alive = np.array([book.mask[: self.n] for book in books], np.uint8).reshape(shape)
+        return alive, np.array([book.generation for book in books], np.int64).reshape(shape)
+
+    def _spawn(self, where: np.ndarray, rows: list[tuple[np.ndarray, np.ndarray]]) -> None:
+        for of_all, values in rows:
+            of_all[where] = values
+        for stepper, mask in zip(self._steppers, where, strict=True):
+            if stepper._history is not None:
+                stepper._history[mask] = 0
+            stepper._book().spawn(np.flatnonzero(mask))
+
+    def _kill(self, mask: np.ndarray) -> None:
+        for stepper, rows in zip(self._steppers, mask, strict=True):
+            stepper.kill(rows)
+
+    def _take_events(self) -> np.ndarray:
+        taken = [stepper._take_events() for stepper in self._steppers]
+        events = np.zeros(sum(map(len, taken)), fields_of_all(self._guest._take_events().dtype))
+        events["world"] = np.repeat(np.arange(len(self)), [len(each) for each in taken])
+        for name in events.dtype.names[1:]:
+            events[name] = np.concatenate([each[name] for each in taken] or [events[name]])
+        return events
+
+    @property
+    def _events_dropped(self) -> np.ndarray:
+        return np.array([stepper._events_dropped for stepper in self._steppers], np.int64)

@@ -1,0 +1,112 @@
+"""What `Worlds` is made of: arrays of all worlds, and private copies of the stepper that it was given."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import validation
+from ..forces.applied import Applied
+from ..rollback import snapshots
+from . import changes
+from .entries import places_of
+from .rotation import check_unit
+
+if TYPE_CHECKING:
+    from ..declaration import Declaration
+    from .base import StepperBase
+
+
+def rows_of(array: np.ndarray) -> np.ndarray:
+    """Return a view of an array of all worlds as (worlds, n, k)."""
+    return array[..., None] if array.ndim == 2 else array
+
+
+def of_all(name: str, own: np.ndarray, count: int, given: Any, alive: np.ndarray | None = None) -> np.ndarray:
+    """Return an array of all worlds: one that was handed in, or copies of the world's.
+
+    alive: where bodies are, if not in all rows.
+    """
+    shape = (count, *own.shape)
+    if given is None:
+        array = np.empty(shape, own.dtype)
+        array[...] = own
+        return array
+    if given.dtype != own.dtype or not given.dtype.isnative:
+        raise TypeError(f"{name}: expected {own.dtype}, in which the world computes, got {given.dtype}")
+    if given.shape != shape:
+        raise ValueError(f"{name}: expected shape {shape}, got {given.shape}")
+    flags = given.flags
+    if not flags.writeable or not flags.aligned:
+        raise ValueError(f"{name}: expected a writable, aligned array (it is stepped in place)")
+    if overlaps(given):
+        raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
+    there = given if alive is None else given[:, alive]
+    if not np.isfinite(there).all():
+        raise ValueError(f"{name}: expected finite numbers, got {validation.show(there[~np.isfinite(there)][0])}")
+    if name == "orientation":
+        check_unit(there.reshape(-1, 4))
+    return given
+
+
+def counted(worlds: Any, given: dict[str, Any]) -> int:
+    """Return the number of worlds, from the number itself or from arrays of all of them."""
+    for name, array in given.items():
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{name}: expected an array of your own, (worlds, n, ...), got {validation.show(array)}")
+        if array.ndim < 2:
+            raise ValueError(f"{name}: expected shape (worlds, n, ...), got {array.shape}")
+    counts = {len(array) for array in given.values()}
+    if worlds is not None:
+        counts.add(validation.integer("worlds", worlds, 0))
+    if len(counts) != 1:
+        raise ValueError(f"worlds: expected one number of worlds, or arrays of as many, got {sorted(counts) or 'none'}")
+    return counts.pop()
+
+
+def overlaps(array: np.ndarray) -> bool:
+    """Return whether items of an array share memory, or may."""
+    span = array.itemsize
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
+        if size > 1 and array.size:
+            if stride < span:
+                return True
+            span = stride * (size - 1) + span
+    return False
+
+
+def private(
+    world: StepperBase, cls: type[Any], arrays: dict[str, np.ndarray], array_of: Callable[[Applied], np.ndarray]
+) -> tuple[Any, dict[Declaration, Any]]:
+    """Return a stepper that stands where another does, and the declarations that it has instead of the other's.
+
+    arrays: its own, as arguments. array_of: the array of each force that reads one.
+    """
+    _, (_, arguments, snapshot, _, given) = world._reduced()
+    declared = [*world._handles, *world._firsts, *(one for added in given[1] for one in added[:2])]
+    others: dict[Declaration, Any] = {
+        one: type(one)(array_of(one))  # type: ignore[call-arg]
+        for one in declared
+        if isinstance(one, Applied)
+    }
+    memo = {id(one): others.get(one, one) for one in declared}
+    parts = (arguments["forces"], arguments["constraints"], given)
+    forces, constraints, given = copy.deepcopy(parts, memo)
+    arguments |= {"forces": forces, "constraints": constraints, "threads": 1, **arrays}
+    return snapshots.rebuild(cls, arguments, snapshot, None, given), others
+
+
+def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
+    """Give a stepper other coefficients than its declared ones, which its snapshots do not have."""
+    entries, changed = [*stepper._entries], {}
+    before = vars(stepper).get("_fitted_entries", stepper._entries)
+    for declaration, given in numbers:
+        for place in places_of(stepper, declaration):
+            entries[place] = changes.with_coefficients(stepper, entries[place], given, stepper._plan)
+            changed[id(entries[place].today)] = stepper._plan._parts.get(id(before[place].today)), given
+    made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
+    made["attributes"]["_fitted_entries"] = made["attributes"].pop("_entries")
+    stepper._commit(numbers=stepper._numbers(made["binding"], stepper._dt), **made)

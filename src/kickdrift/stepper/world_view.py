@@ -1,0 +1,134 @@
+"""What `Worlds` shows of itself: one world, with the methods of a stepper, and the events of all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .base import StepperBase
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .worlds_base import WorldsBase
+
+#: Methods of a stepper that change nothing but the state, and what may be read of it.
+_CALLS = {"step", "record", "energy", "checksum", "teleport", "restart", "kill", "touching", "slots"}
+_CALLS |= {"interpolate", "interpolate_angles"}
+_READS = {
+    "n",
+    "dim",
+    "dtype",
+    "dt",
+    "mass",
+    "time",
+    "count",
+    "integrator",
+    "forces",
+    "constraints",
+    "inertia",
+    "threads",
+}
+#: Arrays of all worlds, of which it shows its own.
+_ARRAYS = {"position", "velocity", "angular_velocity", "angle", "orientation", "alive", "ids"}
+
+
+class World:
+    """One of many worlds, `worlds[i]`: a view of it, with the methods of a stepper.
+
+    It may be stepped, recorded, drawn, saved and restored alone. What would change the forces, constraints, masses or
+    dt of one world alone is refused: `Worlds.set` changes numbers of each.
+
+    >>> import kickdrift as kd
+    >>> worlds = kd.Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.5), 3)
+    >>> world = worlds[1]
+    >>> world.step(2)
+    >>> world.position.tolist(), world.time, worlds.tick.tolist()
+    ([[1.0]], 1.0, [0, 2, 0])
+    """
+
+    __slots__ = ("_index", "_worlds")
+
+    def __init__(self, worlds: WorldsBase, index: int) -> None:
+        self._worlds, self._index = worlds, index
+
+    def __getattr__(self, name: str) -> Any:
+        worlds, index = self._worlds, self._index
+        if name in _CALLS:
+            function = getattr(worlds._stepper_type, name)
+            return lambda *given, **named: worlds._exclusively(worlds._call, index, function, *given, **named)
+        if name in _READS:
+            read = getattr(worlds._stepper_type, name)
+            return worlds._exclusively(worlds._call, index, lambda stepper: read.__get__(stepper))
+        if name in _ARRAYS:
+            array = getattr(worlds, name)
+            return None if array is None else array[index]
+        if hasattr(worlds._stepper_type, name) and not name.startswith("_"):
+            raise AttributeError(f"{name}: one of many worlds has none of its own; see kickdrift.Worlds")
+        raise AttributeError(f"a world of kickdrift.Worlds has no attribute {name!r}")
+
+    @property
+    def tick(self) -> int:
+        """Completed steps."""
+        return int(self._worlds.tick[self._index])
+
+    @property
+    def state(self) -> dict[str, np.ndarray]:
+        """The arrays of `state=` of this world, by name."""
+        return {name: array[self._index, ...] for name, array in self._worlds.state.items()}
+
+    def snapshot(self) -> bytes:
+        """A snapshot of this world, as of a stepper."""
+        worlds = self._worlds
+        return bytes(worlds._exclusively(worlds._call, self._index, StepperBase.snapshot))
+
+    def spawn(self, position: ArrayLike, velocity: ArrayLike = 0.0, **turning: ArrayLike) -> np.ndarray:
+        """Add bodies in the lowest free rows; return their ids: see `Stepper.spawn`. Masses are those of the rows.
+
+        turning: angular_velocity, angle, orientation, where bodies rotate. Raises TypeError for anything else.
+        """
+        for name in turning.keys() - {"angular_velocity", "angle", "orientation"}:
+            raise TypeError(f"{name}: expected angular_velocity, angle or orientation; a world has none of its own")
+        worlds = self._worlds
+        spawn = worlds._stepper_type.spawn  # type: ignore[attr-defined]
+        return np.asarray(worlds._exclusively(worlds._call, self._index, spawn, position, velocity, **turning))
+
+    def restore(self, snapshot: bytes) -> None:
+        """Restore a snapshot into this world: see `Worlds.restore`."""
+        self._worlds.restore(snapshot, np.arange(len(self._worlds)) == self._index)
+
+    def __repr__(self) -> str:
+        return f"<world {self._index} of {self._worlds!r}>"
+
+
+class WorldsEvents:
+    """The events of all worlds, `worlds.events`. Each event can be taken once."""
+
+    __slots__ = ("_worlds",)
+
+    def __init__(self, worlds: WorldsBase) -> None:
+        self._worlds = worlds
+
+    def take(self) -> np.ndarray:
+        """All events since the last time: those of `Events`, with the column `world`, sorted by world, then as there.
+
+        >>> import kickdrift as kd
+        >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=0.5, constraints=[kd.Box(0, 2.5)], events=kd.Events())
+        >>> worlds = kd.Worlds(ball, 2)
+        >>> worlds.step()
+        >>> hits = worlds.events.take()
+        >>> hits["world"][hits["kind"] == kd.HIT].tolist()
+        [0, 1]
+        """
+        return np.asarray(self._worlds._exclusively(self._worlds._take_events))
+
+    @property
+    def dropped(self) -> np.ndarray:
+        """How many events of each world had no room: int64 of shape (worlds,)."""
+        return self._worlds._events_dropped
+
+
+def fields_of_all(fields: np.dtype) -> np.dtype:
+    """Return the dtype of events with the column of the world."""
+    return np.dtype([("world", np.int64), *[(name, fields[name]) for name in fields.names or ()]])

@@ -1,0 +1,511 @@
+"""What `Worlds` and its reference have in common: the arrays of all worlds, and the checks of arguments."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import validation
+from ..declaration import Declaration
+from ..errors import SnapshotError
+from ..forces.applied import Applied
+from ..rollback import snapshots
+from .base import StepperBase
+from .entries import places_of
+from .slots import LAST_GENERATION
+from .world_copies import counted, of_all
+from .world_view import World, WorldsEvents
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_HEAD = struct.Struct("<8sQ")
+_MAGIC = b"kdworlds"
+
+
+class WorldsBase:
+    """The arrays of all worlds, and the checks of arguments. Subclasses run the worlds."""
+
+    _stepper_type: type[StepperBase]
+
+    def __init__(
+        self,
+        world: StepperBase,
+        worlds: int | None = None,
+        *,
+        position: np.ndarray | None = None,
+        velocity: np.ndarray | None = None,
+        angular_velocity: np.ndarray | None = None,
+        angle: np.ndarray | None = None,
+        orientation: np.ndarray | None = None,
+        threads: int = 1,
+    ) -> None:
+        if not isinstance(world, StepperBase):
+            raise TypeError(f"world: expected a kickdrift.Stepper, got {validation.show(world)}")
+        self._threads = validation.integer("threads", threads, 1)
+        given = {
+            "position": position, "velocity": velocity,
+            "angular_velocity": angular_velocity, "angle": angle, "orientation": orientation,
+        }  # fmt: skip
+        given = {name: array for name, array in given.items() if array is not None}
+        self._count = counted(worlds, given)
+        world._exclusively(self._begin, world, given)
+
+    def _begin(self, world: StepperBase, given: dict[str, np.ndarray]) -> None:
+        """Make the arrays of all worlds, and what steps them."""
+        world._park()
+        known = {"position": world._position, "velocity": world._velocity, **world._turning_arrays()}
+        for name in given.keys() - known.keys():
+            raise ValueError(f"{name}: expected a world with angular_velocity in as many dimensions")
+        alive = np.ones(world.n, np.bool_) if world._slots is None else world._slots.alive
+        self._given = {
+            name: of_all(name, own, self._count, given.get(name), alive if name in given else None)
+            for name, own in known.items()
+        }
+        arrays = [*self._given.items()]
+        for k, (name, array) in enumerate(arrays):
+            for other, another in arrays[:k]:
+                if np.may_share_memory(array, another) and np.shares_memory(array, another):
+                    raise ValueError(f"{name}: shares memory with {other}, expected an array of its own")
+        for array in given.values():
+            array[:, ~alive] = 0
+        self._position, self._velocity = self._given["position"], self._given["velocity"]
+        self._user = {name: np.repeat(array[None], self._count, 0) for name, array in world._user_arrays.items()}
+        self._mass = np.broadcast_to(world._plan.mass + np.zeros(world.n), (self._count, world.n))
+        self._applied = [np.repeat(array[None], self._count, 0) for array in world._plan.applied]
+        self._torques = [np.repeat(array[None], self._count, 0) for array in world._plan.torques]
+        #: Whether each world begins where the template stands; else its history begins anew, as after `rebind`.
+        alike = np.ones(self._count, np.bool_)
+        for name, array in given.items():
+            alike &= (array == known[name]).reshape(self._count, -1).all(axis=1)
+        #: What `set` gave each world, by declaration.
+        self._numbers: dict[Declaration, dict[str, Any]] = {}
+        self._make(world, alike)
+
+    if TYPE_CHECKING:
+        _guest: Any  # a stepper that reads snapshots
+
+        def _make(self, world: StepperBase, alike: np.ndarray) -> None: ...  # make what steps the worlds
+        def _lock(self) -> None: ...
+        def _unlock(self) -> None: ...
+        def _advance(self, n: int, active: np.ndarray | None) -> None: ...
+        def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # with a stepper at a world
+        def _go_back(self, snapshot: bytes, where: np.ndarray) -> None: ...
+        def _copy(self, source: np.ndarray, target: np.ndarray) -> None: ...
+        def _renumber(self, numbers: dict[Declaration, dict[str, Any]]) -> None: ...
+        def _rebind_arrays(self) -> None: ...  # read `_applied` and `_torques` anew
+        def _private(self, declaration: Declaration) -> Any: ...  # that of the private steppers
+        def _spawn(self, where: np.ndarray, arrays: list[tuple[np.ndarray, np.ndarray]]) -> None: ...
+        def _kill(self, mask: np.ndarray) -> None: ...
+        def _slots_of_all(self) -> tuple[np.ndarray, np.ndarray]: ...  # masks and generations, (worlds, n)
+        def _take_events(self) -> np.ndarray: ...
+
+        @property
+        def tick(self) -> np.ndarray: ...
+        @property
+        def _events_dropped(self) -> np.ndarray: ...
+
+    def _exclusively(self, function: Any, *given: Any, **named: Any) -> Any:
+        self._lock()
+        try:
+            return function(*given, **named)
+        finally:
+            self._unlock()
+
+    # What there is.
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def position(self) -> np.ndarray:
+        """Positions in m, (worlds, n, dim): the caller's own array if one was given."""
+        return self._given["position"]
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """Velocities in m/s, (worlds, n, dim): the caller's own array if one was given."""
+        return self._given["velocity"]
+
+    @property
+    def mass(self) -> np.ndarray:
+        """Masses in kg, (worlds, n), the same in each world: read-only."""
+        return self._mass
+
+    @property
+    def angular_velocity(self) -> np.ndarray | None:
+        """Angular velocities in rad/s, (worlds, n) or (worlds, n, 3); None where nothing rotates."""
+        return self._given.get("angular_velocity")
+
+    @property
+    def angle(self) -> np.ndarray | None:
+        """Angles in rad, (worlds, n), of bodies that rotate in the plane. Else None."""
+        return self._given.get("angle")
+
+    @property
+    def orientation(self) -> np.ndarray | None:
+        """Unit quaternions w, x, y, z, (worlds, n, 4), of bodies that rotate in space. Else None."""
+        return self._given.get("orientation")
+
+    @property
+    def state(self) -> Mapping[str, np.ndarray]:
+        """The arrays of `state=` by name, (worlds, ...) each: write to them in place."""
+        return MappingProxyType(self._user)
+
+    @property
+    def alive(self) -> np.ndarray:
+        """Mask of the active rows, bool, (worlds, n): a copy."""
+        return self._slots_of_all()[0].astype(np.bool_)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The id of each row's body, -1 for a free row, as of a stepper: int64 of shape (worlds, n), a copy."""
+        alive, generation = self._slots_of_all()
+        return np.where(alive, generation << 32 | np.arange(self.n), -1)
+
+    @property
+    def threads(self) -> int:
+        """How many threads share the worlds of a call; it changes no bit of the result."""
+        return self._threads
+
+    @property
+    def n(self) -> int:
+        """Number of bodies of each world, including free rows."""
+        return self._guest.n
+
+    @property
+    def dim(self) -> int:
+        """Number of dimensions, 1 to 3."""
+        return self._guest.dim
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64, in which every step is computed."""
+        return self._guest.dtype
+
+    @property
+    def dt(self) -> float:
+        """Seconds per step, the same for all worlds."""
+        return self._guest.dt
+
+    @property
+    def forces(self) -> tuple[Any, ...]:
+        """The force terms, as of a stepper."""
+        return self._guest.forces
+
+    @property
+    def constraints(self) -> tuple[Any, ...]:
+        """The constraints, as of a stepper."""
+        return self._guest.constraints
+
+    @property
+    def events(self) -> WorldsEvents:
+        """The events since the last `take()`: those of `Events`, with the column `world`."""
+        if self._guest._events is None:
+            raise RuntimeError("events: this world was made without; hand in events=kickdrift.Events()")
+        return WorldsEvents(self)
+
+    def __getitem__(self, index: int) -> World:
+        """One world: its state, and the methods of a stepper that change nothing but that."""
+        number = validation.integer("index", index)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"index: expected a world from 0 to {len(self) - 1}, got {number}")
+        return World(self, number % len(self))
+
+    # Running.
+
+    def step(self, n: int = 1, active: np.ndarray | None = None) -> None:
+        """Run n fixed steps of each world in compiled code, in place, and return None.
+
+        active: bool, (worlds,): those whose item is False stay as they are, tick and all; all run if left out. An
+        error in one world names it, as in "world 3: ...", and has its number as `world`; all others make their steps.
+        A long call answers Ctrl-C within a fraction of a second, with each world at a completed tick.
+
+        Raises the errors of `Stepper.step`: that of the first world that has one.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> worlds = kd.Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.5), 3)
+        >>> worlds.step(2, active=np.array([True, False, True]))
+        >>> worlds.tick.tolist(), worlds.position.ravel().tolist()
+        ([2, 0, 2], [1.0, 0.0, 1.0])
+        """
+        number = validation.steps(n, int(self.tick.max(initial=0)))
+        mask = None if active is None else self._mask("active", active)
+        self._exclusively(self._advance, number, mask)
+
+    def snapshot(self, index: int | None = None) -> bytes:
+        """A snapshot of one world, as of a stepper; or of all of them, if index is left out.
+
+        Numbers that `set` gave each world are not in it. Raises IndexError for a world that is not there.
+        """
+        if index is None:
+            saved = [self._exclusively(self._call, i, StepperBase.snapshot) for i in range(len(self))]
+            sizes = np.array([len(each) for each in saved], "<i8").tobytes()
+            return b"".join([_HEAD.pack(_MAGIC, len(self)), sizes, *saved])
+        return bytes(self[index].snapshot())
+
+    def restore(self, snapshot: bytes, where: np.ndarray | None = None) -> None:
+        """Restore a snapshot of the template, or of one world, into each world of a mask; or one of all worlds.
+
+        where: bool, (worlds,); all worlds if left out. A snapshot of all worlds gives each its own state back. Events
+        of later ticks that were not taken are dropped. Numbers that `set` gave each world stay: only `set` changes
+        them. Raises SnapshotError, and changes nothing, for a snapshot of another stepper, or with other coefficients
+        or another dt than the template had when the worlds were made.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> worlds = kd.Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.5), 3)
+        >>> start = worlds.snapshot(0)
+        >>> worlds.step(4)
+        >>> worlds.restore(start, where=worlds.position[:, 0, 0] > 1.5)
+        >>> worlds.tick.tolist()
+        [0, 0, 0]
+        """
+        mask = np.ones(len(self), np.bool_) if where is None else self._mask("where", where)
+        self._exclusively(self._restored, snapshot, mask.astype(np.bool_))
+
+    def _restored(self, snapshot: bytes, mask: np.ndarray) -> None:
+        if bytes(memoryview(snapshot)[: len(_MAGIC)]) != _MAGIC:
+            self._check_snapshot(snapshot)
+            self._go_back(snapshot, mask)
+            return
+        parts = parted(bytes(snapshot), len(self))
+        for part in parts:
+            self._check_snapshot(part)
+        for i in np.flatnonzero(mask):
+            self._go_back(parts[i], np.arange(len(self)) == i)
+
+    def _check_snapshot(self, snapshot: bytes) -> None:
+        """Raise SnapshotError for one with other coefficients or another dt, which are the same for all worlds."""
+        stepper = self._guest
+        saved = snapshots.parse(stepper, snapshot)
+        same = saved.exact_dt == stepper._exact_dt and (saved.offset == stepper._offset).all()
+        same = same and (saved.origin, saved.origin_tick) == (stepper._origin, stepper._origin_tick)
+        if not same or (saved.changes is not None and saved.changes["plan"]):
+            raise SnapshotError(
+                "snapshot: expected the coefficients, dt and origin that the template had when the worlds were made"
+            )
+
+    def copy(self, source: ArrayLike, target: ArrayLike) -> None:
+        """Copy worlds onto others: the state, the tick and all that a snapshot has.
+
+        source, target: numbers of worlds, ints of shape (k,), or one int; one source may serve several targets. All are
+        read before one is written. Numbers that `set` gave a world stay where they are. Untaken events of the targets
+        are dropped. Raises IndexError for a world that is not there, ValueError for a target that is named twice.
+
+        >>> import kickdrift as kd
+        >>> worlds = kd.Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.5), 4)
+        >>> worlds[0].step(3)
+        >>> worlds.copy(0, [2, 3])
+        >>> worlds.tick.tolist()
+        [3, 0, 3, 3]
+        """
+        pairs = [np.atleast_1d(validation.plain(name, each)) for name, each in (("source", source), ("target", target))]
+        for name, each in zip(("source", "target"), pairs, strict=True):
+            if each.dtype.kind not in "iu" and each.size:
+                raise TypeError(f"{name}: expected numbers of worlds, which are ints, got {validation.show(each)}")
+            if each.size and not 0 <= each.min() <= each.max() < len(self):
+                raise IndexError(f"{name}: expected worlds from 0 to {len(self) - 1}, got {validation.show(each)}")
+        if len(pairs[0]) not in (1, len(pairs[1])) or max(each.ndim for each in pairs) > 1:
+            raise ValueError(f"source: expected one world or {len(pairs[1])}, as target has, got {pairs[0].shape}")
+        sources, targets = (np.ascontiguousarray(each, np.int64) for each in np.broadcast_arrays(*pairs))
+        if len(np.unique(targets)) < len(targets):
+            raise ValueError("target: expected each world once")
+        self._exclusively(self._copy, sources, targets)
+
+    def checksum(self) -> np.ndarray:
+        """The checksum of each world, as of a stepper: uint64 of shape (worlds,)."""
+        sums = [self._exclusively(self._call, i, StepperBase.checksum) for i in range(len(self))]
+        return np.array(sums, np.uint64)
+
+    # Changes.
+
+    def set(self, declaration: Declaration, /, **coefficients: Any) -> None:
+        """Change coefficients of a force or constraint, from the next step on, to numbers of each world's own.
+
+        declaration: as for `Stepper.set`; the object that the template was given. coefficients: an array whose first
+        axis has an item for each world, of the shape that `Stepper.set` takes; or a number or tuple for all worlds.
+        The force of an `AppliedForce` and the torque of an `AppliedTorque` are your own arrays, (worlds, n, dim), which
+        each step reads and `restore` writes. Numbers may differ from world to world, but not what a world consists of
+        and how it is stepped: radii of contacts, pairs, shapes, filters, or a drag that is 0 in some worlds only.
+
+        Numbers stay with the place of a world: no snapshot has them, and `copy` leaves them. It takes some 0.1 ms for
+        each world. Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> wind = kd.LinearDrag(1.0)
+        >>> leaf = kd.Stepper([[0.0]], [[1.0]], dt=0.5, integrator="explicit_euler", forces=[wind])
+        >>> worlds = kd.Worlds(leaf, 3)
+        >>> worlds.set(wind, coefficient=np.array([0.5, 1.0, 2.0]))
+        >>> worlds.step()
+        >>> worlds.velocity.ravel().tolist()
+        [0.75, 0.5, 0.0]
+        """
+        if not coefficients:
+            raise TypeError("set: expected coefficients by name")
+        self._exclusively(self._set, declaration, coefficients)
+
+    def _set(self, declaration: Declaration, coefficients: dict[str, Any]) -> None:
+        """Check the shapes, and hand on what each world gets."""
+        places_of(self._guest, self._private(declaration))
+        if isinstance(declaration, Applied):
+            self._set_array(declaration, coefficients)
+            return
+        given = {}
+        for name, value in coefficients.items():
+            if isinstance(value, np.ndarray) and value.ndim:
+                if len(value) != len(self):
+                    raise ValueError(
+                        f"{name}: expected a number or tuple for all worlds, or an array whose first axis has an item "
+                        f"for each of {len(self)} worlds, got shape {value.shape}"
+                    )
+                value = value.copy()
+            given[name] = value
+        numbers = {**self._numbers, declaration: {**self._numbers.get(declaration, {}), **given}}
+        self._renumber(numbers)
+        self._numbers = numbers
+
+    def _set_array(self, declaration: Applied, coefficients: dict[str, Any]) -> None:
+        """Replace the array of a force or torque by one of all worlds."""
+        field, private = declaration._field, self._private(declaration)
+        if [*coefficients] != [field]:
+            raise TypeError(f"set: expected {field}, an array of all worlds, got {', '.join(coefficients)}")
+        arrays = self._torques if declaration.turns else self._applied
+        own = self._guest._plan.torques if declaration.turns else self._guest._plan.applied
+        numbers = [k for k, array in enumerate(own) if array is private.array]
+        given = coefficients[field]
+        if not isinstance(given, np.ndarray):
+            raise TypeError(f"{field}: expected an array of your own, got {validation.show(given)}")
+        for k in numbers:
+            arrays[k] = of_all(field, own[k], len(self), given)
+        self._rebind_arrays()
+
+    def _numbers_of(
+        self, i: int, numbers: dict[Declaration, dict[str, Any]]
+    ) -> list[tuple[Declaration, dict[str, Any]]]:
+        """Return what a world is given: (declaration of the private steppers, coefficients)."""
+        return [
+            (
+                self._private(declaration),
+                {
+                    name: value[i] if isinstance(value, np.ndarray) and value.ndim else value
+                    for name, value in given.items()
+                },
+            )
+            for declaration, given in numbers.items()
+        ]
+
+    def spawn(
+        self,
+        where: np.ndarray,
+        position: ArrayLike,
+        velocity: ArrayLike = 0.0,
+        *,
+        angular_velocity: ArrayLike | None = None,
+        angle: ArrayLike | None = None,
+        orientation: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """Add a body in each row of a mask; return their ids, int64 of shape (k,), in the order of the mask.
+
+        where: bool, (worlds, n). Each of these rows must be free; to do as `Stepper.spawn`, name the lowest. position,
+        velocity: m and m/s, of shape (worlds, n, dim), of which the rows of the mask are read; or of shape (k, dim) or
+        (dim,), as for `worlds.position[where] = position`. angular_velocity, angle, orientation likewise, where bodies
+        rotate; 0, 0 and (1, 0, 0, 0) if left out.
+
+        Raises ValueError for a row that is taken, or numbers that are not finite; nothing has changed then.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> worlds = kd.Worlds(kd.Stepper([[0.0, 0.0]] * 3, dt=0.5, alive=1), 2)
+        >>> ids = worlds.spawn(np.array([[False, True, False], [False, True, True]]), (1.0, 2.0))
+        >>> worlds.kill(worlds.position[:, :, 0] == 0)
+        >>> worlds.alive.tolist()
+        [[False, True, False], [False, True, True]]
+        """
+        mask = self._rows_mask("where", where)
+        given = {"angular_velocity": angular_velocity, "angle": angle, "orientation": orientation}
+        for name, value in given.items():
+            if value is not None and name not in self._given:
+                raise ValueError(f"{name}: expected a world with angular_velocity in as many dimensions")
+        usual: dict[str, Any] = {"angular_velocity": 0.0, "angle": 0.0, "orientation": (1.0, 0.0, 0.0, 0.0)}
+        values: dict[str, Any] = {"position": position, "velocity": velocity}
+        values |= {name: usual[name] if given[name] is None else given[name] for name in [*self._given][2:]}
+        rows = [(self._given[name], self._values_of(name, value, mask)) for name, value in values.items()]
+        alive, generation = self._slots_of_all()
+        taken = mask & ((alive == 1) | (generation == LAST_GENERATION))
+        if taken.any():
+            world, row = np.argwhere(taken)[0]
+            raise ValueError(f"where: expected free rows, got row {row} of world {world}, which has a body")
+        self._exclusively(self._spawn, mask, rows)
+        return self.ids[mask]
+
+    def _values_of(self, name: str, given: Any, mask: np.ndarray) -> np.ndarray:
+        """Return a value for each row of a mask."""
+        values, like = validation.numbers(name, given), self._given[name]
+        try:
+            if values.ndim == like.ndim:
+                rows = np.broadcast_to(values, like.shape)[mask]
+            else:
+                rows = np.broadcast_to(values, (int(mask.sum()), *like.shape[2:]))
+        except ValueError:
+            shapes = f"{like.shape} or (k, ...) for {int(mask.sum())} rows"
+            raise ValueError(f"{name}: expected shape {shapes}, got {values.shape}") from None
+        with np.errstate(over="ignore"):
+            rows = rows.astype(like.dtype)
+        if not np.isfinite(rows).all():
+            raise ValueError(f"{name}: expected numbers within the range of {like.dtype}, got {validation.show(given)}")
+        return rows
+
+    def kill(self, mask: np.ndarray) -> None:
+        """Remove the bodies in the rows of a mask, as `Stepper.kill`.
+
+        mask: bool, (worlds, n); free rows in it stay free.
+        """
+        self._exclusively(self._kill, self._rows_mask("mask", mask))
+
+    def _mask(self, name: str, given: Any) -> np.ndarray:
+        mask = validation.plain(name, given)
+        if mask.dtype != np.bool_:
+            raise TypeError(f"{name}: expected a mask, bool of shape ({len(self)},), got {mask.dtype}")
+        if mask.shape != (len(self),):
+            raise ValueError(f"{name}: expected a mask of shape ({len(self)},), got {mask.shape}")
+        return np.ascontiguousarray(mask).view(np.uint8)
+
+    def _rows_mask(self, name: str, given: Any) -> np.ndarray:
+        mask, shape = validation.plain(name, given), (len(self), self.n)
+        if mask.dtype != np.bool_:
+            raise TypeError(f"{name}: expected a mask, bool of shape {shape}, got {mask.dtype}")
+        if mask.shape != shape:
+            raise ValueError(f"{name}: expected a mask of shape {shape}, got {mask.shape}")
+        return mask
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt, (type(self), self._guest, len(self), self._threads, self.snapshot(), self._numbers)
+
+    def __repr__(self) -> str:
+        kind = f"{type(self).__module__}.{type(self).__name__}"
+        return f"<{kind}: {len(self)} worlds of {self.n} bodies, dim {self.dim}, {self.dtype}, threads={self.threads}>"
+
+
+def parted(data: bytes, count: int) -> list[bytes]:
+    """Return the snapshots of each world in one of all."""
+    sizes = np.zeros(0, np.int64)
+    if len(data) >= _HEAD.size + 8 * count and _HEAD.unpack_from(data)[1] == count:
+        sizes = np.frombuffer(data, "<i8", count, _HEAD.size)
+    ends = np.cumsum(np.concatenate([[_HEAD.size + 8 * count], np.clip(sizes, 0, len(data))]))
+    if len(sizes) != count or (sizes < 0).any() or ends[-1] != len(data):
+        raise SnapshotError(f"snapshot: expected one of {count} worlds, got one of others, or a damaged one")
+    return [data[first:last] for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
+
+
+def rebuilt(
+    cls: type[WorldsBase], world: StepperBase, count: int, threads: int, snapshot: bytes, numbers: Any
+) -> WorldsBase:
+    """Return worlds from what pickle kept of them."""
+    worlds = cls(world, count, threads=threads)
+    worlds.restore(snapshot)
+    for declaration, given in numbers.items():
+        worlds.set(declaration, **given)
+    return worlds

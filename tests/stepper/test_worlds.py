@@ -1,0 +1,427 @@
+"""Worlds: what is made, refused, interrupted, saved and gone back to."""
+
+import copy
+import pickle
+import signal
+import tracemalloc
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import kernels
+
+
+@pytest.fixture(params=["reference", *kernels.isas])
+def Worlds(request, monkeypatch):  # noqa: N802
+    """The class of each implementation in turn."""
+    if request.param == "reference":
+        return kd.reference.Worlds
+    monkeypatch.setattr(kernels, "isa", request.param)
+    return kd.Worlds
+
+
+def discs(n=6, **more):
+    """Discs in a box."""
+    rng = np.random.default_rng(0)
+    position = np.array([[1.0 + 2 * (i % 3), 1.0 + 2 * (i // 3)] for i in range(n)])
+    constraints = [kd.ElasticCollisions(0.5), kd.Box((0, 0), (6, 4), radius=0.5)]
+    more = {"forces": [kd.LinearDrag(0.1)], "constraints": constraints, **more}
+    return kd.Stepper(position, 3 * rng.normal(size=(n, 2)), dt=1 / 60, **more)
+
+
+def test_buffers_are_stepped_in_place(Worlds):
+    world = kd.Stepper([[0.0, 0.0]], [[1.0, 0.0]], dt=0.5)
+    position, velocity = np.zeros((3, 1, 2)), np.ones((3, 1, 2))
+    worlds = Worlds(world, position=position, velocity=velocity)
+    assert worlds.position is position
+    assert worlds.velocity is velocity
+    assert len(worlds) == 3
+    worlds.step(2)
+    assert (position == 1.0).all()
+    assert world.tick == 0
+    assert (world.position == 0).all()
+
+
+@pytest.mark.parametrize("layout", ["last", "component", "reversed", "planes"])
+@pytest.mark.parametrize("make", [lambda **more: discs(**more), lambda **more: discs(constraints=(), **more)])
+def test_any_strides(isa, layout, make):
+    plain = kd.Worlds(make(), 5)
+    shape = plain.position.shape
+    arrays = []
+    for own in (plain.position, plain.velocity):
+        if layout == "last":  # part of what an agent observes
+            array = np.zeros((5, 6, 7))[:, :, 2:4]
+        elif layout == "component":
+            array = np.zeros((5, 2, 6)).transpose(0, 2, 1)
+        elif layout == "reversed":
+            array = np.zeros(shape)[::-1, ::-1]
+        else:
+            array = np.zeros((2, 6, 5)).transpose(2, 1, 0)
+        array[...] = own
+        arrays.append(array)
+    worlds = kd.Worlds(make(), position=arrays[0], velocity=arrays[1])
+    for each in (plain, worlds):
+        each.step(20)
+        each.step(1)
+    assert np.array_equal(plain.position, worlds.position)
+    assert np.array_equal(plain.velocity, worlds.velocity)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "text"),
+    [
+        ({}, ValueError, "worlds: expected one number of worlds, or arrays of as many, got none"),
+        ({"worlds": -1}, ValueError, "worlds: expected an int of at least 0"),
+        ({"worlds": 2.0}, TypeError, "worlds: expected an int"),
+        ({"worlds": 2, "threads": 0}, ValueError, "threads: expected an int of at least 1"),
+        ({"worlds": 2, "position": np.zeros((3, 6, 2))}, ValueError, r"worlds: expected one number .* \[2, 3\]"),
+        ({"position": np.zeros((3, 5, 2))}, ValueError, r"position: expected shape \(3, 6, 2\), got \(3, 5, 2\)"),
+        ({"position": np.zeros((3, 6, 2), np.float32)}, TypeError, "position: expected float64"),
+        ({"position": [[[0.0, 0.0]] * 6]}, TypeError, "position: expected an array of your own"),
+        ({"position": np.broadcast_to(0.0, (3, 6, 2))}, ValueError, "position: expected a writable"),
+        ({"position": np.full((3, 6, 2), np.nan)}, ValueError, "position: expected finite numbers, got"),
+        ({"angle": np.zeros((3, 6))}, ValueError, "angle: expected a world with angular_velocity"),
+    ],
+)
+def test_bad_arguments(Worlds, given, error, text):
+    with pytest.raises(error, match=text):
+        Worlds(discs(), **given)
+
+
+def test_what_is_no_stepper(Worlds):
+    with pytest.raises(TypeError, match="world: expected a kickdrift"):
+        Worlds(kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.1), 2)
+    array = np.zeros((2, 6, 2))
+    with pytest.raises(ValueError, match="velocity: shares memory with position"):
+        Worlds(discs(), position=array, velocity=array)
+    worlds = Worlds(discs(), 3)
+    with pytest.raises(TypeError, match=r"active: expected a mask, bool of shape \(3,\), got int64"):
+        worlds.step(1, active=np.array([0, 1, 1]))
+    with pytest.raises(ValueError, match=r"active: expected a mask of shape \(3,\), got \(2,\)"):
+        worlds.step(1, active=np.ones(2, bool))
+    with pytest.raises(ValueError, match="n: expected an int of at least 0"):
+        worlds.step(-1)
+    with pytest.raises(IndexError, match="index: expected a world from 0 to 2, got 3"):
+        worlds[3]
+    with pytest.raises(IndexError, match="target: expected worlds from 0 to 2"):
+        worlds.copy(0, 3)
+    with pytest.raises(ValueError, match="target: expected each world once"):
+        worlds.copy([0, 1], [2, 2])
+    with pytest.raises(TypeError, match="source: expected numbers of worlds"):
+        worlds.copy([0.5], [1])
+    assert worlds.tick.tolist() == [0, 0, 0]
+
+
+def test_any_number_of_worlds_and_threads(isa):
+    """Seven worlds, or 4,096, by one thread or two: the same bits of each, and the same as alone."""
+    kinds = [discs(), discs(constraints=[kd.Contacts(0.5, friction=0.3, walls=[kd.Box((0, 0), (6, 4))])])]
+    for world in kinds:
+        rng = np.random.default_rng(1)
+        way = rng.normal(size=(4096, 6, 2))
+        found = []
+        for count, threads in ((1, 1), (7, 2), (4096, 1), (4096, 2)):
+            worlds = kd.Worlds(world, count, threads=threads)
+            worlds.velocity[...] += way[:count]
+            worlds.step(3)
+            worlds.step(9, active=np.arange(count) % 3 != 1)
+            worlds.step()
+            found.append(worlds)
+        for worlds in found[:-1]:
+            assert np.array_equal(worlds.position, found[-1].position[: len(worlds)])
+        for i in (0, 1, 5):
+            alone = copy.copy(world)
+            alone.velocity[...] += way[i]
+            alone.step(4 if i == 1 else 13)
+            assert np.array_equal(alone.position, found[-1].position[i])
+            assert alone.checksum() == found[1][i].checksum()
+
+
+def test_an_error_names_its_world(Worlds):
+    worlds = Worlds(kd.Stepper(np.zeros((2, 2)), dt=0.5, forces=[kd.LinearDrag(1.0)]), 5)
+    worlds.velocity[...] = 1.0
+    worlds.velocity[3, 1] = np.inf
+    worlds.velocity[4, 0] = np.inf
+    with pytest.raises(kd.NonFiniteError, match=r"world 3: the state of body 1 .* tick 0 and tick 1") as caught:
+        worlds.step(4)
+    assert (caught.value.world, caught.value.body) == (3, 1)
+    assert worlds.tick.tolist() == [4, 4, 4, 1, 1]
+    assert np.isfinite(worlds.position[:3]).all()
+    worlds.copy([0, 0], [3, 4])
+    worlds.step()
+    assert worlds.tick.tolist() == [5] * 5
+
+
+def test_an_error_of_a_function_names_its_world(Worlds):
+    def wall(t, position, velocity, out):
+        if position[0, 0] > 1:
+            raise LookupError("too far")
+        out[:] = 0
+
+    worlds = Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.25, forces=[kd.Force(wall)]), 3)
+    worlds.position[1] = 0.6
+    with pytest.raises(LookupError, match="too far") as caught:
+        worlds.step(4)
+    assert caught.value.world == 1
+    assert caught.value.__notes__ == ["in world 1 of kickdrift.Worlds"]
+    assert worlds.tick.tolist() == [4, 1, 4]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm")
+@pytest.mark.parametrize(("count", "steps", "threads"), [(500, 10**6, 1), (500, 10**6, 2), (2, 10**9, 1)])
+@pytest.mark.parametrize("constraints", [True, False])
+def test_ctrl_c(count, steps, threads, constraints):
+    world = discs() if constraints else discs(constraints=())
+    worlds = kd.Worlds(world, count, threads=threads)
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        started = perf_counter()
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            worlds.step(steps)
+        assert perf_counter() - started < 2  # in 0.2 s more; machines that are tested on may be busy
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    # Each is at a completed tick: the same stepper, that many steps on.
+    ticks = worlds.tick
+    k = int(np.argmin(ticks))
+    if ticks[k] < 200_000:
+        alone = copy.copy(world)
+        alone.step(int(ticks[k]))
+        assert np.array_equal(alone.position, worlds.position[k])
+    worlds.step()
+    assert (worlds.tick == ticks + 1).all()
+
+
+def test_busy(isa):
+    def function(t, position, velocity, out):
+        with pytest.raises(RuntimeError, match="these worlds are stepping already"):
+            worlds.step()
+        out[:] = 0
+
+    worlds = kd.Worlds(kd.Stepper([[0.0]], dt=0.25, forces=[kd.Force(function)]), 2)
+    worlds.step()
+
+
+def test_snapshots_go_between_steppers_and_worlds(Worlds):
+    world = discs()
+    worlds = Worlds(world, 3)
+    start = world.snapshot()
+    worlds.step(3)
+    worlds.restore(start, where=np.array([True, False, True]))
+    assert worlds.tick.tolist() == [0, 3, 0]
+    world.restore(worlds.snapshot(1))
+    assert world.tick == 3
+    assert np.array_equal(world.position, worlds.position[1])
+    whole = worlds.snapshot()
+    sums = worlds.checksum()
+    assert sums[1] == world.checksum()
+    assert sums[0] == sums[2] != sums[1]
+    worlds.step(2)
+    worlds.restore(whole, where=np.array([False, True, True]))
+    assert worlds.tick.tolist() == [2, 3, 0]
+    worlds.restore(whole)
+    assert (worlds.checksum() == sums).all()
+    for bad in (whole[:-1], whole + b"\0" * 8, Worlds(world, 2).snapshot(), b"kdworlds", b""):
+        with pytest.raises(kd.SnapshotError):
+            worlds.restore(bad)
+    assert (worlds.checksum() == sums).all()
+
+
+def test_a_snapshot_with_other_coefficients_is_refused(Worlds):
+    world = discs()
+    worlds = Worlds(world, 2)
+    world.set(world.forces[0], coefficient=3.0)
+    with pytest.raises(kd.SnapshotError, match="expected the coefficients, dt and origin"):
+        worlds.restore(world.snapshot())
+    other = discs()
+    other.dt = 0.5
+    with pytest.raises(kd.SnapshotError, match="expected the coefficients, dt and origin"):
+        worlds.restore(other.snapshot())
+    changed = Worlds(world, 2)  # as the template is by then
+    changed.restore(world.snapshot())
+
+
+def test_history_begins_anew_where_the_state_is_another(Worlds):
+    world = kd.Stepper([[0.0]], [[1.0]], dt=0.5, integrator="verlet", forces=[kd.Gravity((-1.0,))])
+    world.step(2)
+    velocity = world.velocity.copy()
+    position = np.array([[[0.0]], world.position])
+    worlds = Worlds(world, position=position)
+    worlds.step()
+    world.step()
+    assert worlds.position[1] == world.position
+    alone = kd.Stepper([[0.0]], velocity, dt=0.5, integrator="verlet", forces=[kd.Gravity((-1.0,))])
+    alone.step()
+    assert alone.position == worlds.position[0]
+    assert worlds.tick.tolist() == [3, 3]
+
+
+def test_state_and_pickle(Worlds):
+    push = kd.AppliedForce(np.zeros((6, 2)))
+    world = discs(forces=[push, drag := kd.LinearDrag(0.5)], state={"score": np.array(3), "left": np.zeros(2)})
+    worlds = Worlds(world, 4)
+    force = np.random.default_rng(2).normal(size=(4, 6, 2))
+    worlds.set(push, force=force)
+    worlds.set(drag, coefficient=np.array([0.1, 0.2, 0.3, 0.4]))
+    worlds.state["score"][2] = 7
+    assert worlds.state["left"].shape == (4, 2)
+    assert worlds.state["score"].tolist() == [3, 3, 7, 3]
+    worlds.step(3)
+    others = [pickle.loads(pickle.dumps(worlds)), copy.copy(worlds)]
+    for each in (worlds, *others):
+        each.step(5)
+    for each in others:
+        assert (each.checksum() == worlds.checksum()).all()
+        assert np.array_equal(each.position, worlds.position)
+        assert each.state["score"].tolist() == [3, 3, 7, 3]
+        assert each.position is not worlds.position
+
+
+def test_numbers_of_each_world(Worlds):
+    """Each world does what a stepper with its numbers does; what needs another binding is refused, and all stays."""
+
+    def made():
+        terms = [kd.Gravity((0.0, -1.0)), kd.AnchorSpring(2.0, 0.1), kd.QuadraticDrag(0.3)]
+        terms += [kd.Springs([(0, 1), (2, 3)], 3.0, 0.5), kd.Expression(x="-a*x", a=0.5), kd.Damping(0.2)]
+        held = [kd.Contacts(0.4, friction=0.2, walls=[kd.Box((0, 0), (6, 4))])]
+        return discs(forces=terms, constraints=held), [*terms, *held]
+
+    world, terms = made()
+    worlds, rng = Worlds(world, 3), np.random.default_rng(3)
+    given = [
+        (0, {"acceleration": rng.normal(size=(3, 2))}),
+        (1, {"stiffness": rng.uniform(1, 2, 3), "damping": 0.3}),
+        (2, {"coefficient": rng.uniform(0.1, 1, (3, 6))}),
+        (3, {"stiffness": rng.uniform(1, 2, (3, 2))}),
+        (4, {"a": rng.uniform(1, 2, 3)}),
+        (5, {"rate": rng.uniform(0.1, 1, 3)}),
+        (6, {"friction": rng.uniform(0.1, 1, 3)}),
+    ]
+    for k, values in given:
+        worlds.set(terms[k], **values)
+    start = worlds.checksum()
+    with pytest.raises(ValueError, match="need other pairs, shapes or steps" if Worlds is kd.Worlds else "radius"):
+        worlds.set(
+            terms[6], radius=np.array([0.4, 0.3, -0.1]) if Worlds is not kd.Worlds else np.array([0.4, 0.3, 0.2])
+        )
+    with pytest.raises(ValueError, match="coefficient: expected a number or tuple for all worlds, or an array"):
+        worlds.set(terms[2], coefficient=np.ones(6))
+    with pytest.raises(TypeError, match="stiff"):
+        worlds.set(terms[1], stiff=np.ones(3))
+    assert (worlds.checksum() == start).all()
+    worlds.step(4)
+    worlds.copy(0, 2)  # the state; numbers stay
+    worlds.step(4)
+    for i in (0, 1):
+        alone, own = made()
+        for k, values in given:
+            alone.set(own[k], **{name: value[i] if np.ndim(value) else value for name, value in values.items()})
+        alone.step(8)
+        assert np.array_equal(alone.position, worlds.position[i])
+
+
+def test_energy_has_the_numbers_of_the_world(Worlds):
+    spring = kd.AnchorSpring(2.0)
+    worlds = Worlds(kd.Stepper([[1.0]], dt=0.5, forces=[spring]), 3)
+    worlds.set(spring, stiffness=np.array([2.0, 4.0, 6.0]))
+    assert [worlds[i].energy()[1] for i in range(3)] == [1.0, 2.0, 3.0]
+
+
+def test_spawn_and_kill(Worlds):
+    worlds = Worlds(kd.Stepper(np.zeros((3, 2)), dt=0.5, alive=1), 2)
+    where = np.array([[False, True, False], [False, True, True]])
+    ids = worlds.spawn(where, [1.0, 2.0], velocity=np.ones((2, 3, 2)))
+    assert ids.tolist() == [2**32 + 1, 2**32 + 1, 2**32 + 2]
+    assert worlds.alive.tolist() == [[True, True, False], [True, True, True]]
+    assert (worlds.position[where] == (1.0, 2.0)).all()
+    with pytest.raises(ValueError, match="where: expected free rows, got row 1 of world 0"):
+        worlds.spawn(where, 0.0)
+    with pytest.raises(ValueError, match="position: expected shape"):
+        worlds.spawn(~worlds.alive, np.zeros((2, 2)))
+    worlds.kill(where)
+    worlds.step()
+    assert worlds.alive.sum() == 2
+    assert (worlds.position[where] == 0).all()
+    assert (worlds.ids[where] == -1).all()
+    with pytest.raises(TypeError, match=r"mask: expected a mask, bool of shape \(2, 3\)"):
+        worlds.kill(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("joint", ["alone", "of contacts"])
+def test_ropes_break_in_each_world(Worlds, joint):
+    """Loads and breaks are those of each world; as alone, after resets and copies too."""
+    rope = kd.Distance([(0, 1)], max_length=1.0, breaks_at=60.0)
+    held = [kd.Pin(0), rope] if joint == "alone" else [kd.Pin(0), kd.Contacts(0.1, joints=[rope])]
+    place = [[0.0, 0.0], [0.0, -1.0]]
+    crate = kd.Stepper(place, mass=5, forces=[kd.Gravity((0, -9.81))], constraints=held, events=kd.Events())
+    worlds, start = Worlds(crate, 4), crate.snapshot()
+    worlds.velocity[:, 1, 1] = (0.0, -5.0, 0.0, -2.0)
+    alone = [copy.copy(crate) for _ in range(4)]
+    for stepper, velocity in zip(alone, worlds.velocity, strict=True):
+        stepper.velocity[...] = velocity
+    for number in range(3):
+        worlds.step(3)
+        for i, stepper in enumerate(alone):
+            stepper.step(3)
+            assert np.array_equal(stepper.position, worlds.position[i])
+        assert [stepper.checksum() for stepper in alone] == worlds.checksum().tolist()
+        if number == 0:
+            events = worlds.events.take()
+            assert events["world"][events["kind"] == kd.BREAK].tolist() == [1, 3]
+            where = np.array([False, True, False, False])
+            worlds.restore(start, where)
+            worlds.copy(3, 2)
+            alone[1].restore(start)
+            alone[2].restore(alone[3].snapshot())
+    assert not np.array_equal(worlds.position[0], worlds.position[2])
+
+
+def test_one_world(Worlds):
+    worlds = Worlds(discs(), 3)
+    world = worlds[-1]
+    world.step(2)
+    assert worlds.tick.tolist() == [0, 0, 2]
+    assert world.tick == 2
+    assert np.shares_memory(world.position, worlds.position)
+    path = world.record(4, every=2)
+    assert path.position.shape == (3, 6, 2)
+    assert worlds.tick.tolist() == [0, 0, 6]
+    alone = discs()
+    alone.step(6)
+    assert np.array_equal(alone.position, world.position)
+    assert world.checksum() == alone.checksum()
+    assert np.array_equal(world.interpolate(), alone.position)
+    world.restore(worlds[0].snapshot())
+    assert world.tick == 0
+    for name in ("set", "add", "dt_", "advance", "_position"):
+        with pytest.raises(AttributeError):
+            getattr(world, name)
+
+
+@pytest.mark.parametrize("kind", [kd.ElasticCollisions, kd.Contacts])
+def test_resets_by_mask_do_not_grow(isa, kind):
+    constraints = [kd.ElasticCollisions(0.5)] if kind is kd.ElasticCollisions else [kd.Contacts(0.7)]
+    world = discs(constraints=constraints, events=kd.Events())
+    worlds, rng, start = kd.Worlds(world, 16), np.random.default_rng(4), world.snapshot()
+
+    def go(times):
+        for _ in range(times):
+            worlds.restore(start, where=rng.random(16) < 0.5)
+            worlds.step(2)
+            worlds.copy(rng.integers(16, size=3), rng.permutation(16)[:3])
+            worlds.events.take()
+
+    go(50)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        go(100)
+        assert tracemalloc.get_traced_memory()[0] - before < 20_000
+    finally:
+        tracemalloc.stop()
