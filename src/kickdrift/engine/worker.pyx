@@ -131,6 +131,8 @@ cdef class Worker:
     cdef int bind_contacts(self) except -1:
         impulses = (<object> self.core)._impulses
         loads = [array[1:] for array in (<object> self.core)._plan.loads.values()]
+        if (<object> self.core)._motion is not None:
+            loads.append((<object> self.core)._motion.rows)
         self.loads = <Numbers*> PyMem_Calloc(len(loads) + 1, sizeof(Numbers))
         if self.loads == NULL:
             raise MemoryError

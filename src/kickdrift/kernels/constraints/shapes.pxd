@@ -38,8 +38,8 @@ cdef inline int meet_shapes(
 
 
 cdef inline void meet_body(
-    double step, real h, int dim, int64_t stride, int64_t i, const real* before, const real* gain, real* x, real* v, real* s,
-    const Shapes* data,
+    double step, real h, int dim, int64_t stride, int64_t i, const real* before, const real* gain, real* x, real* v,
+    real* s, const Shapes* data,
 ) noexcept nogil:
     cdef real y[MAX_DIM]
     cdef real u[MAX_DIM]
@@ -97,7 +97,8 @@ cdef inline void meet_body(
 
 
 cdef inline void go_through(
-    int dim, double step, real h, int64_t i, const real* start, const real* y, const real* u, const real* g, const Shapes* data,
+    int dim, double step, real h, int64_t i, const real* start, const real* y, const real* u, const real* g,
+    const Shapes* data,
 ) noexcept nogil:
     """Record the first shape on the path of a sensor body, and all that it overlaps at the end of the step."""
     cdef real reach = each(&data.reach, i, h)

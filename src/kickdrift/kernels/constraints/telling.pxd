@@ -6,7 +6,8 @@ from .events cimport forget, tell_pairs, tell_region, tell_walls
 from .meetings cimport tell_contacts
 from .shapes cimport tell_shapes
 from ..abi.constraints cimport (
-    BOX, COLLISIONS, CONTACTS, MOVING, PLANE, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall, Sensor, Shapes, Wall,
+    BOX, COLLISIONS, CONTACTS, MOVING, PLANE, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall, Sensor, Shapes,
+    Wall,
 )
 from ..abi.events cimport Log
 from ..simd.vec cimport real
