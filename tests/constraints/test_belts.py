@@ -43,7 +43,7 @@ def test_random_plans(monkeypatch, make, dim):
 @pytest.mark.parametrize("floor", FLOOR)
 @pytest.mark.parametrize("speed", [-2.0, (2.0, 5.0)])
 def test_a_crate_on_a_belt_reaches_its_speed(floor, speed):
-    """It accelerates by mu g; (-n_y, n_x) leads to the left on a floor, and the normal part of a vector is of no account."""
+    """A belt accelerates by mu g along (-n_y, n_x), to the left on a floor; the normal part of a vector has no effect."""
     crate = kd.Stepper([[0.0, 0.5]], hz=240, forces=[GRAVITY], constraints=FLOOR[floor](surface_speed=speed))
     crate.step(48)  # 0.2 s
     assert crate.velocity[0] == pytest.approx([0.5 * G * 0.2, 0], abs=1e-9)

@@ -178,7 +178,7 @@ def bridge(Stepper=kd.Stepper, joined=False, breaks_at=700.0, dtype=np.float64, 
 
 @pytest.mark.parametrize("joined", [False, True], ids=["alone", "in Contacts"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_bridge_breaks_at_its_load_and_at_the_same_tick_everywhere(dtype, joined, isa=None):
+def test_a_bridge_breaks_at_its_load_and_at_the_same_tick_everywhere(isa, dtype, joined):
     whole, planks = bridge(dtype=dtype, joined=joined, breaks_at=np.inf)
     loads = []
     for _ in range(90):

@@ -38,8 +38,8 @@ class Stepper(StepperBase, Frames):
     is that of `Contacts`, or else of `ElasticCollisions`, shapes, or walls. It then follows changes of both.
     events: `Events()`, if `stepper.events.take()` shall return collisions and contacts.
 
-    Run: `step(n)`, `record`; `advance(seconds)` and `ticks(seconds)` use `clock`; `interpolate()`, `interpolate_angles()`
-    and `interpolate_shapes(shapes)` are for drawing.
+    Run: `step(n)`, `record`; `advance(seconds)` and `ticks(seconds)` use `clock`; `interpolate()`,
+    `interpolate_angles()` and `interpolate_shapes(shapes)` are for drawing.
     Look: `position`, `velocity`, `mass`, `angular_velocity`, `angle`, `orientation`, `inertia`, `n`,
     `dim`, `dtype`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`, `forces`, `constraints`, `events.take()`,
     `force_evaluations`; `touching()`, `grounded()`, `load()`, `whole()`, `cast()`, `overlap()`.
