@@ -68,8 +68,7 @@ cdef class WorldsCore:
         if core.store is not None:
             self.every.capacity = core.store.log.capacity
         reports = core.coupled is not None and core.coupled.told_count > 0
-        moves = steppers[0]._motion is not None
-        if steppers[0]._impulses is not None or steppers[0]._plan.loads or moves or reports:
+        if steppers[0]._impulses is not None or steppers[0]._plan.loads or steppers[0]._motion is not None or reports:
             self.every.saved = <Saved*> PyMem_Calloc(max(1, number), sizeof(Saved))
             if self.every.saved == NULL:
                 raise MemoryError
