@@ -1,7 +1,7 @@
 """Pool with side spin: balls slide, roll and curve on the cloth, in three dimensions, seen from above.
 
-Keys: aim with the mouse, hold its button to strike harder; the arrow keys choose where the tip hits the cue ball: left and
-right for side spin, up and down for follow and draw. R racks again; Escape ends. `--frames 300` plays by itself.
+Keys: aim with the mouse, hold its button to strike harder; the arrow keys choose where the tip hits the cue ball: left
+and right for side spin, up and down for follow and draw. R racks again; Escape ends. `--frames 300` plays by itself.
 Balls collide by `ElasticCollisions`, which is exact at any speed; the table is a `Box` of `Contacts`, which has rolling
 resistance, and a mask by which it ignores pairs of balls.
 """

@@ -32,7 +32,7 @@ def test_examples_are_short():
     files = sorted(EXAMPLES.glob("*.py"))
     assert {"asteroids", "fountain", "netplay"} < {file.stem for file in files}
     for file in files:
-        assert len(file.read_text().splitlines()) <= 120, file.name
+        assert len(file.read_text().splitlines()) <= 150, file.name
 
 
 def test_asteroids_runs():
