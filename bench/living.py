@@ -141,6 +141,54 @@ def slots(rounds: int) -> list[Row]:
     ]
 
 
+def frames(rounds: int) -> list[Row]:
+    """A frame of a small game, part by part and as a whole; and single bodies that come and go, as Python numbers."""
+    rng = np.random.default_rng(5)
+    wind, number = kd.LinearDrag(0.1, wind=(0.0, 0.0)), iter(range(10**9))
+    game = kd.Stepper(
+        rng.uniform(0, 1000, (500, 2)),
+        rng.normal(0, 50, (500, 2)),
+        hz=60,
+        forces=[kd.Gravity(GRAVITY), wind],
+        constraints=[kd.ElasticCollisions(2.0, sensor=True), kd.Box(0, 1000)],
+        events=kd.Events(),
+        alive=300,
+    )
+    x, v = rng.uniform(0, 1000, (30, 2)), rng.normal(0, 50, (30, 2))
+    some = [game.spawn(x, v), game.spawn((1.0, 2.0))]
+
+    def births() -> None:
+        game.kill(some[0])
+        some[0] = game.spawn(x, v)
+
+    def one() -> None:
+        game.kill(int(some[1][0]))
+        some[1] = game.spawn((1.0, 2.0), (3.0, 4.0))
+
+    parts: dict[str, Run] = {
+        "set": lambda: game.set(wind, wind=(float(next(number)), 0.0)),
+        "spawn and kill of 30": births,
+        "slots of 30": lambda: game.slots(some[0]),
+        "advance": lambda: game.advance(1 / 60),
+        "events.take": lambda: game.events.take(),
+        "interpolate": lambda: game.interpolate(living=True),
+    }
+
+    def frame() -> None:
+        for part in parts.values():
+            part()
+
+    rows = []
+    for name, run, most in [*((name, run, None) for name, run in parts.items()), ("all of these", frame, 60e-6),
+                            ("spawn and kill of 1", one, 6e-6)]:  # fmt: skip
+        time = min(short({name: run}, rounds)[name])
+        row = Row(f"a frame in a world of 500: {name}", seconds(time), "")
+        if most is not None:
+            row.goal, row.met = f"≤ {seconds(most)} on a quiet machine", time <= most
+        rows.append(row)
+    return rows
+
+
 def rollback(rounds: int) -> list[Row]:
     one, other = world(100), world(100)
     past = kd.Rollback(one, ticks=12)
@@ -257,6 +305,7 @@ def main() -> None:
         lambda: forces(rounds),
         lambda: changes(rounds, options.before),
         lambda: slots(rounds),
+        lambda: frames(rounds),
         lambda: rollback(rounds),
         lambda: games(rounds),
     ):

@@ -60,6 +60,7 @@ TITLES = {
     "netplay": "Netplay",
     "torn_cloth": "A curtain that tears",
     "rope_bridge": "A rope bridge",
+    "grapple": "A grapple",
     "ragdoll_stairs": "Ragdolls on the stairs",
     "solar_system": "The solar system",
     "magnetic_bottle": "A magnetic bottle",
@@ -158,6 +159,11 @@ def plain(app, what, name, item, options, lines):
     lines[:] = text
 
 
+def all_bits(app, what, name, item, options, signature, returned):
+    """Shorten the default of masks."""
+    return signature and signature.replace(str(2**64 - 1), "2**64 - 1"), returned
+
+
 def raises(lines):
     return ["", f"**Raises**: {' '.join(line.strip() for line in lines)}", ""] if lines else [""]
 
@@ -213,6 +219,7 @@ def setup(app):
     make_api.write()
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("autodoc-process-docstring", plain)
+    app.connect("autodoc-process-signature", all_bits)
     app.connect("doctree-read", link_names)
     app.connect("doctree-read", index_words)
     app.connect("html-collect-pages", drop_compiled, priority=0)

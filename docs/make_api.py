@@ -18,12 +18,12 @@ STEPPER = {
         "Read",
         (
             "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
-            "integrator threads force_evaluations"
+            "integrator threads force_evaluations load whole"
         ),
     ),
     "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),
     "bodies": ("Bodies that come and go", "spawn kill alive ids slots count"),
-    "events": ("Events", "events touching"),
+    "events": ("Events, contacts and casts", "events touching grounded cast overlap"),
     "save": ("Save and go back", "snapshot restore checksum"),
 }
 
@@ -49,7 +49,7 @@ PAGES = {
     },
     "Forces": {
         "gravity": ("Gravity and PointGravity", "Gravity PointGravity", "forces"),
-        "drag": ("LinearDrag, QuadraticDrag, Damping", "LinearDrag QuadraticDrag Damping", "forces"),
+        "drag": ("Drag, damping and friction", "LinearDrag QuadraticDrag Damping FloorFriction", "forces"),
         "springs": ("AnchorSpring and Springs", "AnchorSpring Springs", "forces which-constraint"),
         "fields": ("Vortex, Magnetic, RotatingFrame", "Vortex Magnetic RotatingFrame", "forces"),
         "nbody": ("NBody", "NBody", "forces"),
@@ -78,13 +78,14 @@ PAGES = {
         "integrators-higher": ("Higher order", "RK4 PEFRL Yoshida4 Yoshida6 Dopri8", "integrators"),
         "integrators-stiff": ("Implicit", "ImplicitEuler", "integrators"),
         "integrators-teaching": ("For teaching", "ExplicitEuler Midpoint Heun EnergyEuler", "integrators"),
+        "compare": ("compare and Comparison", "compare Comparison", "integrators"),
     },
     "Events": {
-        "events": ("Events and their kinds", "Events BEGIN END ENTER HIT LEAVE", "events"),
+        "events": ("Events and their kinds", "Events BEGIN BREAK END ENTER HIT LEAVE", "events"),
         "neighbours": ("Neighbours", "Neighbours", "events"),
     },
     "Going back": {
-        "rollback": ("Rollback and sync_test", "Rollback sync_test", "rollback"),
+        "rollback": ("Rollback, Inputs and sync_test", "Rollback Inputs sync_test", "rollback"),
         "tape": ("Tape", "Tape", "rollback"),
     },
     "Others": {
@@ -103,7 +104,18 @@ MEMBERS = {
     "Expression": "program digest", "Potential": "program digest", "PairPotential": "program digest",
     "NativeForce": "prototype",
 }  # fmt: skip
-WHOLE = {"ODEStepper", "FixedClock", "Events", "Neighbours", "Rollback", "Tape"}  #: shown with all their members
+WHOLE = {
+    "Comparison",
+    "Trajectory",
+    "ODETrajectory",
+    "ODEStepper",
+    "FixedClock",
+    "Events",
+    "Neighbours",
+    "Rollback",
+    "Inputs",
+    "Tape",
+}  #: shown with all their members
 
 #: Cost, where it does not grow with the number of bodies.
 COST = {

@@ -28,6 +28,7 @@ EXAMPLES = {
     "fountain": 240,
     "torn_cloth": 150,
     "rope_bridge": 150,
+    "grapple": 446,
     "solar_system": 600,
     "magnetic_bottle": 150,
     "predator_prey": 150,

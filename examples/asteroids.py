@@ -1,11 +1,12 @@
 """Asteroids: arrow keys turn and thrust, space fires. `--frames 600` plays by itself.
 
-Rocks and bullets are born and die, the arrays stay: a body is a slot while it lives. What it is, how large it is and
-how long it lasts are arrays of the game's own, and `state=` makes them part of the world: a snapshot holds the game.
+Bodies come and go, the arrays stay. Each kind has rows of its own, so that radius, category and mask never change.
+Events say which rock met what. What is the game's own is in `state=`: a snapshot holds the game.
 """
 
 import argparse
 import math
+from itertools import pairwise
 
 import numpy as np
 import pygame
@@ -13,81 +14,80 @@ import pygame
 import kickdrift as kd
 
 SIZE = np.array([960.0, 640.0])  # pixels, which are the unit of length here
-SLOTS, DT = 512, 1 / 120
-NOTHING, SHIP, ROCK, BULLET = range(4)
-TURN, THRUST, MUZZLE, RELOAD, BULLET_LIFE = 4.0, 300.0, 500.0, 0.15, 1.2
+SHIP, BULLET, LARGE, MEDIUM, SMALL = range(5)
+FIRST, RADIUS = (0, 1, 16, 32, 64, 128), (10.0, 2.0, 40.0, 20.0, 10.0)  # of each kind: its rows, and how large it is
+KIND = np.repeat(np.arange(5), np.diff(FIRST))
+ROWS, ROCKS = [slice(*ends) for ends in pairwise(FIRST)], slice(FIRST[LARGE], None)
+DT, TURN, THRUST, MUZZLE, RELOAD, BULLET_LIFE = 1 / 120, 4.0, 300.0, 500.0, 0.15, 1.2
 
 
 class Game:
     def __init__(self):
-        self.kind = np.zeros(SLOTS, np.int8)
-        self.radius, self.fuse = np.zeros((2, SLOTS))  # fuse: s that are left
+        self.fuse = np.full(len(KIND), math.inf)  # s that are left of a bullet
         self.ship, self.score = np.zeros(2), np.zeros(2, np.int64)  # heading, s until the gun is loaded; points, waves
-        own = {name: getattr(self, name) for name in ("kind", "radius", "fuse", "ship", "score")}
-        self.world = kd.Stepper(np.zeros((SLOTS, 2)), dt=DT, alive=0, state=own, constraints=[kd.Periodic(0, SIZE)])
-        self.add(SHIP, SIZE / 2, 0.0, 10.0)
-
-    def add(self, kind, position, velocity, radius, fuse=math.inf):
-        slots = self.world.slots(self.world.spawn(position, velocity))
-        self.kind[slots], self.radius[slots], self.fuse[slots] = kind, radius, fuse
-
-    def kill(self, slots):
-        self.world.kill(slots)
-        self.kind[slots] = NOTHING
+        own = {"fuse": self.fuse, "ship": self.ship, "score": self.score}
+        rock = KIND >= LARGE  # rocks (2) meet all else (1), and all else meets rocks; sensors touch, and push nothing
+        filters = {"category": np.where(rock, 2, 1), "mask": np.where(rock, 1, 2), "sensor": True}
+        meets, events = kd.ElasticCollisions(np.array(RADIUS)[KIND], **filters), kd.Events(end=False, hits_above=1e9)
+        constraints = [meets, kd.Periodic(0, SIZE)]
+        self.world = kd.Stepper(
+            np.zeros((len(KIND), 2)), dt=DT, alive=0, constraints=constraints, events=events, state=own
+        )
+        self.world.spawn(SIZE / 2, 0.0, rows=ROWS[SHIP])
 
     def tick(self, turn, thrust, fire):
-        """What happens before each step: control, hits."""
-        world, position, velocity = self.world, self.world.position, self.world.velocity
-        (ship,) = np.flatnonzero(self.kind == SHIP)
+        """What happens before each step."""
+        world, velocity = self.world, self.world.velocity
         self.ship += turn * TURN * DT, -DT
         nose = np.array([math.cos(self.ship[0]), math.sin(self.ship[0])])
-        velocity[ship] = (velocity[ship] + thrust * THRUST * DT * nose) * (1 - 0.5 * DT)
+        velocity[0] = (velocity[0] + thrust * THRUST * DT * nose) * (1 - 0.5 * DT)
         if fire and self.ship[1] <= 0:
             self.ship[1] = RELOAD
-            self.add(BULLET, position[ship] + 12 * nose, velocity[ship] + MUZZLE * nose, 2.0, BULLET_LIFE)
-        self.fuse -= DT
-        self.kill(np.flatnonzero(world.alive & (self.fuse <= 0)))
-        self.hits(ship)
-
-    def hits(self, ship):
-        position, velocity = self.world.position, self.world.velocity
-        rocks, bullets = (np.flatnonzero(self.kind == kind) for kind in (ROCK, BULLET))
-        if not len(rocks):
+            shot = world.spawn(world.position[0] + 12 * nose, velocity[0] + MUZZLE * nose, rows=ROWS[BULLET])
+            self.fuse[world.slots(shot)] = BULLET_LIFE
+        self.fuse[ROWS[BULLET]] -= DT
+        world.kill(world.alive & (self.fuse <= 0))
+        if not world.alive[ROCKS].any():
             self.score[1] += 1
-            count, random = 3 + self.score[1], np.random.default_rng(self.score[1])  # the next wave, from an edge
+            count, random = min(3 + self.score[1], 16), np.random.default_rng(self.score[1])
+            # The next wave comes from an edge.
             way, speed = random.uniform(0, 2 * np.pi, count), random.uniform(30, 90, count)
             place = np.stack([np.zeros(count), random.uniform(0, SIZE[1], count)], axis=1)
-            self.add(ROCK, place, (speed * [np.cos(way), np.sin(way)]).T, 40.0)
-            return
-        way = position[bullets, None] - position[rocks]
-        near = (way * way).sum(axis=2) < self.radius[rocks] ** 2
-        for rock in rocks[near.any(axis=0)]:
+            world.spawn(place, (speed * [np.cos(way), np.sin(way)]).T, rows=ROWS[LARGE])
+
+    def hits(self):
+        """What follows from the step before: of each pair that met one is a rock, and its row is the higher one."""
+        world, position, velocity = self.world, self.world.position, self.world.velocity
+        for event in world.events.take():
+            rock, other = world.slots(event["b"], missing=-1), event["slot_a"]
+            if rock < 0 or not world.alive[other]:
+                continue  # gone in an event before
+            if other == 0:
+                world.teleport(0, SIZE / 2)
+                velocity[0], self.score[0] = 0, self.score[0] - 100
+                continue
             self.score[0] += 10
-            place, speed, size = position[rock].copy(), velocity[rock].copy(), self.radius[rock] / 2
-            self.kill(rock)
-            if size >= 10:
+            place, speed, kind = position[rock].copy(), velocity[rock].copy(), KIND[rock]
+            world.kill([rock, other])
+            if kind < SMALL:
                 across = np.outer((-1, 1), (-speed[1], speed[0]))  # to both sides
-                self.add(ROCK, place + size * across / np.hypot(*speed), speed + across, size)
-        self.kill(bullets[near.any(axis=1)])
-        way = position[rocks] - position[ship]
-        if ((way * way).sum(axis=1) < (self.radius[rocks] + 10) ** 2).any():
-            self.world.teleport(ship, SIZE / 2)
-            velocity[ship] = 0
-            self.score[0] -= 100
+                world.spawn(place + RADIUS[kind + 1] * across / np.hypot(*speed), speed + across, rows=ROWS[kind + 1])
 
     def frame(self, seconds, turn=0, thrust=False, fire=False):
         for _ in self.world.ticks(seconds):
+            self.hits()
             self.tick(turn, thrust, fire)
+        self.hits()  # of the last step: a snapshot has no events
 
 
 def draw(game, screen, font):
     screen.fill((12, 14, 24))
     picture = game.world.interpolate()
     for slot in np.flatnonzero(game.world.alive):
-        kind, place, radius = game.kind[slot], picture[slot], game.radius[slot]
-        colour = [None, (120, 220, 255), (200, 190, 170), (255, 220, 90)][kind]
+        kind, place, radius = KIND[slot], picture[slot], RADIUS[KIND[slot]]
+        colour = [(120, 220, 255), (255, 220, 90), (200, 190, 170)][min(kind, LARGE)]
         angles, size = np.linspace(0, 2 * np.pi, 12, endpoint=False), np.ones(12)
-        if kind == ROCK:  # no two rocks are alike
+        if kind >= LARGE:  # no two rocks are alike
             size = 0.85 + 0.25 * np.sin(slot + np.arange(12) * (2 + slot % 5))
             angles = angles + slot + game.world.time * (slot % 7 - 3) / 4
         elif kind == SHIP:

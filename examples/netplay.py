@@ -6,7 +6,6 @@ takes back shots, births and deaths. Each packet has a checksum of a tick whose 
 """
 
 import argparse
-import json
 import random
 import socket
 import subprocess
@@ -17,7 +16,7 @@ import numpy as np
 
 import kickdrift as kd
 
-SLOTS, HZ, WINDOW = 64, 60, 60
+SLOTS, HZ = 64, 60
 LEFT, RIGHT, THRUST, FIRE = 1, 2, 4, 8
 NOSES = [np.array([1.0, 0.0])]  # 64 headings, made by products and sums: cos may differ from machine to machine
 while len(NOSES) < 64:
@@ -57,57 +56,35 @@ def control(world, game, keys):
 def play(me, ports, ticks, speed, loss, delay):
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     link.bind(("127.0.0.1", ports[me])), link.setblocking(False)
-    dice, other, (world, game) = random.Random(me), 1 - me, build()
-    past = kd.Rollback(world, ticks=WINDOW)
-    known, used, sums = [[], []], {}, {}  # inputs of each player; what was taken for the other's; checksums
-    waiting, acknowledged, compared, deepest = [], 0, 0, 0
-
-    def inputs(world, tick):
-        """The other's inputs, or the last known one where it is not there yet."""
-        used[tick] = known[other][tick] if tick < len(known[other]) else (known[other] or [0])[-1]
-        control(world, game, [known[me][tick], used[tick]][:: 1 - 2 * me])
-
-    start = done = time.perf_counter()
-    while time.perf_counter() < done + 1:  # a while longer than needed: the other may have lost the last packets
-        if compared < ticks or acknowledged < ticks:
-            done = time.perf_counter()
-            assert done < start + 60 + 10 * ticks / HZ / speed, f"player {me}: the other is gone"
+    dice, keys, sent, (world, game) = random.Random(me), 0, [], build()
+    past, table = kd.Rollback(world), kd.Inputs(2, delay=3, me=me)
+    due, last = 0.0, time.perf_counter()
+    end = last + 60 + 10 * ticks / HZ / speed
+    done = None
+    while done is None or last < done + 1:  # a while longer than needed: the other may have lost the last packets
         try:
             while True:
-                first, theirs, heard, tick, checksum = json.loads(link.recv(65536))
-                acknowledged = max(acknowledged, heard)
-                if first <= len(known[other]):
-                    known[other] += theirs[len(known[other]) - first :]
-                if tick in sums:
-                    assert sums[tick] == checksum, f"player {me}: desync at tick {tick}"
-                    compared = max(compared, tick)
+                table.receive(link.recv(65536))
         except (BlockingIOError, ConnectionRefusedError):
             pass
-        here, now = known[other], world.tick
-        wrong = [tick for tick in used if tick < len(here) and used[tick] != here[tick]]
-        if wrong:
-            deepest = max(deepest, now - min(wrong))
-            past.rollback(min(wrong))
-            past.resimulate(now, inputs)
-        used = {tick: keys for tick, keys in used.items() if tick >= len(here)}
-        due = min(ticks, int((time.perf_counter() - start) * HZ * speed))
-        if now < due and now < len(here) + WINDOW - 10:
-            known[me].append(known[me][-1] if known[me] and dice.random() < 0.9 else dice.randrange(16))
-            past.resimulate(now + 1, inputs)
-        agreed = min(len(here), world.tick)
-        if agreed not in sums and (agreed == world.tick or agreed in past.ticks):
-            sums[agreed] = world.checksum() if agreed == world.tick else past.checksum(agreed)
-        newest = max(sums, default=0)
-        packet = [acknowledged, known[me][acknowledged:], len(here), newest, sums.get(newest)]
-        waiting.append((time.perf_counter() + delay / speed, json.dumps(packet).encode()))
-        while waiting and waiting[0][0] <= time.perf_counter():
+        now = time.perf_counter()
+        due, last = due + (now - last) * HZ * speed * table.rate, now
+        if due >= 1:
+            due -= int(due)
+            keys = keys if dice.random() < 0.9 else dice.randrange(16)
+            pressed = keys if world.tick < ticks else None
+            table.play(past, pressed, lambda world, both: control(world, game, both))
+            sent.append((now + delay / speed, table.packet()))
+        if done is None and min(world.tick, table.confirmed) >= ticks:
+            done = now
+        assert now < end, f"player {me}: the other is gone"
+        while sent and sent[0][0] <= now:
             if dice.random() >= loss:
-                link.sendto(waiting[0][1], ("127.0.0.1", ports[other]))
-            del waiting[0]
+                link.sendto(sent[0][1], ("127.0.0.1", ports[1 - me]))
+            del sent[0]
         time.sleep(0.25 / HZ / speed)
-    return (
-        f"player {me}: {world.tick} ticks, back by up to {deepest}, hits {game['hits']}, ammo {game['ammo']}, no desync"
-    )
+    deepest, hits, ammo = table.deepest, game["hits"], game["ammo"]
+    return f"player {me}: {world.tick} ticks, back by up to {deepest}, hits {hits}, ammo {ammo}, no desync"
 
 
 if __name__ == "__main__":

@@ -23,7 +23,10 @@ def fake_pygame(frames):
         time=SimpleNamespace(Clock=lambda: SimpleNamespace(tick=lambda fps: 17)),
         display=SimpleNamespace(set_mode=lambda size: surface, flip=lambda: None, set_caption=lambda text: None),
         mouse=SimpleNamespace(get_pos=lambda: (400, 300)),
-        draw=SimpleNamespace(circle=lambda surface, colour, center, radius: frames.drawn[-1].append(center)),
+        draw=SimpleNamespace(
+            circle=lambda surface, colour, center, radius: frames.drawn[-1].append(center),
+            rect=lambda surface, colour, rectangle: frames.drawn[-1].append(rectangle),
+        ),
     )
 
 

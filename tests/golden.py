@@ -10,6 +10,7 @@ A line of golden.txt is a digest and the name of its case. Needs only the packag
 import hashlib
 import os
 import platform
+import re
 import sys
 import sysconfig
 from dataclasses import replace
@@ -67,11 +68,11 @@ def digest(*values):
 
 
 def attempt(step, *arguments):
-    """Return the exception of a step in comparable form; None if it succeeds."""
+    """Return the type and the numbers of an error, such as its ticks, or None; its wording is no result."""
     try:
         step(*arguments)
     except kd.KickdriftError as error:
-        return type(error).__name__, str(error)
+        return type(error).__name__, *re.findall(r"[\d.e+-]*\d", str(error))
     return None
 
 

@@ -17,7 +17,7 @@ Worlds
 
 Forces
   Gravity, PointGravity, Vortex, RotatingFrame, Magnetic   fields
-  LinearDrag, QuadraticDrag, Damping                       air and friction
+  LinearDrag, QuadraticDrag, Damping, FloorFriction        air and friction
   AnchorSpring, Springs, NBody                             springs, and gravity between bodies
   AppliedForce, AppliedTorque                              your own: arrays
   Force, Acceleration, NativeForce                         your own: Python, native callbacks
@@ -30,18 +30,18 @@ Constraints
   Periodic                                       periodic boundary conditions
 
 Events
-  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE; Neighbours searches for near points
+  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE, BREAK; Neighbours searches for near points
 
 Time
   FixedClock                          number of steps in a frame
   ExactSteps, Match, Locked, Variable, Drop, Backlog, Resync, Raise, Budget   its rules
 
 Rollback
-  Stepper.snapshot, restore, checksum; Rollback, Tape, sync_test
+  Stepper.snapshot, restore, checksum; Rollback, Inputs, Tape, sync_test
 
 Integrators
   INTEGRATORS lists them by name; "velocity_verlet" is the default. Classes have parameters, such as
-  GrootWarren(lam=0.65). Dopri8 is for ODEStepper.
+  GrootWarren(lam=0.65). Dopri8 is for ODEStepper. `compare` puts them side by side on a problem: a Comparison.
 
 All errors derive from KickdriftError and from the closest built-in. `build_info()` describes this build,
 `get_include()` is the folder of the C headers, and `reference` is a readable implementation in plain Python.
@@ -59,6 +59,7 @@ __version__ = "0.2.0"
 _NAMES = {
     "clock": "FixedClock",
     "clock.options": "Backlog Budget Drop ExactSteps Locked Match Raise Resync Variable",
+    "comparison": "Comparison compare",
     "constraints.collisions": "ElasticCollisions",
     "constraints.contacts": "Contacts",
     "constraints.joints": "Distance Pin",
@@ -73,7 +74,7 @@ _NAMES = {
     ),
     "forces.applied": "AppliedForce AppliedTorque",
     "forces.callbacks": "Acceleration Force NativeForce",
-    "forces.fields": "AnchorSpring Damping Gravity LinearDrag PointGravity QuadraticDrag Vortex",
+    "forces.fields": "AnchorSpring Damping FloorFriction Gravity LinearDrag PointGravity QuadraticDrag Vortex",
     "forces.formulas": "Expression Potential",
     "forces.interactions": "NBody Springs",
     "forces.langevin": "Langevin",
@@ -88,9 +89,10 @@ _NAMES = {
     "integrators.verlet": "GrootWarren VelocityVerlet Verlet",
     "neighbours": "Neighbours",
     "ode.stepper": "ODEStepper",
+    "rollback.inputs": "Inputs",
     "rollback.rollback": "Rollback sync_test",
     "rollback.tape": "Tape",
-    "stepper.events": "BEGIN END ENTER HIT LEAVE Events",
+    "stepper.events": "BEGIN BREAK END ENTER HIT LEAVE Events",
     "stepper.stepper": "Stepper",
     "stepper.trajectory": "ODETrajectory Trajectory",
 }

@@ -15,6 +15,7 @@ from .clock.options import (
     Resync as Resync,
     Variable as Variable,
 )
+from .comparison import Comparison as Comparison, compare as compare
 from .constraints.collisions import ElasticCollisions as ElasticCollisions
 from .constraints.contacts import Contacts as Contacts
 from .constraints.joints import Distance as Distance, Pin as Pin
@@ -38,6 +39,7 @@ from .forces.callbacks import Acceleration as Acceleration, Force as Force, Nati
 from .forces.fields import (
     AnchorSpring as AnchorSpring,
     Damping as Damping,
+    FloorFriction as FloorFriction,
     Gravity as Gravity,
     LinearDrag as LinearDrag,
     PointGravity as PointGravity,
@@ -64,9 +66,18 @@ from .integrators.verlet import GrootWarren as GrootWarren, VelocityVerlet as Ve
 from .kernels import build_info as build_info
 from .neighbours import Neighbours as Neighbours
 from .ode.stepper import ODEStepper as ODEStepper
+from .rollback.inputs import Inputs as Inputs
 from .rollback.rollback import Rollback as Rollback, sync_test as sync_test
 from .rollback.tape import Tape as Tape
-from .stepper.events import BEGIN as BEGIN, END as END, ENTER as ENTER, HIT as HIT, LEAVE as LEAVE, Events as Events
+from .stepper.events import (
+    BEGIN as BEGIN,
+    BREAK as BREAK,
+    END as END,
+    ENTER as ENTER,
+    HIT as HIT,
+    LEAVE as LEAVE,
+    Events as Events,
+)
 from .stepper.stepper import Stepper as Stepper
 from .stepper.trajectory import ODETrajectory as ODETrajectory, Trajectory as Trajectory
 from .verbs import damp as damp, drift as drift, kick as kick

@@ -1,4 +1,4 @@
-"""The command line, also `python -m kickdrift`: demo NAME, compare PROBLEM, info. Without arguments it lists them."""
+"""The command line, also `python -m kickdrift`: demo, compare, run, info. Without arguments it lists them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Sequence
 
 from . import __version__, build_info
-from .demos import DEMOS, Demo, compare
+from .demos import DEMOS, Demo, compare, run
 from .errors import KickdriftError
 
 # Exit codes of the process. argparse uses USAGE too.
@@ -28,6 +28,7 @@ examples:
   python -m kickdrift demo jump
   python -m kickdrift demo loops
   python -m kickdrift compare orbit --plot orbit.png
+  python -m kickdrift run scene.py --steps 600 --save run.npz
   python -m kickdrift info
 
 `python -m kickdrift demo NAME --help` tells more. In Python: help(kickdrift).
@@ -93,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, module in DEMOS.items():
         _add(names, name, module)
     _add(commands, "compare", compare)
+    _add(commands, "run", run)
 
     info = commands.add_parser(
         "info", help="how this copy was built and what it runs on", description="Print kickdrift.build_info()."

@@ -79,10 +79,7 @@ class Neighbours:
             points = self._torus.inside(points)
         rows = None if alive is None else np.flatnonzero(_mask(alive, self._n))
         self._points, self._rows = points if rows is None else points[rows], rows
-        buckets, step = ring(self._n if rows is None else len(rows), self._dim)
-        # The margin over the radius exceeds rounding errors.
-        per_cell = min(1 / self._radius / (1 + 1 / 64), 1e300)
-        self._index = self._index_type(self._points, rows, self._radius, per_cell, buckets, step, self._torus)
+        self._index = grid(self._index_type, self._points, rows, self._radius, self._torus)
 
     @property
     def n(self) -> int:
@@ -180,6 +177,15 @@ class Neighbours:
         if places.shape[1] != self._dim:
             raise ValueError(f"{name}: expected shape (k, {self._dim}) or ({self._dim},), got {np.shape(given)}")
         return places if self._torus is None else self._torus.inside(places)
+
+
+def grid(
+    index_type: Any, points: np.ndarray, rows: Any, radius: float, torus: Any, size: np.ndarray | None = None
+) -> Any:
+    """Return an index of points for distances up to radius. size: the radius of each, for casts."""
+    buckets, step = ring(*points.shape)
+    # The margin over the radius exceeds rounding errors.
+    return index_type(points, rows, radius, min(1 / radius / (1 + 1 / 64), 1e300), buckets, step, torus, size=size)
 
 
 def _points(name: str, given: ArrayLike) -> np.ndarray:

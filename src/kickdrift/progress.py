@@ -79,18 +79,26 @@ def shown(
         *(what, progress.BarColumn(), progress.MofNCompleteColumn(), Rate()),
         *(progress.TimeElapsedColumn(), "left", progress.TimeRemainingColumn()),
     )
-    # The bar of a sweep stays; that of a command is removed before its output.
-    with progress.Progress(*columns, console=console, transient=every < EVERY) as bar:
-        task = bar.add_task(what, total=total)
+    # The bar of a sweep is shown at once and stays; that of other work comes after `every` seconds, and is removed.
+    patience = every if every < EVERY else 0.0
+    bar, begun = progress.Progress(*columns, console=console, transient=every < EVERY), time.monotonic()
+    task = bar.add_task(what, total=total)
 
-        class Bar:
-            def advance(self) -> None:
-                bar.advance(task)
+    class Bar:
+        def advance(self) -> None:
+            bar.advance(task)
+            if time.monotonic() - begun >= patience:
+                bar.start()
 
-            def say(self, text: str) -> None:
-                console.print(text, markup=False, highlight=False)
+        def say(self, text: str) -> None:
+            console.print(text, markup=False, highlight=False)
 
+    if not patience:
+        bar.start()
+    try:
         yield Bar()
+    finally:
+        bar.stop()
 
 
 def over(items: Iterable[T], what: str, of: str) -> Iterator[T]:

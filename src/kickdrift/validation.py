@@ -230,13 +230,13 @@ def indices(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def rows(index: Any, *shape: int) -> np.ndarray:
+def rows(index: Any, *shape: int, name: str = "index") -> np.ndarray:
     """Return the flat positions that a NumPy index selects in an array of this shape."""
     try:
         return np.asarray(np.arange(math.prod(shape)).reshape(shape)[index])
     except (IndexError, TypeError, ValueError) as error:
         expected = "expected an int, slice, array of ints or mask of bodies, or ids"
-        raise IndexError(f"index: {expected}, got {show(index)}: {error}") from None
+        raise IndexError(f"{name}: {expected}, got {show(index)}: {error}") from None
 
 
 def within(name: str, indices: np.ndarray, n: int) -> np.ndarray:

@@ -266,8 +266,10 @@ def test_progress_in_a_terminal_is_a_bar(capsys, monkeypatch):
     pytest.importorskip("rich")
     monkeypatch.setenv("FORCE_COLOR", "1")  # simulates a terminal
     monkeypatch.setenv("TERM", "xterm")
-    assert list(progress.over("abc", "counting", "letters")) == ["a", "b", "c"]
-    assert "counting" in capsys.readouterr().err
+    for patience, seen in ((4.0, False), (0.0, True)):
+        monkeypatch.setattr(progress, "PATIENCE", patience)
+        assert list(progress.over("abc", "counting", "letters")) == ["a", "b", "c"]
+        assert ("counting" in capsys.readouterr().err) is seen
 
 
 @pytest.mark.parametrize("option", ["--version", "-V"])

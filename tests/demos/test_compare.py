@@ -12,6 +12,7 @@ import pytest
 import kickdrift as kd
 from kickdrift import cli, progress
 from kickdrift.demos import compare
+from kickdrift.problems import PROBLEMS
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,7 @@ def rows(report):
     return {line.split()[0]: line.split()[1:] for line in lines[2:]}
 
 
-@pytest.mark.parametrize("name", compare.PROBLEMS)
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_all_integrators_that_support_the_forces_are_compared(capsys, name):
     code, out, _ = run(capsys, name, "--time", "2")
     assert code == 0
@@ -82,7 +83,7 @@ def test_numbers_equal_analytic_results(capsys):
 
 def test_exact_solutions_equal_the_finest_run():
     for name in ("spring", "orbit", "pendulum"):
-        problem = compare.PROBLEMS[name]
+        problem = PROBLEMS[name]
         fine = problem.make("yoshida6", 0.01)
         for _ in range(5):
             fine.step(77)
@@ -154,7 +155,7 @@ def test_a_user_file_with_an_ode_stepper(capsys, tmp_path):
     file.write_text(EQUATION)
     code, out, _ = run(capsys, str(file), "--time", "1")
     assert code == 0
-    assert set(rows(out)) == {"explicit_euler", "implicit_euler", "midpoint", "heun", "rk4"}
+    assert set(rows(out)) == {"explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8"}
     assert {row[3] for row in rows(out).values()} == {"-"}
 
 
@@ -173,7 +174,7 @@ def test_the_user_file_gets_its_own_arguments(capsys, tmp_path):
     ("text", "message"),
     [
         ("raise SystemExit(3)", "exited with code 3"),
-        ("x = 1", "expected it to leave one Stepper or ODEStepper, or one named `world`, got none"),
+        ("x = 1", "expected it to leave one Stepper or ODEStepper, or one named `world`, or make(), got none"),
         ("import kickdrift as kd\na, b = kd.Stepper([[0.0]]), kd.Stepper([[0.0]])", "got 2: a, b"),
         ("1 / 0", "raised ZeroDivisionError: division by zero"),
     ],
@@ -233,3 +234,143 @@ def test_plot_together_with_json(capsys, tmp_path):
     assert code == 0
     assert json.loads(out)["problem"] == "spring"
     assert file.exists()
+
+
+# In Python.
+
+
+def test_compare_equals_the_command(capsys):
+    _, out, _ = run(capsys, "spring", "--dt", "0.1", "--time", "6")
+    result = kd.compare("spring", dt=0.1, time=6)
+    ours, theirs = rows(repr(result)), rows(out)
+    assert list(ours) == list(theirs)
+    assert {name: row[:-1] for name, row in ours.items()} == {name: row[:-1] for name, row in theirs.items()}
+    assert repr(result).partition(chr(10))[0] == "spring: x'' = -x from x = 1; 60 steps of 0.1 s"
+
+
+def test_a_comparison_is_a_sequence_by_error_and_by_name():
+    scheme = kd.GrootWarren(lam=0.65)
+    result = kd.compare("pendulum", ["rk4", scheme, kd.Exact, "explicit_euler"], dt="1/50", time=2)
+    assert [run.name for run in result] == ["rk4", "GrootWarren(lam=0.65)", "explicit_euler"]
+    assert len(result) == 3
+    assert result["rk4"].order == 4
+    assert result["rk4"].error < result["explicit_euler"].error
+    assert result["explicit_euler"].steps == result.steps == 100
+    assert list(result.refused) == ["exact"]
+    with pytest.raises(KeyError, match="expected one of rk4"):
+        result["verlet"]
+
+
+def test_compare_on_a_stepper_leaves_it_as_it_is():
+    world = kd.Stepper(
+        [[0.0, 1.0], [5.0, 5.0]],
+        hz=50,
+        forces=[kd.Gravity((0, -9.81))],
+        constraints=[kd.Plane((0, 1), 0.0, friction=0.5, radius=0.1)],
+        angular_velocity=[3.0, 0.0],
+        inertia=1.0,
+        alive=[True, False],
+    )
+    before = world.snapshot()
+    result = kd.compare(world, ["velocity_verlet", "rk4"], time=1)
+    assert world.snapshot() == before
+    assert result.dt == 1 / 50
+    twin = kd.Stepper(
+        [[0.0, 1.0]], hz=50, forces=world.forces, constraints=world.constraints, angular_velocity=3.0, inertia=1.0
+    )
+    twin.step(result.steps)
+    assert twin.velocity[0, 0] != 0  # friction has turned spin into motion
+    assert result["velocity_verlet"].path[-1].tolist() == [twin.position[0, 0], twin.velocity[0, 0]]
+
+
+def test_the_path_of_an_equation():
+    result = kd.compare(kd.ODEStepper([[1.0, 0.5]], kd.flows.LotkaVolterra(), dt=0.01), "heun", time=0.2)
+    twin = kd.ODEStepper([[1.0, 0.5]], kd.flows.LotkaVolterra(), dt=0.01, integrator="heun")
+    assert np.array_equal(result["heun"].path, twin.record(20).y[:, 0])
+    assert result["heun"].energy is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            ("sprin",),
+            ValueError,
+            "problem: expected one of spring, .*, a Stepper or an ODEStepper, got 'sprin'.*spring",
+        ),
+        ((3,), TypeError, "problem: expected one of spring"),
+        (("spring", ["magic"]), ValueError, "integrator: got 'magic'"),
+        (("spring", None, -1), ValueError, "dt: "),
+        (("spring", None, None, 0), ValueError, "time: expected seconds above 0, got 0"),
+        (("spring", None, None, "x"), TypeError, "time: "),
+    ],
+)
+def test_compare_refuses(arguments, error, message):
+    with pytest.raises(error, match=f"^{message}"):
+        kd.compare(*arguments)
+
+
+@pytest.mark.parametrize("kind", ["cost", "order", "phase"])
+@pytest.mark.parametrize("dim", [1, 2])
+def test_figures_in_python(tmp_path, kind, dim):
+    image = pytest.importorskip("matplotlib.image")
+    problem = "spring" if dim == 1 else kd.ODEStepper([[1.0, 0.5]], kd.flows.LotkaVolterra(), dt=0.1)
+    result = kd.compare(problem, ["midpoint", "rk4"], dt=0.1, time=4)
+    result.plot(tmp_path / "figure.png", kind=kind)
+    assert image.imread(tmp_path / "figure.png").std() > 0.05
+    with pytest.raises(ValueError, match=r"^kind: expected"):
+        result.plot(kind="pie")
+
+
+def test_the_slopes_of_an_order_plot_are_the_orders():
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    result = kd.compare("spring", ["semi_implicit_euler", "leapfrog", "rk4"], dt=0.1, time=4)
+    figure = Figure()
+    result.draw(figure, "order")
+    for line in figure.axes[0].lines:
+        (h, error) = np.log(line.get_data())
+        assert np.polyfit(h, error, 1)[0] == pytest.approx(result[line.get_label()].order, abs=0.15)
+
+
+def test_a_figure_without_a_file_is_one_of_pyplot():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    kd.compare("spring", "leapfrog", time=4).plot()
+    assert len(pyplot.get_fignums()) == 1
+    pyplot.close("all")
+
+
+# The command `run`.
+
+
+def test_run_steps_a_world_and_saves_its_trajectory(capsys, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    saved, figure = tmp_path / "run.npz", tmp_path / "run.png"
+    command = ("run", str(file), "--steps", "12", "--every", "4", "--save", str(saved))
+    assert cli.main(command) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("<kickdrift.Stepper: 5 bodies, dim 2, float64")
+    assert "<kickdrift.Trajectory: 4 samples of position 5x2, float64, 0 to 1.2 s>" in out
+    run = kd.Trajectory.load(saved)
+    assert run.tick.tolist() == [0, 4, 8, 12]
+    image = pytest.importorskip("matplotlib.image")
+    assert cli.main((*command, "--plot", str(figure))) == 0
+    assert image.imread(figure).std() > 0.01
+
+
+def test_run_calls_make(capsys, tmp_path):
+    file = tmp_path / "made.py"
+    file.write_text(
+        "import kickdrift as kd\ndef make():\n    return kd.ODEStepper([[1.0, 2, 3]], kd.flows.Lorenz(), dt=0.01)\n"
+    )
+    assert cli.main(("run", str(file), "--steps", "5")) == 0
+    assert "6 samples of y 1x3" in capsys.readouterr().out
+    file.write_text("def make():\n    return 3\n")
+    with pytest.raises(SystemExit):
+        cli.main(("run", str(file)))
+    assert "expected it to leave one Stepper" in capsys.readouterr().err

@@ -91,7 +91,7 @@ def test_members_have_a_docstring():
             assert inspect.getdoc(getattr(cls, name)), f"{cls}.{name}"
 
 
-KINDS = ("BEGIN", "END", "ENTER", "HIT", "LEAVE")
+KINDS = ("BEGIN", "BREAK", "END", "ENTER", "HIT", "LEAVE")
 TAKES_INPUT = [
     name
     for name in PUBLIC
@@ -129,8 +129,11 @@ def test_public_names():
     """All declared classes are public; the other public names are listed here."""
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
     errors += " CapacityError DeadBodyError"
-    steppers = "Stepper ODEStepper FixedClock Rollback Tape Trajectory ODETrajectory"
-    others = "BEGIN END ENTER HIT LEAVE Events Neighbours sync_test INTEGRATORS kick drift damp build_info get_include"
+    steppers = "Stepper ODEStepper FixedClock Rollback Inputs Tape Trajectory ODETrajectory Comparison"
+    others = (
+        "BEGIN BREAK END ENTER HIT LEAVE Events Neighbours sync_test INTEGRATORS kick drift damp build_info get_include"
+    )
+    others += " compare"
     classes = [*known(Term), *known(Constraint), *kd.INTEGRATORS.values(), kd.Dopri8]
     classes += [*options.POLICIES.values(), *options.OVERLOADS.values()]
     declared = {cls.__name__ for cls in classes if cls.__module__.startswith("kickdrift.")}

@@ -21,7 +21,12 @@ sys.path.insert(0, str(DOCS))
 make_api, make_tables = import_module("make_api"), import_module("make_tables")
 PAGES = sorted(path.name for path in DOCS.glob("*.md"))
 TEXTS = {name: (DOCS / name).read_text(encoding="utf-8") for name in PAGES}
-NEEDS = {"beyond-one-machine.md": "dask", "own-code.md": "numba"}
+NEEDS = {
+    "beyond-one-machine.md": "dask",
+    "own-code.md": "numba",
+    "integrators.md": "matplotlib",
+    "teaching.md": "matplotlib",
+}
 
 
 def blocks(name, language):

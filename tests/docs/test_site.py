@@ -32,6 +32,9 @@ SEARCHED = {
     "delta time": "game-loop",
     "physics interpolation": "game-loop",
     "deterministic lockstep": "determinism",
+    "notebook": "teaching",
+    "tutorial": "tutorial-ball",
+    "memory map": "recording",
     "Contacts": "api/contacts",
     "ODEStepper": "api/odestepper",
 }

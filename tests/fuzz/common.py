@@ -161,7 +161,7 @@ class Twins:
     def repair(self):
         """Write small numbers into the state, as the message of NonFiniteError suggests."""
         for stepper in (self.fast, self.book):
-            for array in stepper._sampled():
+            for array in stepper._sampled().values():
                 array[...] = np.linspace(-0.5, 0.5, array.size).reshape(array.shape)
             if hasattr(stepper, "restart"):
                 stepper.restart()

@@ -103,7 +103,7 @@ class Common(RuleBasedStateMachine):
 
         def set_numbers(stepper):
             rng = random.Random(seed)
-            for array in stepper._sampled():
+            for array in stepper._sampled().values():
                 if rng.random() < 0.7:
                     array[rng.randrange(len(array)), rng.randrange(array.shape[1])] = rng.uniform(-1, 1)
 

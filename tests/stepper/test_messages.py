@@ -130,8 +130,6 @@ def test_touching_is_empty_without_enabled_reporters(stepper):
     assert len(world.touching()) == 1
     world.enable(box, False)
     assert len(world.touching()) == 0
-    with pytest.raises(RuntimeError, match="begin=False and end=False"):
-        stepper([[0.0]], constraints=[box], events=kd.Events(begin=False, end=False)).touching()
 
 
 @STEPPERS

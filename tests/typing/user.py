@@ -54,6 +54,9 @@ assert_type(world.time, float)
 assert_type(world.force_evaluations, int)
 assert_type(world.energy(), tuple[float, float])
 assert_type(world.record(10, every=2), kd.Trajectory)
+assert_type(world.record(10, out="x.npy", callback=lambda world: bool(world.tick > 3), energy=True), kd.Trajectory)
+assert_type(kd.Trajectory.load("run.npz"), kd.Trajectory)
+assert_type(kd.compare(world, ["rk4", kd.GrootWarren(lam=0.65)], dt="1/60")["rk4"].error, float)
 assert_type(kd.build_info(), dict[str, object])
 
 # A game: clock, frames and interpolation.

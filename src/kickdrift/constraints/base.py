@@ -30,6 +30,11 @@ class Constraint(Declaration):
         """Indices of the bodies that this constraint pins."""
         return np.zeros(0, np.int64)
 
+    @property
+    def distances(self) -> tuple[Any, ...]:
+        """The `Distance` constraints that it consists of."""
+        return ()
+
     #: Collisions between bodies are recorded as events.
     meets = False
 
@@ -42,6 +47,11 @@ class Constraint(Declaration):
         return min(self.sides(plan) or 0, 8)
 
 
+#: Record fields of pairs where some have them: rigid, of fixed length, never broken, and of the first generation.
+ABSENT = {
+    "compliance": -1.0, "drag_first": 0.0, "drag_second": 0.0, "unit": 1.0, "lower": -1.0, "upper": -1.0, "limit": -1.0,
+    "tenants": 1,
+}  # fmt: skip
 ALL_BITS = 2**64 - 1
 #: Contacts of one body with shapes per step, at most; the nearest shapes are used.
 SHAPES_PER_BODY = 8
@@ -104,9 +114,15 @@ class Filtered(Constraint):
             found["sensor"] = np.broadcast_to(sensor, (plan.n,)).astype(np.uint8)
         return found
 
-    def _noticed(self, plan: Plan) -> np.ndarray:
-        """Return for each body whether its category passes the mask of a wall or shape."""
-        noticed = (self._scalars(plan, "category") & self._scalars(plan, "mask")) != 0
+    def _noticed(self, plan: Plan, owner: Filtered | None = None) -> np.ndarray:
+        """Return for each body whether its category passes the mask of a wall or shape.
+
+        owner: the `Contacts` that it is part of, if any, whose category replaces one of 1 for all bodies.
+        """
+        category = self._scalars(plan, "category")
+        if owner is not None and len(category) == 1 and category[0] == 1:
+            category = owner._scalars(plan, "category")
+        noticed = (category & self._scalars(plan, "mask")) != 0
         return np.broadcast_to(noticed, (plan.n,))
 
 

@@ -89,6 +89,18 @@ class Distance(Constraint):
     compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); 0 is rigid. With it this is XPBD (Macklin,
     Müller, Chentanez 2016). Its result, once converged, depends neither on iterations nor on dt.
 
+    max_length, min_length: m, scalar or (k,), instead of a fixed length. A rope has a max_length: it only pulls, and
+    hangs slack below it. A strut has a min_length: it only pushes. With both the distance is free in between. If length
+    is given too, it must be in this range, and has no other effect. The impulse of a rope in a step is never negative,
+    that of a strut never positive (projected Gauss-Seidel). A rope that becomes taut stops bodies without rebound. A
+    pair within 1/1024 of its limit counts as at it. Shorten a rope by small steps, as a winch does: integrators whose
+    velocity lags by half a step, such as `semi_implicit_euler` and `verlet`, take a correction for a velocity.
+
+    breaks_at: N, above 0, scalar or (k,). A pair whose load passes it, in tension or compression, ends with that step:
+    it has no effect from then on. `world.load` returns the loads, `world.whole` which pairs are not broken. With
+    `events` each break is a BREAK. Snapshots contain both. numpy.inf never breaks. To mend a pair, `remove` the
+    constraint and `add` it again.
+
     Positions are corrected, and velocities follow: v += (x' - x) / h. With integrators whose velocity belongs to the
     end of the step, such as `velocity_verlet`, each pair gets the same impulse in the second half of the step as in the
     first, and the remaining relative velocity along it is removed, in as many iterations (RATTLE: Andersen 1983). A
@@ -122,6 +134,9 @@ class Distance(Constraint):
     compliance: ArrayLike | None = None
     direction: str = "before"
     order: str = "given"
+    max_length: ArrayLike | None = None
+    min_length: ArrayLike | None = None
+    breaks_at: ArrayLike | None = None
     tenants: np.ndarray | None = tenants()
 
     def __post_init__(self) -> None:
@@ -130,16 +145,38 @@ class Distance(Constraint):
         validation.one_of("Distance(order)", self.order, ("given", "coloured"))
         object.__setattr__(self, "pairs", validation.pairs("Distance(pairs)", self.pairs))
         object.__setattr__(self, "iterations", validation.integer("Distance(iterations)", self.iterations, 1, 10**6))
-        for name in ("length", "compliance"):
+        for name in ("length", "compliance", "max_length", "min_length"):
             if getattr(self, name) is not None:
                 array = validation.numbers(f"Distance({name})", getattr(self, name), minimum=0.0)
                 object.__setattr__(self, name, array)
         if self.compliance is not None and np.any(np.asarray(self.stiffness) != 1):
             raise ValueError("Distance(compliance): expected stiffness or compliance, got both")
+        for low, high in (("min_length", "max_length"), ("min_length", "length"), ("length", "max_length")):
+            least, most = getattr(self, low), getattr(self, high)
+            if least is not None and most is not None and np.any(self._each(low) > self._each(high)):
+                raise ValueError(f"Distance({high}): expected at least {low}, {least}, got {most}")
+        if self.breaks_at is not None:
+            given = validation.plain("Distance(breaks_at)", self.breaks_at)
+            finite = np.where(given == np.inf, 1.0, given) if given.dtype.kind == "f" else given
+            finite = validation.numbers("Distance(breaks_at)", finite)
+            if not (finite > 0).all():
+                raise ValueError(f"Distance(breaks_at): expected loads above 0, got {validation.show(self.breaks_at)}")
+            array = np.array(given, np.float64)
+            array.flags.writeable = False
+            object.__setattr__(self, "breaks_at", array)
+
+    @property
+    def distances(self) -> tuple[Distance, ...]:
+        return (self,)
+
+    @property
+    def limited(self) -> bool:
+        """Whether it has limits instead of a length."""
+        return self.max_length is not None or self.min_length is not None
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
         length = coefficients.get("length")
-        if length is None or len(coefficients) > 1:
+        if length is None or len(coefficients) > 1 or self.limited:
             other = super().changed(coefficients)
             if "_colours" in vars(self):  # pairs are unchanged
                 other.__dict__["_colours"] = self._colours
@@ -150,7 +187,7 @@ class Distance(Constraint):
         return other
 
     def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
-        if self.length is not None:
+        if self.length is not None or self.limited:
             return self
         first, second = validation.within("Distance(pairs)", np.asarray(self.pairs), len(position)).T
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
@@ -171,11 +208,12 @@ class Distance(Constraint):
         first, second = np.ascontiguousarray(pairs[free].T)
         weight_first, weight_second = np.ascontiguousarray(weight[free].T)
         total = weight_first + weight_second
-        fields = {"first": first, "second": second, "length": self._each("length")[free]}
+        fields = {"first": first, "second": second, **self._lengths(plan, free), "pair": free}
         if self.compliance is None:
             stiffness = self._each("stiffness")[free]
             fields["move_first"] = stiffness * (weight_first / total)
             fields["move_second"] = stiffness * (weight_second / total)
+            fields["unit"] = stiffness / total
         else:
             splits = self.direction == "before" and plan.integrator.splits_pulls
             fields["move_first"], fields["move_second"] = weight_first, weight_second
@@ -198,17 +236,34 @@ class Distance(Constraint):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        if set(names) != {"length"} or np.asarray(self.length).ndim:
+        if not set(names) <= {"length", "max_length", "min_length"}:
             return None
-        return {"length": np.broadcast_to(self._each("length")[:1], before["length"].shape)}
+        fields = self._lengths(plan, before["pair"])
+        return fields if fields.keys() <= before.keys() and ("upper" in fields) == ("upper" in before) else None
 
-    def rods(self, plan: Plan) -> tuple[np.ndarray, ...]:
-        """Return movable pairs: first and second body, length, compliance, and generations of slots."""
+    def _lengths(self, plan: Plan, pairs: np.ndarray) -> dict[str, np.ndarray]:
+        """Return record fields of these pairs: the length, and where they are limited or may break, the limits."""
+        if self.limited:
+            most = np.broadcast_to(np.finfo(plan.dtype).max, (len(pairs),))
+            upper = most if self.max_length is None else self._each("max_length")[pairs]
+            lower = 0 * upper if self.min_length is None else self._each("min_length")[pairs]
+            length = lower if self.max_length is None else upper
+        else:
+            lower = upper = length = self._each("length")[pairs]
+        if not self.limited and self.breaks_at is None:
+            return {"length": length}
+        limit = np.full(len(pairs), -1.0) if self.breaks_at is None else self._each("breaks_at")[pairs]
+        return {"length": length, "lower": lower, "upper": upper, "limit": np.where(np.isfinite(limit), limit, -1.0)}
+
+    def rods(self, plan: Plan) -> dict[str, np.ndarray]:
+        """Return record fields of movable pairs, for `Contacts`."""
         pairs = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n)
         free = self._moved(weights(plan, pairs, self.tenants))
         compliance = np.zeros(len(pairs)) if self.compliance is None else self._each("compliance")
         tenants = np.ones((len(pairs), 2), np.int64) if self.tenants is None else self.tenants
-        return *pairs[free].T, self._each("length")[free], compliance[free], tenants[free]
+        first, second = pairs[free].T
+        rods = {"first": first, "second": second, "compliance": compliance[free], "tenants": tenants[free]}
+        return rods | {"pair": free} | self._lengths(plan, free)
 
     def _moved(self, weight: np.ndarray) -> np.ndarray:
         """Return the indices of movable pairs, in the order of solution."""

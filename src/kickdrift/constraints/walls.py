@@ -37,10 +37,10 @@ class Wall(Filtered):
         """Return the event number of each plane."""
         raise NotImplementedError
 
-    def _through(self, plan: Plan) -> np.ndarray:
-        """Return for each body 0: collides, 1: passes and records events, 2: passes."""
+    def _through(self, plan: Plan, owner: Filtered | None = None) -> np.ndarray:
+        """Return for each body 0: collides, 1: passes and records events, 2: passes. owner: see `_noticed`."""
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
-        return np.where(self._noticed(plan), sensor.astype(np.uint8), np.uint8(2))
+        return np.where(self._noticed(plan, owner), sensor.astype(np.uint8), np.uint8(2))
 
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]

@@ -20,7 +20,8 @@ import numpy as np
 import kickdrift as kd
 
 from ..progress import over
-from .common import count, fixed, table
+from ..tables import table
+from .common import count, fixed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,9 +1,15 @@
-"""Numbers on the command line, and plain-text tables: ASCII only, whatever the locale."""
+"""Numbers on the command line and in its output."""
 
 from __future__ import annotations
 
 import argparse
+import runpy
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..ode.stepper import ODEStepper
+from ..stepper.stepper import Stepper
 
 
 def count(of: str, like: int, least: int = 1) -> Callable[[str], int]:
@@ -23,19 +29,6 @@ def listed(items: Sequence[object]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def table(rows: Sequence[Sequence[str]], labels: int = 1, gap: str = "  ") -> str:
-    """Format a header and rows, with label columns aligned left and numbers right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        gap.join(
-            cell.ljust(width) if column < labels else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    return "\n".join([lines[0], gap.join("-" * width for width in widths), *lines[1:]])
-
-
 def abreast(blocks: Sequence[tuple[str, str]]) -> str:
     """Join titled tables of equal height side by side."""
     columns = []
@@ -53,9 +46,25 @@ def fixed(value: float, digits: int = 3) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: no minus sign before a zero
 
 
-def percent(share: float) -> str:
-    """Format a signed share in percent; rounding errors become zero."""
-    value = 100 * share
-    if abs(value) < 1e-9:
-        return "0"
-    return f"{value:+.2f}%" if 0.005 <= abs(value) < 1e4 else f"{value:+.0e}%"
+def stepper_of(text: str) -> Stepper | ODEStepper:
+    """Run a program of a user, as an argument of the command line, and return the stepper that it makes."""
+    if not Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    own, sys.argv = sys.argv, [text]  # hides our arguments from the program
+    try:
+        names = runpy.run_path(text, run_name="__kickdrift__")
+        found = {name: value for name, value in names.items() if isinstance(value, (Stepper, ODEStepper))}
+        if not found and callable(names.get("make")):
+            found = {"world": names["make"]()}
+    except SystemExit as error:
+        raise argparse.ArgumentTypeError(f"{text} exited with code {error.code}") from error
+    except Exception as error:
+        raise argparse.ArgumentTypeError(f"{text} raised {type(error).__name__}: {error}") from error
+    finally:
+        sys.argv = own
+    if ("world" not in found and len(found) != 1) or not isinstance([*found.values()][-1], (Stepper, ODEStepper)):
+        left = f"{len(found)}: {', '.join(found)}" if found else "none"
+        raise argparse.ArgumentTypeError(
+            f"{text}: expected it to leave one Stepper or ODEStepper, or one named `world`, or make(), got {left}"
+        )
+    return found.get("world") or next(iter(found.values()))

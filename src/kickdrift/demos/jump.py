@@ -17,7 +17,8 @@ import numpy as np
 
 import kickdrift as kd
 
-from .common import fixed, listed, table
+from ..tables import table
+from .common import fixed, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

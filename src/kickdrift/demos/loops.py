@@ -21,7 +21,8 @@ import numpy as np
 
 import kickdrift as kd
 
-from .common import fixed, table
+from ..tables import table
+from .common import fixed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,7 +20,8 @@ import numpy as np
 import kickdrift as kd
 from kickdrift.integrators.base import Integrator
 
-from .common import abreast, count, fixed, percent, table
+from ..tables import percent, table
+from .common import abreast, count, fixed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

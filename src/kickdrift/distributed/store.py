@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +93,7 @@ def _told(function: Any) -> list[Any]:
 
 def _arrays(result: Any) -> dict[str, np.ndarray] | None:
     if isinstance(result, _TRAJECTORIES):
-        columns = {field.name: getattr(result, field.name) for field in fields(result)}
-        return {name: column for name, column in columns.items() if column is not None}
+        return result.arrays()
     if isinstance(result, np.ndarray):
         arrays = {"array": result}
     elif isinstance(result, list) and result and all(type(entry) is np.ndarray for entry in result):
@@ -112,4 +110,4 @@ def _result(arrays: dict[str, np.ndarray]) -> Any:
         return arrays["array"]
     if "observations" in arrays:
         return list(arrays["observations"])
-    return Trajectory(**arrays) if "position" in arrays else ODETrajectory(**arrays)
+    return ODETrajectory(**arrays) if "y" in arrays else Trajectory(**arrays)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import disjoint_base
@@ -17,6 +19,13 @@ class Core(Runner):
         velocity: ArrayLike = 0.0,
         mass: ArrayLike | None = None,
         *,
+        radius: ArrayLike | None = None,
+        category: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        sensor: ArrayLike | None = None,
+        restitution: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+        rows: Any = None,
         angular_velocity: ArrayLike | None = None,
         angle: ArrayLike | None = None,
         orientation: ArrayLike | None = None,

@@ -86,6 +86,7 @@ cdef class Core(Runner):
         binding = Binding.of(model, state, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model, None if self.binding is None else self.binding.model)
+        binding.writes += model.numbered()
         if inverse_inertia is not None:
             to = model.rotating.inverse_inertia[: model.n, None]
             binding.writes.append((to, None, inverse_inertia[:, None]))
@@ -230,24 +231,32 @@ cdef class Core(Runner):
         return 0
 
     def spawn(
-        self, object position, object velocity=0.0, object mass=None, *, object angular_velocity=None,
-        object angle=None, object orientation=None,
+        self, object position, object velocity=0.0, object mass=None, *, object radius=None, object category=None,
+        object mask=None, object sensor=None, object restitution=None, object friction=None, object rows=None,
+        object angular_velocity=None, object angle=None, object orientation=None,
     ):
         """Add bodies in the lowest free rows, in ascending order; return their ids, int64 of shape (k,).
 
         position: m, of shape (k, dim); or (dim,) for one body, or for all bodies if velocity has rows. velocity: m/s,
-        a row per body, one vector for all, of shape (dim,) or (1, dim), or one number. Shape (0, dim) adds no body.
-        mass: kg, one number or (k,), at the cost of `set_mass`. By default a body has the mass of its row. Its other
-        coefficients are always those of its row. angular_velocity, angle, orientation: where bodies rotate, in the
-        units and shapes of `Stepper`, a number or a row for all or one for each; 0, 0 and (1, 0, 0, 0) if left out.
+        a row per body, one vector for all, of shape (dim,) or (1, dim), one number, or whatever can be broadcast to
+        (k, dim). Shape (0, dim) adds no body.
+        mass: kg, one number or (k,). radius, m; category, bits; sensor; restitution; friction: one value or (k,), for
+        all constraints that have them per body, disabled ones too. mask: bits, for collisions; that of walls, shapes
+        and sensors is their own. Where they differ from those of the row, they cost as much as `set`. What is left out
+        stays that of the row.
+        rows: the rows to choose from, a slice, ints or a mask; all by default. With rows kept for each kind of body,
+        coefficients need not change.
+        angular_velocity, angle, orientation: where bodies rotate, in the units and shapes of `Stepper`, a number or a
+        row for all or one for each; 0, 0 and (1, 0, 0, 0) if left out.
 
         The next step moves them. Their integrator history (`verlet`, `groot_warren`) starts anew, as after `restart`,
         but only in their rows. Until the next step `interpolate` returns their positions. Rows are free after `kill`,
         or if the `alive` argument of `Stepper` left them free. After `restore` the same spawns return the same ids.
         Your own arrays are not changed: write the rows of the new bodies.
 
-        Raises CapacityError if too few rows are free, TypeError or ValueError for numbers that are not finite,
-        RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+        Raises CapacityError if too few rows are free, TypeError or ValueError for numbers that are not finite and for
+        coefficients that no constraint has per body, IndexError for other rows, RuntimeError during a step; nothing
+        has changed then. Thread-safety: as `step`.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[0.0, 0.0]] * 4, dt=0.5, alive=1)
@@ -263,14 +272,16 @@ cdef class Core(Runner):
                 self.rotation is not None or angular_velocity is not None or angle is not None
                 or orientation is not None
             )
-            if mass is not None or turns:
+            kinds = (radius, category, mask, sensor, restitution, friction)
+            among = slots_.candidates(self.plan.n, rows)
+            if mass is not None or turns or any(kind is not None for kind in kinds):
                 position, velocity, mass = slots_.newborn(position, velocity, mass, self.plan.dim, self.dtype)
                 turning = self._turning_of(len(position), angular_velocity, angle, orientation) if turns else None
-                rows = self._slots.free(len(position))
-                if mass is not None:
-                    self._with_masses(rows, mass)  # may need another binding
-                self._write_turning(rows, turning)
-            ids = self.slots.spawn(self.plan, position, velocity)
+                chosen = self._slots.free(len(position), among)
+                names = ("radius", "category", "mask", "sensor", "restitution", "friction")
+                self._give_kinds(chosen, mass, dict(zip(names, kinds)))  # may need another binding
+                self._write_turning(chosen, turning)
+            ids = self.slots.spawn(self.plan, position, velocity, among)
             self.rows = self.slots.count
             return ids
         finally:
@@ -302,6 +313,12 @@ cdef class Core(Runner):
             self.rows = self.slots.count
         finally:
             self.unlock()
+
+    def _find(self, object ids):
+        """Return the slots of bodies, int64 of any shape; -1 for those that are not active."""
+        if self.slots is None:
+            return self._book().find(ids)
+        return self.slots.find(ids)
 
     def _park(self):
         """Zero the inactive rows, and the histories that have not started."""

@@ -3,9 +3,9 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
-    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, SOFT, SPIN, TRAITS, TWIST, Collisions,
-    Contacts, Distance, Pin, Shapes,
+    BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, FLOOR, HELD_ROW, MEETING,
+    LIMITED, PAIRS_PER_BODY, PERIODIC, PIN, PLANE, ROD, SENSOR, SHAPES, SHAPES_PER_BODY, SOFT, SPIN, TRAITS,
+    TWIST, Collisions, Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -20,7 +20,7 @@ import numpy as np
 from ..constraints.base import Constraint
 from ..constraints.broad_phase import Grid
 from ..declaration import require_entries
-from .walls import BoundCorners, BoundPeriodic, BoundSensor, BoundShapes, BoundWall
+from .walls import BoundCorners, BoundFloor, BoundPeriodic, BoundSensor, BoundShapes, BoundWall
 
 require_rounding(__name__)
 
@@ -82,8 +82,9 @@ cdef class BoundDistance(BoundConstraint):
         # Sorting by body keeps the pairs of a vector close in memory.
         direction = np.broadcast_to(fields["direction"], (count,))
         how = direction + (SOFT * (fields["compliance"] >= 0) if "compliance" in fields else 0)
-        order = np.lexsort((self.first, how, stage))
-        parts, sizes = np.unique(2 * SOFT * stage + how, return_counts=True)
+        how = how + (LIMITED * (fields["upper"] >= 0) if "upper" in fields else 0)
+        order = self.order = np.lexsort((self.first, how, stage))
+        parts, sizes = np.unique(2 * LIMITED * stage + how, return_counts=True)
         distance.stages = len(parts)
         distance.stage = <const int64_t*> self.keep(np.cumsum([0, *sizes]), np.int64)
         self.bodies = self.first[order], self.second[order]
@@ -95,9 +96,12 @@ cdef class BoundDistance(BoundConstraint):
         row += row * item // PAGE * (LINE // item)
         distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
         distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
-        self.order = order
-        distance.length = self.field(fields, "length", plan.dtype)
-        self.last[:count] = fields["length"][order]
+        distance.length = self.ordered(fields, "length", plan.dtype)
+        if "upper" in fields:
+            distance.lower = self.ordered(fields, "lower", plan.dtype)
+            distance.upper = self.ordered(fields, "upper", plan.dtype)
+        distance.cell = self.lay_loads(fields, order)
+        distance.from_positions = plan.integrator.history == "previous position"
         distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
         distance.move_second = self.keep(fields["move_second"][order], plan.dtype)
         if "compliance" in fields:
@@ -106,7 +110,7 @@ cdef class BoundDistance(BoundConstraint):
             distance.drag_second = self.keep(fields["drag_second"][order], plan.dtype)
         # Arrays kept from here on have no item per pair, or are refilled in each step.
         self.pairs = self.kept[1:]
-        distance.how = <const uint8_t*> self.keep(parts % (2 * SOFT), np.uint8)
+        distance.how = <const uint8_t*> self.keep(parts % (2 * LIMITED), np.uint8)
         # A direction of 2 stands for velocities at the end of a step. Such pairs do not read `at_rest`.
         self.reading_pairs = (direction[order] < 2).astype(np.uint8)
         if "tenants" in fields:
@@ -122,6 +126,11 @@ cdef class BoundDistance(BoundConstraint):
         distance.place = <const int32_t*> self.keep(row[constrained], np.int32)
         distance.row = self.allocate(int(row.max(initial=0)) + HELD_ROW, plan.dtype)
         distance.force = self.allocate(count, plan.dtype)
+        distance.slowed = self.allocate(count, plan.dtype)
+        distance.load = self.allocate(count, plan.dtype)
+        if "upper" in fields:
+            distance.low, distance.high = self.allocate(count, plan.dtype), self.allocate(count, plan.dtype)
+            distance.least, distance.most = self.allocate(count, plan.dtype), self.allocate(count, plan.dtype)
         distance.pull = self.allocate(count, plan.dtype)
         distance.direction = direction.max(initial=0)
         distance.was = self.allocate(plan.dim * padded, plan.dtype)
@@ -133,6 +142,12 @@ cdef class BoundDistance(BoundConstraint):
         pair = 5 if sizes.max(initial=0) >= 512 else 20
         self.cost = pair * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
+
+    cdef void* ordered(self, dict fields, str name, object dtype) except NULL:
+        """Copy a field of pairs in kernel order; it may be written again."""
+        cdef void* place = self.field(fields, name, dtype)
+        self.last[: len(self.order)] = fields[name][self.order]
+        return place
 
     cdef int find_links(self, Links links) except -1:
         cdef Ends ends
@@ -229,8 +244,8 @@ cdef class BoundContacts(BoundGrid):
     cdef object dtype
     cdef object impulses
 
-    cdef bint serves(self, object plan):
-        return self.impulses is plan.impulses
+    cdef bint serves(self, object plan, object record):
+        return self.impulses is plan.impulses and BoundConstraint.serves(self, plan, record)
 
     cdef int listen(self, object kind, int64_t n) except -1:
         if self.told.mark != NULL:
@@ -271,6 +286,9 @@ cdef class BoundContacts(BoundGrid):
         data.length = self.keep(fields["length"], real)
         data.compliance = self.keep(fields["compliance"], real)
         data.number = <const int32_t*> self.keep(fields["number"], np.int32)
+        if "upper" in fields:
+            data.lower, data.upper = self.keep(fields["lower"], real), self.keep(fields["upper"], real)
+        data.cell = self.lay_loads(fields, slice(None))
         self.rods, self.tenants = self.kept[kept:], fields["tenants"]
         data.stiffness = self.field(fields, "stiffness", real)
         data.moved = <uint8_t*> self.allocate(n, np.uint8)
@@ -304,7 +322,8 @@ cdef class BoundContacts(BoundGrid):
             data.twist = self.allocate(TWIST * places, real)
             if "rolling" in fields:
                 data.rolling = self.field(fields, "rolling", real)
-        data.rod = self.allocate((plan.dim + 2) * data.rods, real)
+        data.rod = self.allocate((plan.dim + <int> ROD) * data.rods, real)
+        data.load = self.allocate(data.rods, real)
         data.group = <int32_t*> self.allocate(n, np.int32)
         data.deep = <uint8_t*> self.allocate(n, np.uint8)
         data.taken = <uint64_t*> self.allocate(n, np.uint64)
@@ -392,6 +411,7 @@ KINDS = {
     "sensor": (SENSOR, BoundSensor),
     "shapes": (SHAPES, BoundShapes),
     "periodic": (PERIODIC, BoundPeriodic),
+    "floor_friction": (FLOOR, BoundFloor),
 }
 require_entries(__name__, KINDS, Constraint)
 
@@ -403,7 +423,7 @@ cdef BoundConstraint bind_constraint(
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()
-    bound.kept, bound.places = [], {}
+    bound.kept, bound.places, bound.owners = [], {}, plan.owners(constraint) if "pair" in constraint.fields else []
     bound.constraint.kind = kind
     bound.bind(constraint.fields, plan, table, padded)
     return bound

@@ -100,7 +100,7 @@ cdef class Coupled(Watch):
         """Return whether this binding fits the interactions and constraints of a model, including the disabled ones."""
         mine = self.model
         return (
-            mine.interactions is model.interactions and mine.constraint_records is model.constraint_records
+            mine.interactions == model.interactions and mine.constraint_records is model.constraint_records
             and mine.constraints == model.constraints and mine.at_rest is model.at_rest and mine.told == model.told
             and mine.idle == model.idle and mine.inverse_mass is model.inverse_mass and mine.impulses is model.impulses
         )
@@ -168,7 +168,7 @@ cdef class Coupled(Watch):
             found = known.get(record.lineage)
             bound = None if found is None else found[1]
             if (
-                bound is None or not bound.serves(model)
+                bound is None or not bound.serves(model, record)
                 or not can_be_written(found[0], record, bound.places, bound.order, self.known, writes)
             ):
                 bound = bind_constraint(record, model, self.table, padded(model.n))

@@ -17,11 +17,18 @@ class Index:
         buckets: int,
         step: list[int],
         torus: Any,
+        size: NDArray[Any] | None = None,
     ) -> None: ...
     def pairs(self, out: Any) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def of(self, places: NDArray[Any], out: Any) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def cast(
-        self, origins: NDArray[Any], motions: NDArray[Any], reach: float, out: NDArray[Any], shares: NDArray[Any]
+        self,
+        origins: NDArray[Any],
+        motions: NDArray[Any],
+        reach: float,
+        out: NDArray[Any],
+        shares: NDArray[Any],
+        skip: NDArray[Any] | None = None,
     ) -> None: ...
 
 @disjoint_base

@@ -51,7 +51,8 @@ cdef class Index:
     cdef object rows        # public index of each point; None: its number
 
     def __init__(self, object points, object rows, double radius, double per_cell, int64_t buckets, list step,
-                 object torus):
+                 object torus, object size=None):
+        """size: a radius for each point, which casts add to theirs, in open space."""
         cdef Cells* cells = &self.cells
         cdef int c
         self.rows = rows
@@ -70,6 +71,8 @@ cdef class Index:
         cells.bucket = <uint32_t*> keep(np.empty(cells.n, np.uint32), self.kept)
         cells.body = <int32_t*> keep(np.empty(cells.n, np.int32), self.kept)
         cells.place = <double*> keep(np.empty((cells.dim, cells.n)), self.kept)
+        if size is not None:
+            cells.size, cells.largest = <const double*> keep(size, self.kept), size.max(initial=0.0)
         with nogil:
             sort_points(cells)
 
@@ -148,12 +151,14 @@ cdef class Index:
             i[:] = numbers if self.rows is None else self.rows[numbers]
         return i, given
 
-    def cast(self, object origins, object motions, double reach, object out, object shares):
+    def cast(self, object origins, object motions, double reach, object out, object shares, object skip=None):
+        """skip: the number of a point that each ray passes, or -1."""
         cdef const Cells* cells = &self.cells
         cdef const double* x = <const double*> <size_t> origins.ctypes.data
         cdef const double* motion = <const double*> <size_t> motions.ctypes.data
         cdef int64_t* i = <int64_t*> <size_t> out.ctypes.data
         cdef double* share = <double*> <size_t> shares.ctypes.data
+        cdef const int64_t* passed = NULL if skip is None else <const int64_t*> <size_t> skip.ctypes.data
         cdef int64_t count = len(out)
         cdef int64_t k = 0
         cdef int64_t tests
@@ -161,7 +166,10 @@ cdef class Index:
             with nogil:
                 tests = 0
                 while k < count and tests < TESTS:
-                    tests += find_in_way(x + k * cells.dim, motion + k * cells.dim, reach, cells, i + k, share + k)
+                    tests += find_in_way(
+                        x + k * cells.dim, motion + k * cells.dim, reach, -1 if passed == NULL else passed[k], cells,
+                        i + k, share + k,
+                    )
                     k += 1
             PyErr_CheckSignals()
         self.call_by_rows(out)

@@ -87,10 +87,12 @@ cdef class Slots:
     cdef void follow(self) noexcept nogil
     cdef void weigh(self, Py_ssize_t i) noexcept nogil
     cdef int64_t slot_of(self, int64_t id) noexcept nogil
+    cdef object find(self, object ids)
     cdef int64_t slot_of_any(self, int64_t id) noexcept nogil
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil
     cdef int layout(self, Links links) except -1
     cdef void forget_young(self) noexcept nogil
     cdef void clear_histories(self, const Plan* plan) noexcept nogil
-    cdef object spawn(self, const Plan* plan, object position, object velocity)
+    cdef object spawn(self, const Plan* plan, object position, object velocity, object among)
+    cdef Py_ssize_t next_free(self, Py_ssize_t place, const int64_t* chosen, Py_ssize_t count) noexcept nogil
     cdef int kill(self, const Plan* plan, object ids) except -1

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memchr, memcpy, memmove, memset
 
 from ..kernels.abi.constraints cimport NOWHERE
-from ..kernels.abi.plan cimport ROW, Array, Plan
+from ..kernels.abi.plan cimport MAX_DIM, ROW, Array, Plan
 from ..kernels.loops.living cimport clear
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -18,6 +18,8 @@ require_rounding(__name__)
 
 cdef object ndarray = np.ndarray
 cdef int64_t LAST_GENERATION = slots_.LAST_GENERATION
+cdef object LARGEST = 2**63
+cdef object EXACT = 2**53   # up to here every int is exact in float64
 
 
 cdef void* address(object array) except NULL:
@@ -32,15 +34,38 @@ cdef void* address(object array) except NULL:
 ctypedef struct Given:
     Py_ssize_t rows         # or -1 for a single vector
     Array at
+    double[MAX_DIM] number  # of a vector that is no array, in the dtype of the state
+
+
+cdef bint write_number(object value, Given* given, int place, Py_ssize_t item) except -1:
+    """Write a Python number to a vector; return False for anything else."""
+    if type(value) is float or (type(value) is int and -EXACT <= value <= EXACT):
+        if item == 4:
+            (<float*> given.number)[place] = <float> <double> value
+        else:
+            given.number[place] = value
+        return True
+    return False
 
 
 cdef bint simple(object array, int dim, Py_ssize_t item, Given* given) except -1:
-    """Return whether an array has vectors in the dtype of the state; if it does, set the address and strides."""
+    """Return whether vectors are in the dtype of the state, or a vector of Python numbers, or one number for all
+    components; if they are, set the address and strides."""
     cdef Py_buffer view
     cdef char kind
     cdef char wanted = c"f" if item == 4 else c"d"
+    cdef int c
+    given.rows, given.at.body, given.at.component, given.at.data = -1, 0, item, <char*> given.number
+    if type(array) is tuple or type(array) is list:
+        if len(array) != dim:
+            return False
+        for c in range(dim):
+            if not write_number(array[c], given, c, item):
+                return False
+        return True
     if type(array) is not ndarray:
-        return False
+        given.at.component = 0
+        return write_number(array, given, 0, item)
     try:
         PyObject_GetBuffer(array, &view, PyBUF_STRIDES | PyBUF_FORMAT)
     except (BufferError, ValueError):
@@ -183,25 +208,17 @@ cdef class Slots:
                 if self.young[i]:
                     clear(plan, &plan.s, i, i + 1)
 
-    cdef object spawn(self, const Plan* plan, object position, object velocity):
-        """Add bodies in the lowest free slots; an error changes nothing."""
+    cdef object spawn(self, const Plan* plan, object position, object velocity, object among):
+        """Add bodies in the lowest free slots, among these ascending ones or None; an error changes nothing."""
         cdef int dim = plan.dim
         cdef Py_ssize_t item = self.data.item
         cdef Py_ssize_t k, i, row = 0
         cdef Given x, v
-        cdef double number
-        cdef float single
         cdef int64_t* ids
-        cdef const uint8_t* found
-        cdef bint easy = simple(position, dim, item, &x)
-        if easy and type(velocity) is float:
-            number = velocity
-            single = <float> number
-            v.rows = -1
-            v.at.data = <char*> &single if item == 4 else <char*> &number
-            v.at.body = v.at.component = 0
-        else:
-            easy = easy and simple(velocity, dim, item, &v)
+        cdef const int64_t* chosen = NULL if among is None else <const int64_t*> address(among)
+        cdef Py_ssize_t count = self.n if among is None else len(among)
+        cdef bint easy = simple(position, dim, item, &x) and x.at.component != 0  # no single number
+        easy = easy and simple(velocity, dim, item, &v)
         if easy and v.rows == 1:  # one vector for all
             v.rows, v.at.body = -1, 0
         # The slow path converts all other arguments, or raises their error.
@@ -219,15 +236,10 @@ cdef class Slots:
             return result
         ids = <int64_t*> address(result)
         for i in range(k):
-            while True:
-                found = <const uint8_t*> memchr(self.alive + row, 0, self.n - row)
-                if found == NULL:
-                    raise CapacityError(k, i)
-                row = found - self.alive
-                if self.generation[row] < LAST_GENERATION:
-                    break
-                row += 1
-            ids[i] = row
+            row = self.next_free(row, chosen, count)
+            if row == count:
+                raise CapacityError(k, i)
+            ids[i] = row if chosen == NULL else chosen[row]
             row += 1
         # No Python code runs from here on.
         for i in range(k):
@@ -244,13 +256,32 @@ cdef class Slots:
         self.any_young = self.stale = True
         return result
 
+    cdef Py_ssize_t next_free(self, Py_ssize_t place, const int64_t* chosen, Py_ssize_t count) noexcept nogil:
+        """Return the first place, from this one on, whose slot is free: among those chosen, or NULL for all."""
+        cdef const uint8_t* found
+        cdef int64_t row
+        while place < count:
+            if chosen == NULL:
+                found = <const uint8_t*> memchr(self.alive + place, 0, count - place)
+                if found == NULL:
+                    return count
+                place = found - self.alive
+            row = place if chosen == NULL else chosen[place]
+            if not self.alive[row] and self.generation[row] < LAST_GENERATION:
+                return place
+            place += 1
+        return count
+
     cdef int kill(self, const Plan* plan, object ids) except -1:
         """Remove bodies; an error changes nothing."""
         cdef Py_buffer view
         cdef Py_ssize_t i
         cdef bint known = False
         cdef char kind
-        if type(ids) is ndarray and ids.ndim == 1:
+        if type(ids) is int and 0 <= ids < LARGEST and self.slot_of(ids) >= 0:
+            self.end(plan, self.slot_of_any(ids))
+            known = True
+        elif type(ids) is ndarray and ids.ndim == 1:
             PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
             kind = view.format[0] if view.format != NULL and view.format[1] == 0 else 0
             if view.itemsize == 8 and (kind == c"l" or kind == c"q"):
@@ -260,6 +291,11 @@ cdef class Slots:
                 if known:
                     for i in range(view.shape[0]):
                         self.end(plan, self.slot_of_any(int64_at(&view, i)))
+            elif kind == c"?" and view.shape[0] == self.n:
+                known = True
+                for i in range(self.n):
+                    if (<const char*> view.buf)[i * view.strides[0]] and self.alive[i]:
+                        self.end(plan, i)
             PyBuffer_Release(&view)
         if not known:
             rows = slots_.chosen(self.book, ids)
@@ -267,7 +303,6 @@ cdef class Slots:
             for i in range(view.shape[0]):
                 self.end(plan, int64_at(&view, i))
             PyBuffer_Release(&view)
-        self.stale = True
         return 0
 
     cdef int64_t slot_of(self, int64_t id) noexcept nogil:
@@ -277,10 +312,23 @@ cdef class Slots:
             return -1
         return slot if id == slot or self.id[slot] == id else -1
 
+    cdef object find(self, object ids):
+        """Return the slots of bodies given by id or slot, int64 of any shape; -1 for those that are not active."""
+        found = np.empty(ids.shape, np.int64)
+        cdef Py_ssize_t count = found.size
+        cdef Py_ssize_t i
+        ids = np.ascontiguousarray(ids)
+        cdef const int64_t* id = <const int64_t*> address(ids)
+        cdef int64_t* slot = <int64_t*> address(found)
+        for i in range(count):
+            slot[i] = self.slot_of_any(id[i]) if self.slot_of(id[i]) >= 0 else -1
+        return found
+
     cdef int64_t slot_of_any(self, int64_t id) noexcept nogil:
         return <int64_t> (<uint32_t> id)
 
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil:
+        self.stale = True
         self.count -= self.alive[row]  # ids may contain a row twice
         self.alive[row] = self.young[row] = 0
         self.id[row] = -1

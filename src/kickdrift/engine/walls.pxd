@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.constraints cimport ConstraintCall, Each, Shapes, Spin, Wall
+from ..kernels.abi.constraints cimport ConstraintCall, Each, LoadCell, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport Told
 from .slots cimport Ends, Links
@@ -24,6 +24,7 @@ cdef class BoundConstraint:
     cdef dict places        # arrays (1, count) of the writable fields, by name
     cdef object tenants     # generations of the slots that it belongs to, or None
     cdef object last        # the last array made by `allocate`
+    cdef list owners        # load arrays of its `Distance` declarations, see stepper/loads.py
     cdef object order       # permutation of the writable fields, or None for their own order
     cdef Ends ends          # bodies or pairs that end when bodies are removed, or None
 
@@ -39,7 +40,8 @@ cdef class BoundConstraint:
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1
     cdef int find_links(self, Links links) except -1
     cdef void join(self, const Common* common) noexcept
-    cdef bint serves(self, object plan)
+    cdef bint serves(self, object plan, object record)
+    cdef const LoadCell* lay_loads(self, dict fields, object order) except? NULL
     cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1
 
 

@@ -2,7 +2,9 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from ..kernels.abi.constraints cimport PAIRS_PER_BODY, Corners, Each, Periodic, Sensor, Shapes, Spin, Wall
+from ..kernels.abi.constraints cimport (
+    PAIRS_PER_BODY, Corners, Each, Floor, LoadCell, Periodic, Sensor, Shapes, Spin, Wall,
+)
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -14,6 +16,12 @@ import numpy as np
 from .. import kernels
 
 require_rounding(__name__)
+
+#: `LoadCell` of kernels/abi/constraints.pxd.
+CELL = np.dtype([
+    ("owner", np.uint64), ("cell", np.uint64), ("limit", np.float64), ("unit", np.float64), ("first", np.int32),
+    ("second", np.int32), ("rank", np.int64),
+])
 
 
 cdef class BoundConstraint:
@@ -90,9 +98,27 @@ cdef class BoundConstraint:
         """Add to `links` the data that changes when bodies are removed."""
         return 0
 
-    cdef bint serves(self, object plan):
-        """Return whether this binding fits another plan whose fields are equal."""
-        return True
+    cdef bint serves(self, object plan, object record):
+        """Return whether this binding fits another plan whose fields are equal: its pairs keep their loads there."""
+        if not self.owners:
+            return True
+        owners = plan.owners(record)
+        return len(owners) == len(self.owners) and all([mine is its for mine, its in zip(self.owners, owners)])
+
+    cdef const LoadCell* lay_loads(self, dict fields, object order) except? NULL:
+        """Lay out where the loads of pairs are kept. order: permutation of the pairs."""
+        cells = np.zeros(len(fields["pair"]) + 1, CELL)
+        pairs = cells[:-1]
+        owner = np.array([<size_t> address(array) for array in self.owners] + [0], np.uint64)
+        rows = fields["pair"].astype(np.uint64) + np.uint64(1)
+        pairs["owner"] = owner[fields.get("member", np.zeros(len(rows), np.int64))][order]
+        pairs["cell"] = pairs["owner"] + np.uint64(16) * rows[order]
+        pairs["limit"] = fields["limit"][order] if "limit" in fields else -1
+        pairs["unit"] = fields["unit"][order] if "unit" in fields else 1
+        pairs["first"], pairs["second"] = fields["first"][order], fields["second"][order]
+        pairs["rank"] = np.arange(len(rows))[order]
+        self.kept.append(cells)
+        return <const LoadCell*> address(cells)
 
     cdef void join(self, const Common* common) noexcept:
         """Set the pointers to data shared by all constraints, which another binding may have changed."""
@@ -199,6 +225,16 @@ cdef class BoundPeriodic(BoundConstraint):
 
     cdef int find_links(self, Links links) except -1:
         self.periodic.weight = links.slots.weight
+        return 0
+
+
+cdef class BoundFloor(BoundConstraint):
+    cdef Floor floor
+
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
+        self.constraint.function, self.constraint.data = table.meet, &self.floor
+        self.each(&self.floor.deceleration, fields, "deceleration", plan.dtype)
+        self.cost = 10 * plan.n
         return 0
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -279,6 +280,44 @@ class Damping(Term):
         """Leave out `angular` if it is 0: snapshots of worlds without rotation do not contain it."""
         told = super().told()
         return told if np.any(self.angular) else {"rate": told["rate"]}
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        return np.zeros(1)
+
+
+@declaration()
+class FloorFriction(Term):
+    """Coulomb friction on a floor, for worlds seen from above: v *= max(0, 1 - d h / |v|) after a step (Coulomb 1785).
+
+    deceleration: d >= 0 in m/s², scalar or (n,): the coefficient of friction times gravity. A sliding body loses d per
+    second, comes to rest after |v| / d seconds, and stays there until other forces exceed d. It acts after the forces
+    of a step and before its constraints, and corrects positions too: by d h² / 2, and in the step in which a body comes
+    to rest to where it stops. Without other forces a body slides v² / (2 d) under every integrator, at any dt.
+    Infinitely heavy bodies feel none. A world with it cannot run backwards. Angular velocities stay the same: see
+    `Damping(angular)`.
+
+    >>> import kickdrift as kd
+    >>> puck = kd.Stepper([[0.0, 0.0]], [[3.0, 4.0]], forces=[FloorFriction(2.0)])
+    >>> puck.step(180)
+    >>> puck.position.round(6).tolist(), puck.velocity.tolist()
+    ([[3.75, 5.0]], [[0.0, 0.0]])
+    """
+
+    affine = alone = True
+
+    deceleration: ArrayLike = numbers(minimum=0.0, per_body="number")
+    conservative: ClassVar[bool] = True  # it dissipates between steps only
+
+    def compile(self, plan: Plan) -> None:
+        plan.add_constraint("floor_friction", self, deceleration=self._scaled(plan, "deceleration", "mobility"))
+
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        return {"deceleration": self._scaled(plan, "deceleration", "mobility")}
+
+    def sides(self, plan: Plan) -> None:
+        """Return None: it records no events."""
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return np.zeros(1)

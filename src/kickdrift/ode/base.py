@@ -22,6 +22,8 @@ from .saved_flow import SavedFlow
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from ..stepper.recording import Recorder
+
 #: rhs(t, y, out) and jacobian(t, y, out), for all trajectories at once.
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
 
@@ -72,7 +74,9 @@ class ODEBase(State):
 
         @property
         def evaluations(self) -> int: ...
-        def record(self, steps: int, every: int = 1) -> ODETrajectory: ...
+
+        record: Recorder[ODETrajectory]
+
         def _bind(self) -> None: ...
 
     def _right_hand_side(self, rhs: Any) -> Flow | Function:
@@ -174,11 +178,11 @@ class ODEBase(State):
 
     # Hooks of common.py for recording and snapshots.
 
-    def _sampled(self) -> tuple[np.ndarray, ...]:
-        return (self._y,)
+    def _sampled(self) -> dict[str, np.ndarray]:
+        return {"y": self._y}
 
-    def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> ODETrajectory:
-        return ODETrajectory(time, *samples)
+    def _trajectory(self, **samples: Any) -> ODETrajectory:
+        return ODETrajectory(**samples)
 
     def _arrays(self) -> list[np.ndarray]:
         return [self._y]

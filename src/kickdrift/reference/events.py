@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..stepper.events import BEGIN, END, ENTER, HIT, LEAVE, Events, fields, key, reporting, slots
+from ..stepper.events import BEGIN, BREAK, END, ENTER, HIT, LEAVE, Events, fields, key, reporting, slots
 from .constraints.touching import TOUCHING
 
 
@@ -95,6 +95,11 @@ class Log:
         if end and not now:
             still = contact if region else contact._replace(speed=zero, impulse=zero)
             self.add(system, LEAVE if region else END, source, each, contact.left, still)
+
+    def broke(self, system, source, i, j, point, normal, impulse) -> None:
+        """Record the break of a pair."""
+        zero = system.real(0)
+        self.add(system, BREAK, source, key(i, j), zero, Contact(zero, zero, zero, zero, impulse, point, normal))
 
     def add(self, system, kind, source, each, ago, contact: Contact) -> None:
         if len(self.rows) == self.asked.capacity:

@@ -17,13 +17,16 @@ from .vector import Vector, dot
 class Index:
     """Index of points with the queries of `kickdrift.Neighbours`."""
 
-    def __init__(self, points: np.ndarray, rows: np.ndarray | None, radius: float, *grid: Any) -> None:
+    def __init__(
+        self, points: np.ndarray, rows: np.ndarray | None, radius: float, *grid: Any, size: np.ndarray | None = None
+    ) -> None:
         self._torus = grid[-1]
         self._space = space_of(self._torus, float)
         self._columns = Vector(points.astype(np.float64).T)
         self._points = [Vector(point) for point in points.tolist()]
         self._rows = list(range(len(points))) if rows is None else rows.tolist()
         self._radius = radius
+        self._sizes = [0.0] * len(points) if size is None else size.tolist()
 
     @np.errstate(all="ignore")  # squares of large distances overflow
     def _squares(self, place):
@@ -60,14 +63,15 @@ class Index:
             for rank, (square, row) in enumerate(best):
                 i[k, rank], distance[k, rank] = row, math.sqrt(square)
 
-    def cast(self, origins, motions, reach, i, share):
+    def cast(self, origins, motions, reach, i, share, skip=None):
         for k, (origin, motion) in enumerate(zip(origins.tolist(), motions.tolist(), strict=True)):
             way = Vector(motion)
             found = [
                 (time, row)
-                for x, row in zip(self._points, self._rows, strict=True)
+                for number, (x, row, size) in enumerate(zip(self._points, self._rows, self._sizes, strict=True))
+                if skip is None or skip[k] != number
                 for image in self._images(x, Vector(origin), way, reach)
-                if (time := meeting(Vector(origin) - image, way, reach)) is not None
+                if (time := meeting(Vector(origin) - image, way, reach + size)) is not None
             ]
             share[k], i[k] = min(found, default=(1.0, -1))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..stepper.slots import chosen, newborn
+from ..stepper.slots import candidates, chosen, newborn
 
 if TYPE_CHECKING:
     from ..stepper.slots import Slots
@@ -30,21 +30,39 @@ class Living:
         _drawn: tuple | None
         _exclusively: Any
         _book: Any
-        _with_masses: Any
+        _give_kinds: Any
+        n: int
         dim: int
         dtype: np.dtype
 
-    def spawn(self, position: Any, velocity: Any = 0.0, mass: Any = None, **turning: Any) -> np.ndarray:
+    def spawn(
+        self,
+        position: Any,
+        velocity: Any = 0.0,
+        mass: Any = None,
+        *,
+        radius: Any = None,
+        category: Any = None,
+        mask: Any = None,
+        sensor: Any = None,
+        restitution: Any = None,
+        friction: Any = None,
+        rows: Any = None,
+        **turning: Any,
+    ) -> np.ndarray:
         """Spawn bodies in the lowest free slots; return their ids."""
-        return self._exclusively(self._spawn, position, velocity, mass, turning)
+        kinds = {"radius": radius, "category": category, "mask": mask, "sensor": sensor}
+        kinds |= {"restitution": restitution, "friction": friction}
+        return self._exclusively(self._spawn, position, velocity, mass, kinds, rows, turning)
 
-    def _spawn(self, position: Any, velocity: Any, mass: Any, turning: dict[str, Any]) -> np.ndarray:
+    def _spawn(
+        self, position: Any, velocity: Any, mass: Any, kinds: dict[str, Any], among: Any, turning: dict[str, Any]
+    ) -> np.ndarray:
         x, v, m = newborn(position, velocity, mass, self.dim, self.dtype)
         values = self._turning_of(len(x), **turning)
         slots = self._book()
-        rows = slots.free(len(x))
-        if m is not None:
-            self._with_masses(rows, m)
+        rows = slots.free(len(x), candidates(self.n, among))
+        self._give_kinds(rows, m, kinds)
         self._write_turning(rows, values)
         self._position[rows], self._velocity[rows] = x, v
         if self._history is not None:
@@ -60,6 +78,10 @@ class Living:
         slots.kill(chosen(slots, ids))
         self._park()
 
+    def _find(self, ids: np.ndarray) -> np.ndarray:
+        """Return the slots of bodies; -1 for those that are not active."""
+        return self._book().find(ids)
+
     def _park(self) -> None:
         """Zero the rows of inactive bodies, and histories not yet started."""
         if self._slots is not None:
@@ -73,6 +95,8 @@ class Living:
 
 #: Coefficients without an item per pin or pair.
 FOR_ALL = ("iterations", "response")
+#: Coefficients of contacts with an item per rod.
+RODS = ("first", "second", "length", "compliance", "number", "pair", "member", "lower", "upper", "limit")
 
 
 def present_fields(system: Any, record: Any) -> dict[str, Any]:
@@ -82,7 +106,7 @@ def present_fields(system: Any, record: Any) -> dict[str, Any]:
         return fields
     if record.kind == "contacts":
         left = uncut(system, record)
-        rods = {name: fields[name][left] for name in ("first", "second", "length", "compliance", "number")}
+        rods = {name: fields[name][left] for name in RODS if name in fields}
         return {**fields, **rods, "weight": weights(system)}
     if record.kind == "pin" or "first" in fields:
         left = uncut(system, record)

@@ -18,6 +18,7 @@ from .clock import FixedClock
 from .events import Log
 from .interpolation import draw
 from .lock import Exclusive, taped
+from .queries import Level
 from .rotation import Turning
 from .slots import Living
 from .system import System, bodies
@@ -68,6 +69,9 @@ class Stepper(Living, Exclusive, StepperBase):
     def _events_dropped(self) -> int:
         return int(self._log.dropped)
 
+    def _level(self) -> Level:
+        return Level(self)
+
     def _touching(self):
         if self._log is None:
             return []
@@ -114,7 +118,7 @@ class Stepper(Living, Exclusive, StepperBase):
             self._clock.set_hz(clock_rate)  # may raise, therefore first
         if clock_tick is not None:
             self._clock.set_tick(clock_tick)
-        for array, rows, values in writes:
+        for array, rows, values in [*writes, *([] if binding is None else binding.numbered())]:
             array[... if rows is None else rows] = values
         self.__dict__.update(numbers or {})
         if resume is not None:

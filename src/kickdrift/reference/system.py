@@ -15,6 +15,7 @@ from .constraints import CONSTRAINTS
 from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import ONE_BY_ONE, SCHEMES, STARTS, NotConverged, energy_together
+from .loads import Loads, cells
 from .noise import bath, normals
 from .slots import present_at_rest, present_fields
 from .space import space_of
@@ -386,10 +387,12 @@ class System(Body):
         before = split(self.completed[0])
         self.gain = split(self.v - self.completed[1])
         self.reports = Reports()
+        self.loads = Loads()
         for record in self.plan.constraint_records:
             self.apply(record, CONSTRAINTS[record.kind], before)
         if self.reporting:
             self.stepper._log.tell(self, self.reports.contacts)
+        self.loads.settle(self)
         if self.decay is not None:
             self.damp(self.decay)
         self.count()
@@ -397,7 +400,10 @@ class System(Body):
     def apply(self, record, function, before, **chosen) -> None:
         """Apply a constraint; contacts recorded meanwhile get its number."""
         outer, self.source = self.source, self.plan.source(record)
-        function(self, before, **present_fields(self, record), **chosen)
+        fields = present_fields(self, record)
+        if "pair" in fields:
+            fields["cells"] = cells(self.plan, record, fields)
+        function(self, before, **fields, **chosen)
         self.source = outer
 
     @property

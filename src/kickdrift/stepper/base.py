@@ -20,7 +20,7 @@ from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
-from . import changes, entries, moves, rotation
+from . import changes, contacts, entries, kinds, loads, moves, queries, rotation
 from .common import State
 from .model import Plan
 from .rotation import Rotation, RotationPart, rotation_of
@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from ..clock.fixed_clock import FixedClock
     from .entries import Entry
     from .events import EventLog, Events
+    from .recording import Recorder
     from .trajectory import Trajectory
 
 
 _SIXTIETH = Fraction(1, 60)
-_PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart())
+_PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart(), loads.LoadsPart())
 
 
 class StepperBase(State):
@@ -104,6 +105,8 @@ class StepperBase(State):
             self._plan.rotating = self._rotation.spin
             self._parts = (*self._parts, RotationPart())
         self._impulses = self._plan.impulses = self._impulses_for(self._plan)
+        if any(constraint.distances for constraint in constraints):
+            self._plan.loads = loads.by_declaration(self._entries)
         for interaction in self._plan.interactions:
             interaction.term.probe(self._position, self._velocity)
         self._bind()
@@ -150,15 +153,19 @@ class StepperBase(State):
 
         def restart(self) -> None: ...
         def _move(self, body: int, position: ArrayLike) -> None: ...  # `_move_rows` for a single body
-        def record(self, steps: int, every: int = 1) -> Trajectory: ...
+
+        record: Recorder[Trajectory]
+
         def _bind(self) -> None: ...
         def _watch(self, clock: Any) -> None: ...  # `step` reads this clock's counters
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
+        def _find(self, ids: np.ndarray) -> np.ndarray: ...  # slots of ids or slots, -1 if inactive
         def _park(self) -> None: ...  # zero the rows of inactive bodies
         def _last_step(self, substeps: int) -> None: ...
         def _take_events(self) -> np.ndarray: ...
         def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # (constraint number, keys of touching pairs)
+        def _level(self) -> Any: ...  # a Level: the shapes, for queries
 
         @property
         def _events_dropped(self) -> int: ...
@@ -226,21 +233,10 @@ class StepperBase(State):
 
         return EventLog(self)
 
-    def touching(self) -> np.ndarray:
-        """Return the pairs in contact: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
-
-        It is empty if no enabled constraint reports contacts: `Pin`, `Distance` and `Sensor` do not. Raises
-        RuntimeError during a step, for a stepper made without `events=`, and if both BEGIN and END are disabled.
-
-        >>> import kickdrift as kd
-        >>> ball = kd.Stepper([[1.0]], [[-1.0]], dt=1, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())
-        >>> ball.step()
-        >>> ball.touching()["slot_b"].tolist()
-        [-1]
-        """
-        from .events import touching
-
-        return touching(self)
+    touching = contacts.touching
+    grounded = contacts.grounded
+    cast = queries.cast
+    overlap = queries.overlap
 
     def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:  # round to a step that the clock can represent
@@ -355,11 +351,6 @@ class StepperBase(State):
         """Compute the time that is passed to forces, in float64 arithmetic."""
         return validation.as_float(self._origin) + (tick - self._origin_tick) * self._dt
 
-    def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
-        """Change masses, if they are different."""
-        if ((self._plan.mass + np.zeros(self.n))[rows] != mass).any():
-            changes.change_mass(self, mass, rows)
-
     # Spawn and despawn: the subclasses implement the operations.
 
     def _book(self) -> Slots:
@@ -407,6 +398,7 @@ class StepperBase(State):
         return index
 
     slots = find_slots
+    _give_kinds = kinds.give
 
     # Changes between two ticks. The first four are computed at first use, because a stepper that is never changed
     # does not need them.
@@ -415,6 +407,9 @@ class StepperBase(State):
     _added = once(entries.added)
     _by_handle = once(entries.by_handle)
     _entries: Any = once(entries.entries)
+    _numberings: Any = once(entries.numberings)
+    _numbered = entries.numbered
+    _sources_of = entries.sources_of
     _take_given = entries.take_given
     set = changes.set
     current = changes.current
@@ -422,6 +417,8 @@ class StepperBase(State):
     add = changes.add
     remove = changes.remove
     set_mass = changes.set_mass
+    load = loads.load
+    whole = loads.whole
     rebind = changes.rebind
     _shifted = changes.shifted
     teleport = moves.teleport
@@ -442,14 +439,13 @@ class StepperBase(State):
     def _array_count(self, started: bool) -> int:
         return 3 if started and self.integrator.history else 2
 
-    def _sampled(self) -> tuple[np.ndarray, ...]:
-        return self._position, self._velocity, *self._turning_arrays().values()
+    def _sampled(self) -> dict[str, np.ndarray]:
+        return {"position": self._position, "velocity": self._velocity, **self._turning_arrays()}
 
-    def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Trajectory:
+    def _trajectory(self, **samples: Any) -> Trajectory:
         from .trajectory import Trajectory
 
-        names = ("position", "velocity", *self._turning_arrays())
-        return Trajectory(time, **dict(zip(names, samples, strict=True)))
+        return Trajectory(**samples)
 
     def _described(self, plan: Plan | None = None) -> dict[str, Any]:
         plan = self._first_plan if plan is None else plan

@@ -20,7 +20,8 @@ from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
 from . import joints
-from .entries import Entry, Origin, acting, at_offset, differences, give_name, remember, same
+from .entries import Entry, Origin, acting, at_offset, differences, give_name, places_of, remember, same
+from .loads import by_declaration
 from .model import Plan
 from .rows import with_rows
 
@@ -82,7 +83,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
 
         _change(self, joints.changed(self, parts, other))
         return
-    entries, places = [*self._entries], _places(self, declaration)
+    entries, places = [*self._entries], places_of(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # a parameter of an expression, not body indices
         coefficients, index = {**coefficients, "index": index}, None
     given, changed = coefficients, {}
@@ -145,7 +146,7 @@ def _current(self: StepperBase, declaration: Declaration) -> Declaration | None:
         state = joints.states(self._entries[place])[number]
         assert state is not None
         return state[0]
-    return self._entries[_places(self, declaration)[0]].today
+    return self._entries[places_of(self, declaration)[0]].today
 
 
 def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) -> None:
@@ -170,7 +171,7 @@ def _enable(self: StepperBase, declaration: Declaration, enabled: bool) -> None:
         _change(self, joints.changed(self, parts, lambda state, _first: (state[0], enabled)))
         return
     entries = list(self._entries)
-    for place in _places(self, declaration):
+    for place in places_of(self, declaration):
         entries[place] = entries[place]._replace(enabled=enabled)
     _change(self, tuple(entries))
 
@@ -219,6 +220,7 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
     )
     if isinstance(first, Term):
         first.probe(self._position, self._velocity)
+    vars(origin).pop("loads", None)  # whole again
     constraints = [entry for entry in self._entries if isinstance(entry.now, Constraint)]
     terms = self._entries[: len(self._entries) - len(constraints)]
     entries = (*self._entries, entry) if isinstance(first, Constraint) else (*terms, entry, *constraints)
@@ -248,7 +250,7 @@ def _remove(self: StepperBase, declaration: Declaration) -> None:
     if parts := joints.found(self, declaration):
         _change(self, joints.changed(self, parts, lambda _state, _first: None))
         return
-    gone = _places(self, declaration)
+    gone = places_of(self, declaration)
     left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
     _take(self, _remade(self, self._offset, left))
 
@@ -364,7 +366,7 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
         attributes["_first_plan"] = _grown(self, self._first_plan, n, declared=True)
         plan = _grown(self, self._plan, n)
         plan.impulses = self._impulses_for(plan)
-        plan.rotating = None if rotation is None else rotation.spin
+        plan.rotating, plan.loads = None if rotation is None else rotation.spin, self._plan.loads
         attributes |= {"_plan": plan, "_impulses": plan.impulses}
         attributes["_identity"] = self._described(attributes["_first_plan"])
         attributes["_snapshot_text"] = None
@@ -405,31 +407,9 @@ def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Pla
 # Shared implementation.
 
 
-def _places(self: StepperBase, declaration: Any) -> list[int]:
-    """Return the indices of a declaration's entries."""
-    if not isinstance(declaration, Declaration):
-        raise TypeError(f"declaration: expected a force or constraint, got {validation.show(declaration)}")
-    origins = self._by_handle.get(declaration, ())
-    places = [
-        place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration
-    ]
-    if not places:
-        name = type(declaration).__name__
-        if origins:
-            raise ValueError(f"declaration: expected one that this stepper has, got {name}, which was removed")
-        attribute = "forces" if isinstance(declaration, Term) else "constraints"
-        alike = [place for place, each in enumerate(getattr(self, attribute)) if type(each) is type(declaration)]
-        hint = f"; here {attribute}[{alike[0]}] is a {name}, by which it can be changed too" if alike else ""
-        raise ValueError(
-            f"declaration: expected one that this stepper was given, the object itself, got another {name} (a copy "
-            f"of a stepper has copies of them){hint}"
-        )
-    return places
-
-
 def _standing(self: StepperBase, declaration: Any) -> list[Any]:
     """Return the declaration's current values, once per enabled entry."""
-    entries = [self._entries[place] for place in _places(self, declaration)]
+    entries = [self._entries[place] for place in places_of(self, declaration)]
     return [entry.today for entry in entries if entry.enabled]
 
 
@@ -453,8 +433,9 @@ def _remade(
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
-    model.rotating = old.rotating
+    model.rotating, model.loads = old.rotating, by_declaration(entries)
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
+    attributes |= self._numbered(self.tick, entries)
     return {"binding": self._binding(model), "attributes": attributes}
 
 
@@ -463,16 +444,14 @@ def _change(
     entries: tuple[Entry, ...],
     checked: Iterable[int] = (),
     changed: Mapping[int, Any] = MappingProxyType({}),
+    mass: np.ndarray | None = None,
 ) -> None:
-    """Replace the entries; those at the given indices are validated even if disabled.
-
-    changed: see Plan.
-    """
+    """Replace the entries; those at the given indices are validated even if disabled. changed: see Plan."""
     if any(not entries[place].enabled for place in checked):
         trial = [entry._replace(enabled=entry.enabled or place in checked) for place, entry in enumerate(entries)]
         plan = self._plan
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting(trial), previous=plan)
-    changes = _remade(self, self._offset, entries, changed=changed)
+    changes = _remade(self, self._offset, entries, mass, changed=changed)
     impulses = changes["attributes"]["_impulses"]
     if self._impulses is not None and impulses is not None and impulses.level is not self._impulses.level:
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)

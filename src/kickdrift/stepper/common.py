@@ -14,6 +14,7 @@ from .. import time_steps, validation
 from ..declaration import once
 from ..errors import SnapshotError
 from ..rollback import parts, snapshots
+from . import recording
 from .user_state import UserState, described, user_arrays
 
 _ZERO = Fraction(0)
@@ -57,8 +58,8 @@ class State:
         def _commit(self, *args: Any, **changes: Any) -> None: ...  # apply several changes atomically, see bodies.pyx
         def _copies(self) -> bytes: ...  # the state arrays in snapshot format
         def _digest(self, values: np.ndarray, place: int) -> int: ...
-        def _sampled(self) -> tuple[np.ndarray, ...]: ...  # the arrays that `record` samples
-        def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Any: ...
+        def _sampled(self) -> dict[str, np.ndarray]: ...  # the arrays that `record` samples, by name
+        def _trajectory(self, **samples: Any) -> Any: ...  # the result of `record`
         def _arrays(self) -> list[np.ndarray]: ...  # the arrays that later steps depend on
         def _array_count(self, started: bool) -> int: ...  # number of these arrays
         def _described(self) -> dict[str, Any]: ...  # identity of compatible snapshots, for JSON
@@ -141,6 +142,10 @@ class State:
         step = {"_dt": float(exact), "_exact_dt": exact}
         self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
 
+    def _numbered(self, tick: int, entries: Any = None) -> dict[str, Any]:
+        """Return the change of what constraints are numbered in events, from this tick on."""
+        return {}
+
     def _time_exact(self) -> Fraction:
         return Fraction(*self._time_ratio())
 
@@ -158,41 +163,8 @@ class State:
         """
         return validation.ratio(*self._time_ratio())
 
-    def record(self, steps: int, every: int = 1) -> Any:
-        """Run `steps` steps; sample the state now and after every `every` steps. Raises the same errors as `step`.
-
-        If a step raises an error, the samples so far are in the error's attribute `trajectory`.
-
-        >>> import kickdrift as kd
-        >>> kd.Stepper([[0.0]], [[2.0]], dt=0.5).record(4, every=2).position.ravel().tolist()
-        [0.0, 2.0, 4.0]
-        """
-        steps = validation.integer("steps", steps, 0)
-        every = validation.integer("every", every, 1)
-        count = steps // every + 1
-        try:
-            time = np.empty(count)
-            samples = [np.empty((count, *array.shape), array.dtype) for array in self._sampled()]
-        except (MemoryError, OverflowError, ValueError):
-            size = 8 + sum(array.nbytes for array in self._sampled())
-            wanted = f"{validation.short(count)} samples of {size} bytes"
-            raise MemoryError(f"steps, every: no room for {wanted}; keep fewer, with a larger `every`") from None
-        kept = 0
-        try:
-            while kept < count:
-                self._exclusively(self._step_and_sample, every if kept else 0, kept, time, samples)
-                kept += 1
-            self.step(steps - (count - 1) * every)
-        except BaseException as error:
-            error.trajectory = self._trajectory(time[:kept], *(sample[:kept] for sample in samples))  # type: ignore[attr-defined]
-            raise
-        return self._trajectory(time, *samples)
-
-    def _step_and_sample(self, n: int, number: int, time: np.ndarray, samples: list[np.ndarray]) -> None:
-        self._step(n)
-        time[number] = self.time
-        for sample, array in zip(samples, self._sampled(), strict=True):
-            sample[number] = array
+    if not TYPE_CHECKING:
+        record = recording.record
 
     def checksum(self) -> int:
         """Return a 64-bit digest of all that a snapshot contains: the state, the integrator's history, your own arrays.
@@ -265,7 +237,9 @@ class State:
         same_origin = saved.origin is self._origin and saved.origin_tick == self._origin_tick
         same_time = same_origin and saved.exact_dt is self._exact_dt and not other_rate
         if saved.changes is None and same_time and saved.offset is self._offset and not clock_anew:
-            self._commit(writes=writes, resume=resume, **({} if counted is None else {"clock_tick": counted}))
+            numbered = self._numbered(saved.tick)
+            more = {} if counted is None else {"clock_tick": counted}
+            self._commit(writes=writes, resume=resume, **more, **({"attributes": numbered} if numbered else {}))
             return
         changes = saved.changes or parts.together([])
         plan, attributes = changes.pop("plan"), changes["attributes"]
@@ -279,6 +253,7 @@ class State:
             changes |= shifted
         for function in changes.pop("later"):
             changes["writes"] += function(attributes)
+        attributes |= self._numbered(saved.tick, attributes.get("_entries"))
         if not same_origin:
             attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
         other_dt = saved.exact_dt is not self._exact_dt and saved.exact_dt != self._exact_dt

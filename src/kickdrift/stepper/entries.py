@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from .. import validation
 from ..declaration import Declaration, once
 from ..forces.base import Term
 
@@ -30,6 +32,11 @@ class Origin:
         self.label = (
             0  #: index among added declarations of equal token that are different objects, in the order of `add`
         )
+
+    @once
+    def loads(self) -> tuple[np.ndarray, ...]:
+        """The arrays of its `Distance` declarations, see loads.py: nothing is loaded or broken yet."""
+        return tuple(np.zeros((1 + len(each.pairs), 2)) for each in getattr(self.first, "distances", ()))
 
     @once
     def token(self) -> str:
@@ -114,6 +121,28 @@ def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
     return {name: getattr(now, name) for name in names if not same(getattr(now, name), getattr(then, name))}
 
 
+def places_of(self: StepperBase, declaration: Any) -> list[int]:
+    """Return the indices of a declaration's entries."""
+    if not isinstance(declaration, Declaration):
+        raise TypeError(f"declaration: expected a force or constraint, got {validation.show(declaration)}")
+    origins = self._by_handle.get(declaration, ())
+    places = [
+        place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration
+    ]
+    if not places:
+        name = type(declaration).__name__
+        if origins:
+            raise ValueError(f"declaration: expected one that this stepper has, got {name}, which was removed")
+        attribute = "forces" if isinstance(declaration, Term) else "constraints"
+        alike = [place for place, each in enumerate(getattr(self, attribute)) if type(each) is type(declaration)]
+        hint = f"; here {attribute}[{alike[0]}] is a {name}, by which it can be changed too" if alike else ""
+        raise ValueError(
+            f"declaration: expected one that this stepper was given, the object itself, got another {name} (a copy "
+            f"of a stepper has copies of them){hint}"
+        )
+    return places
+
+
 # Attributes of steppers, computed at first use: a stepper that is never changed does not need them.
 
 
@@ -140,6 +169,55 @@ def by_handle(self: StepperBase) -> WeakKeyDictionary[Declaration, tuple[Origin,
 def entries(self: StepperBase) -> tuple[Entry, ...]:
     """Return the entries in the order of evaluation, forces before constraints."""
     return tuple(entry.shifted(self._offset) for entry in entered(self._declared))
+
+
+#: Limit on the changes of `numberings` that are remembered.
+MOST_NUMBERINGS = 4096
+
+
+def numberings(self: StepperBase) -> tuple[tuple[float, tuple[Origin, ...]], ...]:
+    """Return the constraints by number, for events after each tick from which on they had these numbers."""
+    return ((-math.inf, _enabled(self._entries)),)
+
+
+def numbered(self: StepperBase, tick: int, entries: tuple[Entry, ...] | None = None) -> dict[str, Any]:
+    """Return the change of `numberings` where these entries act from this tick on; what was later is dropped."""
+    if entries is None and "_numberings" not in vars(self):
+        return {}  # nothing was ever added, removed or disabled
+    known, now = self._numberings, _enabled(self._entries if entries is None else entries)
+    kept = [each for each in known if each[0] < tick]
+    if kept[-1][1] != now:
+        kept.append((tick, now))
+    return {} if len(kept) == len(known) and kept[-1] == known[-1] else {"_numberings": tuple(kept[-MOST_NUMBERINGS:])}
+
+
+def sources_of(self: StepperBase, declaration: Any) -> dict[Origin, tuple[float, float]]:
+    """Return the origins of a constraint, present or removed, and its first and last number of walls and shapes.
+
+    Of a wall or shapes within `Contacts`, these are the origins of that.
+    """
+    if not isinstance(declaration, Declaration) or isinstance(declaration, Term):
+        raise TypeError(f"declaration: expected a constraint, got {validation.show(declaration)}")
+    origins = [entry.origin for entry in self._entries if entry.today is declaration]
+    found = dict.fromkeys((*origins, *self._by_handle.get(declaration, ())), (-math.inf, math.inf))
+    known = {origin: origin.handle for origin in (*self._declared, *(o for each in self._added.values() for o in each))}
+    for origin, owner in (*known.items(), *((entry.origin, entry.today) for entry in self._entries)):
+        first = 0
+        for part in (*getattr(owner, "walls", ()), *getattr(owner, "shapes", ())):
+            last = first + (part.sides(self._plan) or 0)
+            if part is declaration:
+                found[origin] = first, last
+            first = last
+    if not found:
+        raise ValueError(
+            f"declaration: expected a constraint that this stepper has or had, the object itself, got another "
+            f"{type(declaration).__name__}"
+        )
+    return found
+
+
+def _enabled(entries: tuple[Entry, ...]) -> tuple[Origin, ...]:
+    return tuple([entry.origin for entry in entries if entry.enabled and not isinstance(entry.now, Term)])
 
 
 def give_name(self: StepperBase, origin: Origin, handle: Declaration) -> None:

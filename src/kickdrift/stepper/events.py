@@ -13,6 +13,7 @@ from ..errors import SnapshotError
 from ..rollback.parts import Part
 
 if TYPE_CHECKING:
+    from ..declaration import Declaration
     from ..rollback.history import EventHistory
     from .base import StepperBase
     from .model import Plan
@@ -24,16 +25,17 @@ MOST_TOUCHING = 16
 
 
 class Kind(IntEnum):
-    """The kind of an event: HIT, BEGIN, END, ENTER or LEAVE; also in `kickdrift` itself, as `kd.HIT`."""
+    """The kind of an event: HIT, BEGIN, END, ENTER, LEAVE or BREAK; also in `kickdrift` itself, as `kd.HIT`."""
 
     HIT = 1  #: impact faster than `hits_above`
     BEGIN = 2  #: contact begins
     END = 3  #: contact ends
     ENTER = 4  #: a body enters a `Sensor`
     LEAVE = 5  #: a body leaves a `Sensor`
+    BREAK = 6  #: a pair of a `Distance` ends because its load passed `breaks_at`
 
 
-HIT, BEGIN, END, ENTER, LEAVE = Kind
+HIT, BEGIN, END, ENTER, LEAVE, BREAK = Kind
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Events:
     slot_b and kind. Its fields:
     tick, int64, of the stepper after the step;
     time, s, of the contact within the step;
-    kind, one of `HIT`, `BEGIN`, `END`, `ENTER`, `LEAVE`;
+    kind, one of `HIT`, `BEGIN`, `END`, `ENTER`, `LEAVE`, `BREAK`;
     source, the number of the constraint;
     a and b, int64: ids of bodies, generation << 32 | slot; b is -1 - number for a wall or shape;
     slot_a, slot_b: rows of bodies, -1 - number for a wall or shape;
@@ -71,6 +73,9 @@ class Events:
     from the start, for example after a teleport, is a BEGIN in its first tick: the time is the beginning of that
     tick, the speed is 0, and there is no HIT. ENTER and LEAVE come only from `Sensor`; their normal is 0, and their
     speed is that of the body.
+
+    BREAK comes after the other events of its tick, one for each pair of a `Distance` that broke: a and b are its
+    bodies, time is that of the tick, point the middle between them, speed 0, and impulse the load times dt.
 
     Raises TypeError or ValueError for wrong numbers. A stepper without events does no work for them.
 
@@ -153,6 +158,45 @@ class EventLog:
             )
         return kept.of(tick, ticks)
 
+    def where(self, events: np.ndarray, declaration: Declaration) -> np.ndarray:
+        """Which of these events are of a constraint, a bool mask of their shape.
+
+        events: from `take`, `of` or `Rollback.events`, or contacts from `touching()`. declaration: a constraint that
+        the stepper has or had, also a wall or shapes within `Contacts`. Numbers of constraints change where one is
+        added, removed or disabled; the last 4096 such changes are known. `set` of the walls or shapes of `Contacts`
+        counts as if it had always been so.
+
+        Raises TypeError or ValueError for anything that the stepper never had, for other arrays, and for events that
+        are older than these changes.
+
+        >>> import kickdrift as kd
+        >>> floor, goal = kd.Box(0, 9), kd.Sensor(lower=2, upper=4)
+        >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=1, constraints=[floor, goal], events=kd.Events())
+        >>> ball.step()
+        >>> ball.remove(floor)
+        >>> ball.step()
+        >>> events = ball.events.take()
+        >>> events["source"].tolist(), ball.events.where(events, goal).tolist()
+        ([1, 1], [True, True])
+        """
+        names = events.dtype.names or () if isinstance(events, np.ndarray) else ()
+        if not {"source", "slot_b"} <= {*names}:
+            raise TypeError(f"events: expected events or contacts of a stepper, got {validation.show(events)}")
+        wanted = self._stepper._sources_of(declaration)
+        begin, constraints = zip(*self._stepper._numberings, strict=True)
+        ticks = events["tick"] if "tick" in names else np.full(events.shape, self._stepper.tick + 1)
+        since = np.searchsorted(begin, ticks) - 1  # events of a tick follow the changes before it
+        if (since < 0).any():
+            raise ValueError(f"events: expected those after tick {begin[0]}, got some of tick {ticks.min()}")
+        result, side = np.zeros(events.shape, np.bool_), -1 - events["slot_b"]
+        for number in np.unique(since):
+            for source, origin in enumerate(constraints[number]):
+                if origin in wanted:
+                    first, last = wanted[origin]
+                    own = (since == number) & (events["source"] == source)
+                    result |= own & (first <= side) & (side < last)
+        return result
+
     @property
     def dropped(self) -> int:
         """Number of events lost to a full buffer, since the stepper was made.
@@ -167,24 +211,6 @@ class EventLog:
 def _asked(stepper: StepperBase) -> None:
     if stepper._events is None:
         raise RuntimeError("events: this stepper was made without; pass events=kickdrift.Events()")
-
-
-def touching(stepper: StepperBase) -> np.ndarray:
-    """Return the pairs that touch now; see `Stepper.touching`."""
-    _asked(stepper)
-    if not (stepper._events.begin or stepper._events.end):
-        raise RuntimeError("touching: this stepper was made with begin=False and end=False, and keeps no count")
-    kept = stepper._exclusively(stepper._touching)
-    regions = {source for source, kind in reporting(stepper._plan).items() if kind.region}
-    rows = [(source, *slots(key)) for source, keys in kept for key in keys.tolist() if source not in regions]
-    fields = [(name, np.int64) for name in ("source", "a", "b", "slot_a", "slot_b")]
-    found = np.zeros(len(rows), fields)
-    if rows:
-        found["source"], found["slot_a"], found["slot_b"] = np.array(rows).T
-        for name in "ab":
-            slot = found[f"slot_{name}"]
-            found[name] = np.where(slot < 0, slot, stepper.ids[np.maximum(slot, 0)])
-    return found
 
 
 def fields(dim: int) -> np.dtype:

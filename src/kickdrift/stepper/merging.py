@@ -8,6 +8,7 @@ float64, in declared order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,10 +48,8 @@ def columns(
             found[symbol] = _NO_SPIN
             continue
         before = known.get(symbol)
-        if before is not None and list(map(id, before.shares)) == list(map(id, added)):
-            found[symbol] = before
-        else:
-            found[symbol] = _column(symbol, added, dim, rounded)
+        same = before is not None and len(before.shares) == len(added) and all(map(is_, before.shares, added))
+        found[symbol] = before if before is not None and same else _column(symbol, added, dim, rounded)
     return found
 
 
@@ -62,7 +61,7 @@ def _column(symbol: str, shares: list[Share], dim: int, rounded: Callable[[str, 
             total = total + value
         else:
             total, mean = _weighted(total, mean, value, place)
-    acts = bool(total.any()), bool(mean.any())
+    acts = bool(np.count_nonzero(total)), bool(np.count_nonzero(mean))  # many times as fast as any()
     return Column(shares, total, (rounded(symbol, total), mean if name is None else rounded(name, mean)), acts)
 
 
@@ -72,5 +71,5 @@ def _weighted(
     """Add a weight and its value to a running total and weighted mean."""
     total = total + weight
     # This form of the mean keeps equal values exact, and a single value unrounded.
-    share = np.divide(weight + np.zeros_like(total), total, out=np.zeros_like(total), where=total > 0)
+    share = np.divide(weight, total, out=np.zeros(total.shape), where=total > 0)
     return total, mean + share[:, None] * (value - mean)

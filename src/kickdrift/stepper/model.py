@@ -31,9 +31,19 @@ from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 from .tying import PAIRED, tied
 
 _F64 = np.dtype(np.float64)
-#: Order of constraints by kind: pins first, then distances, collisions, walls and contacts, which decide the final
-#: positions; sensors record these, and periodic boundaries wrap them.
-TURNS = {"pin": 0, "distance": 1, "compliant_distance": 1, "collisions": 2, "sensor": 4, "periodic": 5}
+#: Record fields that follow from the others or from the declaration.
+DERIVED = ("pair", "member", "unit")
+#: Order of constraints by kind: floor friction and pins first, then distances, collisions, walls and contacts, which
+#: decide the final positions; sensors record these, and periodic boundaries wrap them.
+TURNS = {
+    "floor_friction": 0,
+    "pin": 0,
+    "distance": 1,
+    "compliant_distance": 1,
+    "collisions": 2,
+    "sensor": 4,
+    "periodic": 5,
+}
 SOLID = 3  #: turn of all other kinds: walls, shapes and contacts
 #: Magnitudes that are rounded to float32 without overflow or underflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
@@ -56,6 +66,7 @@ class Plan:
     rows: np.ndarray | None = None
     told: bool = False  #: whether events are enabled
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
+    loads: dict[int, np.ndarray] = {}  # noqa: RUF012 #: arrays of `Distance` by id, owned by the stepper: loads.py
     rotating: Any = None  #: `Spin` of the stepper; None where nothing rotates
     inverse_mass: np.ndarray  #: 1/m; zero for infinite mass
     mobility: np.ndarray  #: factor on gravity: 1, or 0 for infinite mass
@@ -134,12 +145,14 @@ class Plan:
 
     def _hold(self, same: Plan | None, previous: Plan | None, changed: Changed) -> None:
         """Collect the parts of constraints. same: a plan whose constraint records can be reused."""
-        if same is not None:
+        #: Parts of forces that act like constraints.
+        self._late = [part for each in self.forces if (part := self._parts[id(each)]).constraint_records]
+        if same is not None and self._late == same._late:
             for name in ("constraint_records", "_corners", "_paired", "_ties", "linked", "links", "at_rest"):
                 setattr(self, name, getattr(same, name))
             self.constraint_records = same._undragged
             return
-        parts = [self._part_of(each, changed) for each in self.constraints]
+        parts = [*self._late, *(self._part_of(each, changed) for each in self.constraints)]
         self._corners = self._meeting(tuple([wall for part in parts for wall in part.walls]), previous)
         self.constraint_records = self._in_turn(self._with_corners(parts), previous)
         self.linked = any(part.linked for part in parts)
@@ -372,7 +385,7 @@ class Plan:
         factor = self._round("1/mass", self.inverse_mass if divided_by_mass else self.mobility)
         self._add("interactions", InteractionRecord(kind, term, factor, self._rounded(fields)))
 
-    def add_constraint(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
+    def add_constraint(self, kind: str, constraint: Constraint | Term, **fields: np.ndarray) -> None:
         self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields)))
 
     def near_pairs(self, position: np.ndarray, reach: float, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -381,9 +394,22 @@ class Plan:
 
         return Neighbours(position, reach, alive, periodic=self.periodic).pairs()
 
+    def owners(self, record: ConstraintRecord) -> list[np.ndarray]:
+        """Return the arrays of loads of the `Distance` declarations that a record consists of, see loads.py."""
+        members = [member.constraint for member in record.members] or record.constraint.distances
+        return [self.loads[id(each)] for each in members]
+
+    def numbered(self) -> list[tuple[np.ndarray, None, np.ndarray]]:
+        """Return the writes that number the arrays of loads as the constraints are numbered."""
+        return [
+            (self.loads[id(each)][:1], None, np.array([[number, 0.0]]))
+            for number, constraint in enumerate(self.constraints if self.loads else ())
+            for each in constraint.distances
+        ]
+
     def source(self, record: ConstraintRecord) -> int:
-        """Return the number of a record's constraint."""
-        return self._numbers[id(record.constraint)]
+        """Return the number of a record's constraint; -1 for a force that acts like one."""
+        return self._numbers.get(id(record.constraint), -1)
 
     @once
     def _numbers(self) -> dict[int, int]:
@@ -469,7 +495,10 @@ class Plan:
             *self.interactions,
             *self.constraint_records,
         ]
-        records = [(record.kind, list(record.fields.values())) for record in described]
+        records = [
+            (record.kind, [field for name, field in record.fields.items() if name not in DERIVED])
+            for record in described
+        ]
         for name, arrays in [("affine", affine), *records]:
             digest.update(name.encode())
             for array in arrays:

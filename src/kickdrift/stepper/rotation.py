@@ -58,6 +58,11 @@ class Rotation:
         if self.declared is not None:
             return np.broadcast_to(self.declared, (plan.n,))  # a read-only view
         radius = radii(plan)
+        if plan.n and not radius.any():
+            raise ValueError(
+                "inertia: expected inertia=, or a constraint with a radius, of which that of a solid disc or sphere "
+                "follows"
+            )
         with np.errstate(over="ignore", under="ignore"):
             inertia = np.broadcast_to(SHARES[self.dim] * plan.mass * (radius * radius), (plan.n,))
         bad = ~(inertia > 0) | (np.isinf(inertia) & np.isfinite(plan.mass))
@@ -108,7 +113,7 @@ class Rotation:
 
 
 def radii(plan: Plan) -> np.ndarray:
-    """Return the radius of each body, from the first kind of constraint that has one."""
+    """Return the radius of each body in m, float64, from the first kind of constraint that has one; else 0."""
     radius = np.zeros(plan.n)
     # Disabled constraints count: a body keeps its size.
     constraints = [*plan.constraints, *(part.declaration for part in plan.idle)]

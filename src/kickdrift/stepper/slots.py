@@ -56,9 +56,10 @@ class Slots:
     def dead(self) -> np.ndarray:
         return np.flatnonzero(self.mask[: self.n] == 0)
 
-    def free(self, wanted: int) -> np.ndarray:
-        """Return the lowest free slots; raises CapacityError if there are too few."""
-        rows = np.flatnonzero((self.mask[: self.n] == 0) & (self.generation < LAST_GENERATION))
+    def free(self, wanted: int, among: np.ndarray | None = None) -> np.ndarray:
+        """Return the lowest free slots, among these ascending ones; raises CapacityError if there are too few."""
+        rows = np.arange(self.n) if among is None else among
+        rows = rows[(self.mask[rows] == 0) & (self.generation[rows] < LAST_GENERATION)]
         if len(rows) < wanted:
             raise CapacityError(wanted, len(rows))
         return rows[:wanted]
@@ -117,8 +118,8 @@ def slots(self: StepperBase, ids: ArrayLike, *, missing: int | None = None) -> n
     [-1, 1]
     """
     array = as_ids("ids", ids)
-    found = self._book().find(array)
-    if missing is None and (found < 0).any():
+    found = self._find(array)
+    if missing is None and found.size and found.min() < 0:
         raise DeadBodyError(int(array[found < 0][0]))
     if missing is not None:
         found = np.where(found < 0, validation.integer("missing", missing), found)
@@ -169,11 +170,20 @@ def living(alive: Any, n: int) -> np.ndarray | None:
     return mask.copy()
 
 
+def candidates(n: int, rows: Any) -> np.ndarray | None:
+    """Return the rows that `spawn` may take, ascending, or None for all."""
+    if rows is None:
+        return None
+    if isinstance(rows, np.ndarray):
+        rows = validation.plain("rows", rows)
+    return np.unique(validation.rows(rows, n, name="rows")).astype(np.int64)
+
+
 def newborn(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) -> tuple[Any, Any, Any]:
     """Check the arguments of `spawn`: positions and velocities (k, dim) in the state's dtype, masses (k,) or None."""
     x, v = _vectors("position", position, dim, dtype), _vectors("velocity", velocity, dim, dtype)
-    if x.ndim == 0:
-        raise ValueError(f"position: expected shape ({dim},) or (k, {dim}), got {validation.show(position)}")
+    if x.ndim == 0 or x.shape[-1] != dim:
+        raise ValueError(f"position: expected shape ({dim},) or (k, {dim}), got {np.shape(position)}")
     v = v[0] if v.ndim == 2 and len(v) == 1 else v
     m = None if mass is None else np.array(validation.plain("mass", mass))
     k = next((len(array) for array in (x, v) if array.ndim == 2), 1 if m is None or m.ndim == 0 else len(m))
@@ -186,7 +196,7 @@ def newborn(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) 
 
 def _vectors(name: str, given: Any, dim: int, dtype: np.dtype) -> np.ndarray:
     array = validation.numbers(name, given)
-    if array.ndim > 2 or (array.ndim and array.shape[-1] != dim):
+    if array.ndim > 2 or (array.ndim and array.shape[-1] not in (1, dim)):
         raise ValueError(f"{name}: expected shape ({dim},) or (k, {dim}), got {array.shape}")
     with np.errstate(over="ignore"):
         array = array.astype(dtype)

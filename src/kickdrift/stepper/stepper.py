@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..clock import FixedClock
 from ..engine.frames import Frames
@@ -42,7 +42,7 @@ class Stepper(StepperBase, Frames):
     `interpolate_angles()` are for drawing.
     Look: `position`, `velocity`, `mass`, `angular_velocity`, `angle`, `orientation`, `inertia`, `n`,
     `dim`, `dtype`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`, `forces`, `constraints`, `events.take()`,
-    `touching()`, `force_evaluations`.
+    `force_evaluations`; `touching()`, `grounded()`, `load()`, `whole()`, `cast()`, `overlap()`.
     Change: `set`, `current`, `enable`, `add`, `remove`, `set_mass`, `teleport`, `shift`, `rebind`, `restart`.
     Spawn and despawn: `spawn`, `kill`, `alive`, `ids`, `slots`, `count`.
     Go back: `snapshot()`, `restore()`, `checksum()`, and `Rollback` and `Tape`.
@@ -62,6 +62,11 @@ class Stepper(StepperBase, Frames):
     __module__ = "kickdrift"  # its public name
 
     _clock_type = FixedClock
+
+    def _level(self) -> Any:
+        from ..engine.queries import Level  # imported late: few programs use queries
+
+        return Level(self)
 
     if TYPE_CHECKING:
 

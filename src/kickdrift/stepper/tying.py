@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..constraints.base import ABSENT
 from .pieces import ConstraintRecord
 
 #: The kinds of `Distance`.
 PAIRED = ("distance", "compliant_distance")
-#: Defaults of absent fields: rigid, and for the first generation of each slot.
-ABSENT = {"compliance": -1.0, "drag_first": 0.0, "drag_second": 0.0, "tenants": 1}
 
 
 def tied(n: int, records: Sequence[ConstraintRecord], known: Sequence[ConstraintRecord]) -> list[ConstraintRecord]:
@@ -90,6 +89,7 @@ def _joined(system: Sequence[ConstraintRecord], lineages: dict[tuple[int, ...], 
                 for each in system
             ]
             fields[name] = np.concatenate(columns)[order].astype(given[0].dtype, copy=False)
+    fields["member"] = np.repeat(np.arange(len(system)), [len(each.fields["first"]) for each in system])[order]
     kind = "compliant_distance" if "compliance" in fields else "distance"
     joined = ConstraintRecord(kind, system[0].constraint, fields, tuple(system))
     lineage = lineages.get(_lineage(joined))

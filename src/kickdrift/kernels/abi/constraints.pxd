@@ -12,6 +12,7 @@ cdef enum:
     CONTACT = 17            # numbers per contact beside its two vectors
     TRAITS = 8              # numbers per body in `traits` of Contacts
     GAIN = 4                # index in `traits` of the velocity change by forces (delta_v)
+    ROD = 6                 # numbers per rod of Contacts beside its direction
     MEETING = 4             # numbers per recorded contact beside its two vectors
     SPIN = 8                # numbers per rotating body in `spin` of Contacts
     TWIST = 12              # numbers per contact of rotating bodies, beside CONTACT
@@ -20,6 +21,7 @@ cdef enum:
     HELD_ROW = 4            # numbers per row of a Distance body: its vector, then padding
     DIRECTION = 3           # bits of `how` with the line of action (0, 1 or 2)
     SOFT = 4                # bit of `how`: the pair has compliance
+    LIMITED = 8             # bit of `how`: the pair has limits or may break
 
 cdef enum ConstraintKind:
     PIN
@@ -32,11 +34,15 @@ cdef enum ConstraintKind:
     SENSOR
     SHAPES
     PERIODIC
+    FLOOR
 
 
 cdef inline bint is_static(ConstraintKind kind) noexcept nogil:
     """True for kinds that act on each body alone: walls, shapes and regions that do not move."""
-    return kind == BOX or kind == PLANE or kind == CORNERS or kind == SENSOR or kind == SHAPES or kind == PERIODIC
+    return (
+        kind == BOX or kind == PLANE or kind == CORNERS or kind == SENSOR or kind == SHAPES or kind == PERIODIC
+        or kind == FLOOR
+    )
 
 
 # Ctrl-C check of long loops within a step: True means stop, and the step returns INTERRUPTED.
@@ -57,13 +63,23 @@ ctypedef struct Pin:
     int64_t count
     const int64_t* index
 
+# Storage of a pair's load, in an array of kickdrift/stepper/loads.py.
+ctypedef struct LoadCell:
+    const double* owner         # number of the constraint
+    double* cell                # load in N; 1 if the pair is broken
+    double limit                # load in N that breaks it; below 0: none
+    double unit                 # load in N of a rigid pair that is corrected by 1 m/s²
+    int32_t first, second       # bodies
+    int64_t rank                # order in which breaks of a step are recorded
+
 # Pairs by level: levels run in order; pairs of one level share no body and have the same `how`.
 # Bodies are copied to rows of HELD_ROW numbers and back in each step.
 ctypedef struct Distance:
     Torus torus
     int64_t stages
     const int64_t* stage        # first pair of each level, and the end of the last
-    # Line of action per level: 0 after the step; 1 before it; 2 before it, with a velocity solve. SOFT adds compliance.
+    # Line of action per level: 0 after the step; 1 before it; 2 before it, with a velocity solve. SOFT and
+    # LIMITED add compliance and limits.
     const uint8_t* how
     int64_t members             # number of bodies in rows
     const int32_t* member       # body index of each row
@@ -78,12 +94,22 @@ ctypedef struct Distance:
     const void* drag_first
     const void* drag_second
     double response[4]
+    const void* lower           # limits; NULL if no pair has any
+    const void* upper
+    const LoadCell* cell
+    bint from_positions         # steps continue from positions: velocity impulses are no load
     # Workspace.
+    void* low                   # limits in this step; those of a broken pair are out of reach
+    void* high
+    void* least                 # bounds of the accumulated velocity impulse
+    void* most
+    void* load                  # in this step
     void* was                   # positions before the solve
     void* row                   # vectors of members, HELD_ROW numbers each
     void* way                   # unit vectors from first to second body, component by component
     void* force                 # accumulated position impulse of each pair
     void* pull         # accumulated velocity impulse of each compliant pair; of rigid ones > 0: skip the velocity solve
+    void* slowed                # accumulated velocity impulse of each rigid pair
     void* share_first           # inverse mass of first bodies, reduced by drag; only if any pair has compliance
     void* share_second
     void* alpha
@@ -95,6 +121,9 @@ ctypedef struct Distance:
 ctypedef struct Each:
     const void* number
     int64_t body
+
+ctypedef struct Floor:
+    Each deceleration           # m/s²
 
 # Angular state of bodies, for friction. It outlives steps. Its index is the body's, in tiles and workspaces alike.
 ctypedef struct Spin:
@@ -265,6 +294,10 @@ ctypedef struct Contacts:
     const void* length
     const void* compliance
     const int32_t* number       # declaration index of each rod that is not cut
+    const void* lower           # limits; NULL if no rod has any
+    const void* upper
+    const LoadCell* cell
+    void* load                  # in this step
     int64_t declared
     int64_t sweeps              # sweeps over all rods
     const void* stiffness

@@ -10,6 +10,7 @@ cdef enum Kind:         # codes of events.py
     END
     ENTER
     LEAVE
+    BREAK
 
 cdef enum:
     EVENT_NUMBERS = 10  # 64-bit numbers of an event beside its two vectors

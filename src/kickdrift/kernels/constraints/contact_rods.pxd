@@ -4,16 +4,50 @@ from libc.stdint cimport int32_t, int64_t
 
 from .contact_impulses cimport apply
 from .contact_state cimport body
-from ..abi.constraints cimport Contacts
+from .loads cimport is_broken
+from ..abi.constraints cimport ROD, Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
 from ..simd.vec cimport real
 from ..space cimport turn_to_image
 
 
+cdef enum:              # numbers of a rod after its direction
+    LENGTH              # at the start of the substep
+    KEPT                # the impulse before lengths were corrected
+    TOTAL_PULL          # sum of the impulses of the substeps
+    USED                # did it have an impulse in this step?
+    LOW                 # limits of the length
+    HIGH
+
+
 cdef inline real* rod(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    """Data of a rod: direction, length, and its impulse without length correction."""
-    return <real*> data.rod + (dim + 2) * k
+    """Data of a rod: its direction, and ROD more."""
+    return <real*> data.rod + (dim + <int> ROD) * k
+
+
+cdef inline bint is_cut(const Contacts* data, int64_t k) noexcept nogil:
+    """True if a rod is broken."""
+    return is_broken(&data.cell[k])
+
+
+cdef inline bint is_slack(int dim, const real* own) noexcept nogil:
+    """True if a rod is free between two limits."""
+    return own[dim + LOW] < own[dim + HIGH]
+
+
+cdef inline void start_rods(int dim, const Contacts* data, const real* like) noexcept nogil:
+    """Set the limits of a step, and clear its sums."""
+    cdef real* own
+    cdef int64_t k
+    for k in range(data.rods):
+        own = rod(dim, data, k, like)
+        own[dim + TOTAL_PULL], own[dim + USED] = 0, 0
+        own[dim + LOW] = own[dim + HIGH] = (<const real*> data.length)[k]
+        if data.upper != NULL and (<const real*> data.upper)[k] >= 0:
+            own[dim + LOW], own[dim + HIGH] = (<const real*> data.lower)[k], (<const real*> data.upper)[k]
+        if is_cut(data, k):
+            (<real*> data.pull[1 - data.state[0]])[data.number[k]] = 0
 
 
 cdef inline void begin_rods(int dim, const Contacts* data, const real* like) noexcept nogil:
@@ -27,6 +61,8 @@ cdef inline void begin_rods(int dim, const Contacts* data, const real* like) noe
     cdef int64_t k
     cdef int c
     for k in range(data.rods):
+        if is_cut(data, k):
+            continue
         own = rod(dim, data, k, like)
         a = body(dim, data, data.rod_first[k], like)
         b = body(dim, data, data.rod_second[k], like)
@@ -45,19 +81,28 @@ cdef inline void drop_corrections(int dim, const Contacts* data, const real* lik
     cdef const real* weight = <const real*> data.grid.weight
     cdef real* pull = <real*> data.pull[1 - data.state[0]]
     cdef real impulse[MAX_DIM]
-    cdef const real* own
+    cdef real* own
+    cdef real* a
+    cdef real* b
     cdef int64_t k, number
     cdef int32_t i, j
     cdef int c
     for k in range(data.rods):
-        if (<const real*> data.compliance)[k] > 0:
+        if is_cut(data, k):
             continue
         own = rod(dim, data, k, like)
         number, i, j = data.number[k], data.rod_first[k], data.rod_second[k]
-        for c in range(dim):
-            impulse[c] = (own[dim + 1] - pull[number]) * own[c]
-        apply(dim, body(dim, data, i, like), body(dim, data, j, like), weight[i], weight[j], impulse)
-        pull[number] = own[dim + 1]
+        a, b = body(dim, data, i, like), body(dim, data, j, like)
+        if not (<const real*> data.compliance)[k] > 0:
+            for c in range(dim):
+                impulse[c] = (own[dim + KEPT] - pull[number]) * own[c]
+            apply(dim, a, b, weight[i], weight[j], impulse)
+            pull[number] = own[dim + KEPT]
+        if is_slack(dim, own):
+            for c in range(dim):
+                impulse[c] = b[dim + c] - a[dim + c]
+            turn_to_image(dim, impulse, &data.grid.torus)
+            own[dim] = dot(dim, impulse, own)
 
 
 cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
@@ -66,32 +111,75 @@ cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, c
     cdef int64_t k
     if not push:
         drop_corrections(dim, data, &h)
-    sweep_rods(False, dim, h, soft, scale, data)
+    sweep_rods(False, not push, dim, h, soft, scale, data)
     if push:
         for k in range(data.rods):
-            rod(dim, data, k, &h)[dim + 1] = pull[data.number[k]]
-        sweep_rods(True, dim, h, soft, scale, data)
+            rod(dim, data, k, &h)[dim + KEPT] = pull[data.number[k]]
+        sweep_rods(True, False, dim, h, soft, scale, data)
 
 
-cdef inline void sweep_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
+cdef inline void add_pulls(int dim, const Contacts* data, const real* like) noexcept nogil:
+    """The impulses of a substep, for the loads."""
+    cdef const real* pull = <const real*> data.pull[1 - data.state[0]]
+    cdef real* own
+    cdef int64_t k
+    for k in range(data.rods):
+        own = rod(dim, data, k, like)
+        own[dim + TOTAL_PULL] = own[dim + TOTAL_PULL] + pull[data.number[k]]
+
+
+cdef inline void finish_rods(int dim, real full, const Contacts* data) noexcept nogil:
+    """Which bodies rods have moved, and their loads."""
+    cdef const real* own
+    cdef real zero = 0
+    cdef int64_t k
+    for k in range(data.rods):
+        own = rod(dim, data, k, &full)
+        (<real*> data.load)[k] = zero - own[dim + TOTAL_PULL] / full
+        if not is_cut(data, k) and (own[dim + USED] > 0 or not is_slack(dim, own)):
+            data.touched[data.rod_first[k]] = 1
+            data.touched[data.rod_second[k]] = 1
+
+
+cdef inline real change_of(
+    bint push, const real* own, int dim, real wanted, real give, real now, real total, real speed, real h, real soft,
+    real scale,
+) noexcept nogil:
+    """The change of the impulse that moves a rod to a length, or stops it there. give: compliance / h², or 0."""
+    cdef real off = own[dim] - wanted
+    cdef real change
+    if give > 0:
+        return (speed + off / h + give * now) / (total + give)
+    if is_slack(dim, own) and (off < 0 if wanted == own[dim + HIGH] else off > 0):
+        return (speed + off / h) / total
+    if not push:
+        return speed / total
+    change = (speed + soft * off) / total
+    return now - scale * (now - change)
+
+
+cdef inline void sweep_rods(
+    bint push, bint used_only, int dim, real h, real soft, real scale, const Contacts* data,
+) noexcept nogil:
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* compliance = <const real*> data.compliance
-    cdef const real* length = <const real*> data.length
     cdef real* pull = <real*> data.pull[1 - data.state[0]]
     cdef real way[MAX_DIM]
     cdef real* own
     cdef real* a
     cdef real* b
-    cdef real total, speed, change, give, w_a, w_b
-    cdef int64_t sweep, turn, k, number
+    cdef real total, speed, change, give, w_a, w_b, now
+    cdef int64_t sweep, turn, k
     cdef int c
     for sweep in range(data.sweeps):
         for turn in range(data.rods):
             k = turn if sweep % 2 == 0 else data.rods - 1 - turn
-            if not push and compliance[k] > 0:
-                continue
-            number = data.number[k]
             own = rod(dim, data, k, &h)
+            if (not push and compliance[k] > 0) or is_cut(data, k):
+                continue
+            if used_only and is_slack(dim, own) and not own[dim + USED] > 0:
+                continue
+            now = pull[data.number[k]]
             a = body(dim, data, data.rod_first[k], &h)
             b = body(dim, data, data.rod_second[k], &h)
             w_a = weight[data.rod_first[k]]
@@ -100,16 +188,16 @@ cdef inline void sweep_rods(bint push, int dim, real h, real soft, real scale, c
             for c in range(dim):
                 way[c] = b[c] - a[c]
             speed = dot(dim, way, own)
-            if compliance[k] > 0:
-                give = compliance[k] / (h * h)
-                change = (speed + (own[dim] - length[k]) / h + give * pull[number]) / (total + give)
-            elif push:
-                change = (speed + soft * (own[dim] - length[k])) / total
-            else:
-                change = speed / total
-            if push and not compliance[k] > 0:
-                change = pull[number] - scale * (pull[number] - change)
-            pull[number] = pull[number] - change
+            give = compliance[k] / (h * h) if compliance[k] > 0 else <real> 0
+            change = change_of(push, own, dim, own[dim + HIGH], give, now, total, speed, h, soft, scale)
+            if is_slack(dim, own) and not now - change < 0:
+                change = change_of(push, own, dim, own[dim + LOW], give, now, total, speed, h, soft, scale)
+                if not now - change > 0:
+                    change = now
+            now = now - change
+            pull[data.number[k]] = now
+            if now != 0:
+                own[dim + USED] = 1
             for c in range(dim):
                 way[c] = -change * own[c]
             apply(dim, a, b, w_a, w_b, way)

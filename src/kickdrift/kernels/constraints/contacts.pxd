@@ -6,7 +6,7 @@ from libc.string cimport memset
 from .broad_phase cimport find_pairs
 from .collisions cimport drop_strangers
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
-from .contact_rods cimport begin_rods, solve_rods
+from .contact_rods cimport add_pulls, begin_rods, finish_rods, is_cut, solve_rods, start_rods
 from .contact_shapes cimport begin_shape, keep_out, lean, near_shapes
 from .contact_state cimport (
     FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
@@ -101,6 +101,7 @@ cdef inline int rest(
     for k in range(data.found[2]):
         begin_shape(dim, n, stride, gain, data.leaning[k], data)
     recall(dim, full, data.found[0], data)
+    start_rods(dim, data, x)
     share_gain(dim, n, substeps, data)
     stiffness_of(h, one, <real> 1.8849555921538759, stiffness[0], stiffness[1], &soft, &scale)
     stiffness_of(h, one + one, <real> 1.5707963267948966, stiffness[0], stiffness[2], &rod_soft, &rod_scale)
@@ -147,6 +148,7 @@ cdef inline int rest(
             sweep.extra = _sweep >= RELAXING
             press(&sweep, data, x)
         sweep.extra = False
+        add_pulls(dim, data, x)
         solved += (DEEP + 2 if deep else RELAXING + 2) * count + 2 * data.sweeps * data.rods + n
         if solved > SOLVED:
             solved = 0
@@ -315,7 +317,7 @@ cdef inline void find_groups(int64_t n, int64_t count, const Contacts* data) noe
     for i in range(<int32_t> n):
         above[i] = i
     for k in range(count + data.rods):
-        if k < count and data.colour[k] == SENSED:
+        if data.colour[k] == SENSED if k < count else is_cut(data, k - count):
             continue
         i = data.one[k] if k < count else data.rod_first[k - count]
         j = data.other[k] if k < count else data.rod_second[k - count]
@@ -504,9 +506,7 @@ cdef inline void finish(
                 push[2 + dim + c] = twist_of(data, data.place[k], x)[c * w]
             push += 2 + dim + data.axes
             kept += 1
-    for k in range(data.rods):
-        data.touched[data.rod_first[k]] = 1
-        data.touched[data.rod_second[k]] = 1
+    finish_rods(dim, full, data)
     for c in range(<int> data.axes):
         for i in range(n):
             (<real*> data.grid.spin.w)[c * data.grid.spin.stride + i] = spin_row(data, i, x)[c]

@@ -3,17 +3,17 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport DIRECTION, HELD_ROW, SOFT, Distance, Pin
+from .joint_lanes cimport Sweep, straighten, take
+from .joint_limits cimport exceeds, find_loads, numbers, set_bounds, set_limits
+from ..abi.constraints cimport DIRECTION, HELD_ROW, LIMITED, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
-from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
-from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
-from ..simd.masks cimport greater, positive, select, select_or_zero
+from ..simd.rows cimport ways_f32, ways_f64
+from ..simd.masks cimport greater, select
 from ..simd.vec cimport f32vec, f64vec, filled, product, real, store_part, vec, vec_root, width
 from ..space cimport is_periodic, toward, turn_to_images
 
 cdef enum:
-    BATCH = 128     # pairs per batch, whole vectors, whose root and quotient latencies overlap
     RELAXATIONS = 500_000   # pair solves between two Ctrl-C checks: some milliseconds
     FEW = 2         # up to this many pairs, scalar code is faster
     SHORT = 16      # fewer numbers use scalar code: vector loads would stall on the preceding scalar stores
@@ -56,9 +56,11 @@ cdef inline int distance(
         for p in range(count):
             (<real*> data.alpha)[p] = (<const real*> data.compliance)[p] / (h * h)
         shares(h, count, data.response, data)
-    if data.compliance != NULL or data.direction > 0:
-        memset(data.force, 0, count * sizeof(real))
-        memset(data.pull, 0, count * sizeof(real))
+    memset(data.force, 0, count * sizeof(real))
+    memset(data.pull, 0, count * sizeof(real))
+    memset(data.slowed, 0, count * sizeof(real))
+    if data.upper != NULL:
+        set_limits(count, data, x)
     fetch(dim, stride, x, data)
     if not sweep(False, dim, h, data, owner):
         return INTERRUPTED
@@ -71,17 +73,28 @@ cdef inline int distance(
         follow(dim, n, stride, <const f32vec*> was, <const f32vec*> x, <f32vec*> v, step)
     else:
         follow(dim, n, stride, <const f64vec*> was, <const f64vec*> x, <f64vec*> v, step)
-    if data.direction < 2:
-        return 0
+    if data.direction == 2:
+        if not project(dim, h, count, stride, x, v, data, owner):
+            return INTERRUPTED
+    find_loads(h, data)
+    return 0
+
+
+cdef inline bint project(
+    int64_t dim, real h, int64_t count, int64_t stride, const real* x, real* v, const Distance* data, void* owner,
+) noexcept nogil:
+    """Velocities along pairs end (RATTLE); False where somebody wants to stop."""
     aim(dim, count, data, x)
+    if data.upper != NULL:
+        set_bounds(dim, h, data)
     if data.compliance != NULL:
         shares(h, count, data.response + 2, data)
     fetch(dim, stride, v, data)
     pull_again(dim, h, <real*> data.row, data)
     if not sweep(True, dim, h, data, owner):
-        return INTERRUPTED
+        return False
     give(dim, stride, v, data)
-    return 0
+    return True
 
 
 # Rows of the constrained bodies, which vectors of pairs load and store whole.
@@ -199,17 +212,8 @@ cdef inline real left_by_drag(real c, real h, real first, real second) noexcept 
     return least + (more if more > 0 else 0 * more)
 
 
-# Arguments for the pairs of a stage.
-ctypedef struct Sweep:
-    bint velocities, compliant
-    int dim, direction
-    double h
-    const Distance* data
-    int64_t first, last
-
-
 cdef inline void hold_pairs(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    if not work.velocities and not work.compliant and work.direction == 0 and not is_periodic(&work.data.torus):
+    if not (work.velocities or work.compliant or work.limited or work.direction or is_periodic(&work.data.torus)):
         straighten(work.dim, work.data, p, last, like)
     else:
         take(work, p, last, like)
@@ -226,6 +230,7 @@ cdef inline bint sweep(
     for _iteration in range(data.iterations):
         for stage in range(data.stages):
             work.compliant, work.direction = data.how[stage] & SOFT != 0, data.how[stage] & DIRECTION
+            work.limited = data.how[stage] & LIMITED != 0
             if velocities and work.direction < 2:
                 continue
             p = work.first = data.stage[stage]
@@ -238,9 +243,9 @@ cdef inline bint sweep(
             if work.last - p <= FEW:
                 for k in range(p, work.last):
                     if velocities:
-                        slow_pair(work.compliant, dim, h, <real*> data.row, data, k)
+                        slow_pair(&work, dim, h, <real*> data.row, data, k)
                     else:
-                        relax_pair(work.compliant, work.direction, dim, <real*> data.row, data, k)
+                        relax_pair(&work, work.direction, dim, <real*> data.row, data, k)
             elif real is float:
                 hold_pairs(&work, p, work.last, <const f32vec*> NULL)
             else:
@@ -257,8 +262,9 @@ cdef inline const real* moves(bint second, const Distance* data, const real* lik
 
 
 cdef inline void relax_pair(
-    bint compliant, int direction, int dim, real* row, const Distance* data, int64_t p,
+    const Sweep* work, int direction, int dim, real* row, const Distance* data, int64_t p,
 ) noexcept nogil:
+    cdef bint compliant = work.compliant
     cdef int64_t count = data.stage[data.stages]
     cdef real* first = row + data.first[p]
     cdef real* second = row + data.second[p]
@@ -285,7 +291,12 @@ cdef inline void relax_pair(
         for j in range(1, dim):
             along = along + d[j] * way[j * count + p]
         kept = along + along - r > 0
-    if compliant:
+    f = zero - force[p] if compliant else force[p]
+    if work.limited and not exceeds(r, along if kept else r, (move_first + move_second) * f, data, p, &length):
+        force[p] = 0
+        share = zero - f if kept else zero
+        f = (zero - f) / r if not kept and r > 0 else zero
+    elif compliant:
         alpha = (<const real*> data.alpha)[p]
         off = r - length + alpha * force[p]
         slope = 1
@@ -317,10 +328,9 @@ cdef inline void relax_pair(
                     share = zero
             else:
                 kept = False
-        if direction > 0:
-            force[p] = force[p] + (share + f * r)
-            if not kept:
-                (<real*> data.pull)[p] = 1
+        force[p] = force[p] + (share + f * r)
+        if direction > 0 and not kept:
+            (<real*> data.pull)[p] = 1
     for j in range(dim):
         if direction > 0 or compliant:
             d[j] = share * (way[j * count + p] if direction > 0 else zero) + f * d[j]
@@ -338,12 +348,13 @@ cdef inline void pull_again(int dim, real h, real* row, const Distance* data) no
     cdef int64_t stage, p
     cdef int j
     for stage in range(data.stages):
-        if data.how[stage] != 2:
+        if data.how[stage] & (DIRECTION | SOFT) != 2:
             continue
         for p in range(data.stage[stage], data.stage[stage + 1]):
             if (<const real*> data.pull)[p] > 0:
                 continue
             change = (<const real*> data.force)[p] / h
+            (<real*> data.slowed)[p] = change
             for j in range(dim):
                 d = change * way[j * count + p]
                 row[data.first[p] + j] = row[data.first[p] + j] + moves(False, data, row)[p] * d
@@ -351,7 +362,7 @@ cdef inline void pull_again(int dim, real h, real* row, const Distance* data) no
 
 
 cdef inline void slow_pair(
-    bint compliant, int dim, real h, real* row, const Distance* data, int64_t p,
+    const Sweep* work, int dim, real h, real* row, const Distance* data, int64_t p,
 ) noexcept nogil:
     """Remove the relative velocity along a pair."""
     cdef int64_t count = data.stage[data.stages]
@@ -361,183 +372,26 @@ cdef inline void slow_pair(
     cdef real move_second = moves(True, data, row)[p]
     cdef const real* way = <const real*> data.way
     cdef real* pull = <real*> data.pull
-    cdef real change, alpha, d
+    cdef real* total = <real*> (data.pull if work.compliant else data.slowed)
+    cdef real change, alpha, d, least, most
     cdef int j
     change = (second[0] - first[0]) * way[p]
     for j in range(1, dim):
         change = change + (second[j] - first[j]) * way[j * count + p]
-    if compliant:
+    if work.compliant:
         alpha = (<const real*> data.alpha)[p]
         change = change - alpha * (pull[p] + (<const real*> data.force)[p] / h)
         change = change / (move_first + move_second + alpha)
-        pull[p] = pull[p] + change
-    elif pull[p] > 0:
+    if work.limited:
+        least, most = (<const real*> data.least)[p], (<const real*> data.most)[p]
+        if total[p] + change < least:
+            change = least - total[p]
+        elif total[p] + change > most:
+            change = most - total[p]
+    elif not work.compliant and pull[p] > 0:
         change = 0
+    total[p] = total[p] + change
     for j in range(dim):
         d = change * way[j * count + p]
         first[j] = first[j] + move_first * d
         second[j] = second[j] - move_second * d
-
-
-cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    """Solve positions of rigid pairs without common bodies, along the line after the step.
-
-    Corrections of a batch are computed first: interleaved stores would delay the roots of the next pairs.
-    """
-    cdef double room[BATCH]
-    cdef vec d[HELD_ROW]
-    cdef vec r
-    cdef int64_t end, k
-    while p < last:
-        end = min(last, p + BATCH)
-        k = p
-        while k < end:
-            if vec is f32vec:
-                ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
-            else:
-                ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
-            r = vec_root(product(dim, d, d))
-            (<vec*> numbers(room, k - p, like))[0] = select_or_zero(
-                positive(r), (r - (<const vec*> numbers(data.length, k, like))[0]) / r,
-            )
-            k += width(like)
-        shrink_ways(
-            data.row, data.first + p, data.second + p, <const vec*> room, numbers(data.move_first, p, like),
-            numbers(data.move_second, p, like), end - p,
-        )
-        p = end
-
-
-cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    """Solve pairs without common bodies, for any kind and line of action."""
-    cdef const Distance* data = work.data
-    cdef int dim = work.dim
-    cdef const void* move_first = data.move_first
-    cdef const void* move_second = data.move_second
-    cdef double room[HELD_ROW * BATCH]
-    cdef vec h = filled(work.h, like)
-    cdef vec d[HELD_ROW]
-    cdef vec total
-    cdef int64_t end, k
-    if data.compliance != NULL:
-        move_first = data.share_first
-        move_second = data.share_second
-    while p < last:
-        end = min(last, p + BATCH)
-        k = p
-        while k < end:
-            if vec is f32vec:
-                ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
-            else:
-                ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
-            total = (<const vec*> numbers(move_first, k, like))[0] + (<const vec*> numbers(move_second, k, like))[0]
-            if work.velocities:
-                slow(work.compliant, dim, h, total, data, k, end - k, d)
-            else:
-                if is_periodic(&data.torus):
-                    turn_to_images(dim, d, &data.torus)
-                correct(work.compliant, work.direction, dim, total, data, k, end - k, d)
-            if vec is f32vec:
-                lay_f32(<float*> numbers(room, HELD_ROW * (k - p), like), d)
-            else:
-                lay_f64(<double*> numbers(room, HELD_ROW * (k - p), like), d)
-            k += width(like)
-        change_ways(
-            data.row, data.first + p, data.second + p, <const vec*> room, numbers(move_first, p, like),
-            numbers(move_second, p, like), end - p,
-        )
-        p = end
-
-
-cdef inline void correct(
-    bint compliant, int direction, int dim, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
-) noexcept nogil:
-    """Replace separations by position corrections; lanes past the last pair are not stored."""
-    cdef int64_t pairs = data.stage[data.stages]
-    cdef vec length = (<const vec*> numbers(data.length, p, d))[0]
-    cdef vec* force = <vec*> numbers(data.force, p, d)
-    cdef vec* pull = <vec*> numbers(data.pull, p, d)
-    cdef vec way[MAX_DIM]
-    cdef vec zero = filled(0, d)
-    cdef vec one = filled(1, d)
-    cdef vec half = filled(0.5, d)
-    cdef vec r, f, alpha, off, change, share, along, far, left, slope, twice, kept
-    cdef int c
-    for c in range(MAX_DIM):
-        way[c] = zero
-    r = vec_root(product(dim, d, d))
-    kept = zero
-    share = zero
-    along = zero
-    if direction > 0:
-        for c in range(dim):
-            way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
-        along = product(dim, d, way)
-        kept = select_or_zero(positive(along + along - r), one)
-    if compliant:
-        alpha = (<const vec*> numbers(data.alpha, p, d))[0]
-        off = r - length + alpha * force[0]
-        slope = one
-        if direction > 0:
-            twice = total * (force[0] - off / (total * (along / r) + alpha))
-            twice = twice + twice
-            kept = select_or_zero(positive(length * length - twice * twice), kept)
-            slope = select_or_zero(positive(half - kept), one) + select_or_zero(positive(kept), along / r)
-        change = select_or_zero(positive(r), off / (total * slope + alpha))
-        share = select_or_zero(positive(kept), change)
-        f = select_or_zero(positive(r), select_or_zero(positive(half - kept), change / r))
-        change = force[0] - change
-        store_part(&change, <char*> force, count)
-    else:
-        f = select_or_zero(positive(r), (r - length) / r)
-        if direction > 0:
-            far = (r - length) * (r + length)
-            left = along * along - far
-            kept = select_or_zero(positive(left + left + left + left - length * length), kept)
-            share = select_or_zero(positive(kept), far / (along + vec_root(left)))
-            slope = select_or_zero(positive(length * length - (share + share) * (share + share)), kept)
-            change = pull[0] + select_or_zero(positive(half - slope), one)
-            store_part(&change, <char*> pull, count)
-            twice = force[0] + share + (force[0] + share)
-            kept = select_or_zero(positive(length * length - twice * twice), kept)
-            share = select_or_zero(positive(kept), share)
-            f = select_or_zero(positive(half - kept), f)
-            change = force[0] + (share + f * r)
-            store_part(&change, <char*> force, count)
-        else:
-            for c in range(MAX_DIM):
-                d[c] = f * d[c]
-            return
-    for c in range(MAX_DIM):
-        d[c] = share * way[c] + f * d[c]
-
-
-cdef inline void slow(
-    bint compliant, int dim, vec h, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
-) noexcept nogil:
-    """Replace relative velocities by velocity corrections."""
-    cdef int64_t pairs = data.stage[data.stages]
-    cdef vec* pull = <vec*> numbers(data.pull, p, d)
-    cdef vec way[MAX_DIM]
-    cdef vec change, pulled, alpha
-    cdef int c
-    for c in range(MAX_DIM):
-        way[c] = filled(0, d)
-    for c in range(dim):
-        way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
-    change = product(dim, d, way)
-    if compliant:
-        alpha = (<const vec*> numbers(data.alpha, p, d))[0]
-        change = change - alpha * (pull[0] + (<const vec*> numbers(data.force, p, d))[0] / h)
-        change = change / (total + alpha)
-        pulled = pull[0] + change
-        store_part(&pulled, <char*> pull, count)
-    else:
-        change = select_or_zero(positive(filled(0.5, d) - pull[0]), change)
-    for c in range(MAX_DIM):
-        d[c] = change * way[c]
-
-
-cdef inline const void* numbers(const void* start, int64_t p, const vec* like) noexcept nogil:
-    """Address of number p of an array."""
-    return <const char*> start + p * (<int64_t> sizeof(vec) // width(like))

@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t
 
 from .events cimport slack
 from ..abi.constraints cimport (
-    BOX, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes, Torus,
-    Wall,
+    BOX, CORNERS, FLOOR, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes,
+    Torus, Wall,
 )
 from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, Plan
@@ -208,6 +208,8 @@ cdef inline bint reaches(
     """True if a static constraint may change a body of a tile, or record an event of one."""
     cdef Extent swept
     cdef int j
+    if constraint.kind == FLOOR:
+        return True
     if constraint.kind == PLANE:
         return reaches_face(
             (<const Wall*> constraint.data).normal, 0, (<const Wall*> constraint.data).offset,

@@ -6,12 +6,13 @@ from ..constraints.collisions cimport collisions
 from ..constraints.contacts cimport contacts
 from ..constraints.corners cimport corners
 from ..constraints.events cimport sense
+from ..constraints.floor cimport slow_down
 from ..constraints.periodic cimport wrap
 from ..constraints.shapes cimport meet_shapes
 from ..constraints.telling cimport tell
 from ..abi.constraints cimport (
-    COLLISIONS, CONTACTS, CORNERS, PERIODIC, SENSOR, SHAPES, Collisions, Contacts, Corners, ConstraintCall,
-    ConstraintKind, Periodic, Sensor, Shapes,
+    COLLISIONS, CONTACTS, CORNERS, FLOOR, PERIODIC, SENSOR, SHAPES, Collisions, Contacts, Corners, ConstraintCall,
+    ConstraintKind, Floor, Periodic, Sensor, Shapes,
 )
 from ..abi.coupled cimport NO_BRANCH
 from ..abi.events cimport Log
@@ -25,6 +26,10 @@ cdef inline int held(
 ) noexcept nogil:
     if kind == PERIODIC:
         return wrap(h, first, last, <int> dim, stride, x, v, s, <const Periodic*> data)
+    if kind == FLOOR:
+        return slow_down(
+            <real> h, first, last, <int> dim, stride, before, <real*> gain, x, v, s, <const Floor*> data
+        )
     if kind == CORNERS:
         return corners(h, first, last, dim, stride, gain, x, v, s, <const Corners*> data)
     if kind == CONTACTS:

@@ -8,9 +8,11 @@ from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
-from ..abi.constraints cimport CONTACTS, DISTANCE, Contacts, Distance, is_static
+from ..abi.constraints cimport CONTACTS, DISTANCE, ConstraintCall, Contacts, Distance, LoadCell, Torus, is_static
+from ..abi.events cimport Log
+from ..constraints.loads cimport settle
 from ..constraints.static cimport Extent, constrain_tile, find_gain, measure, reaches_any
-from ..simd.vec cimport vec, width
+from ..simd.vec cimport f32vec, vec, width
 from ..abi.plan cimport (
     ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, ROW, TILE, TURNING, VELOCITY_VERLET, Job, Plan,
 )
@@ -322,7 +324,31 @@ cdef inline int constrain(
         if coupling.constraint[number].kind == CONTACTS:
             # The step is final: the next one warm-starts from its impulses.
             remember(<const Contacts*> coupling.constraint[number].data)
+        if coupling.constraint[number].kind == CONTACTS or coupling.constraint[number].kind == DISTANCE:
+            keep_loads(coupling, &coupling.constraint[number], workspace, like)
     return 0
+
+
+cdef inline void keep_loads(
+    const Coupling* coupling, const ConstraintCall* call, const Workspace* workspace, const vec* like,
+) noexcept nogil:
+    """The loads of the pairs of a constraint, now that the step is done."""
+    cdef const Plan* plan = coupling.plan
+    cdef const char* x = workspace.next + X * size(workspace, like)
+    cdef const Torus* torus = &(<const Distance*> call.data).torus
+    cdef const LoadCell* cell = (<const Distance*> call.data).cell
+    cdef const void* load = (<const Distance*> call.data).load
+    cdef Log* log = coupling.log
+    cdef int64_t count
+    if call.kind == CONTACTS:
+        torus, cell = &(<const Contacts*> call.data).grid.torus, (<const Contacts*> call.data).cell
+        count, load = (<const Contacts*> call.data).rods, (<const Contacts*> call.data).load
+    else:
+        count = (<const Distance*> call.data).stage[(<const Distance*> call.data).stages]
+    if vec is f32vec:
+        settle[float](plan.dim, plan.h, workspace.plane, <float*> x, count, cell, <const float*> load, torus, log)
+    else:
+        settle[double](plan.dim, plan.h, workspace.plane, <double*> x, count, cell, <const double*> load, torus, log)
 
 
 cdef inline void remember(const Contacts* contacts) noexcept nogil:

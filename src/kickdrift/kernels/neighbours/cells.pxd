@@ -26,6 +26,8 @@ ctypedef struct Cells:
     uint32_t* bucket        # bucket of each point
     int32_t* body           # point of each slot, sorted by bucket, then index
     double* place           # coordinates in slot order, component by component
+    const double* size      # radius of each point, added to the reach of casts; or NULL
+    double largest          # the largest size
 
 # Growing array of results.
 ctypedef struct List:
@@ -303,16 +305,17 @@ cdef inline void sort_by(
 
 
 cdef inline int64_t find_in_way(
-    const double* origin, const double* motion, double reach, const Cells* cells, int64_t* i, double* share,
+    const double* origin, const double* motion, double reach, int64_t skip, const Cells* cells, int64_t* i,
+    double* share,
 ) noexcept nogil:
-    """Find the first point that comes within `reach`; return the number of tests."""
+    """Find the first point, other than `skip`, that comes within `reach`; return the number of tests."""
     cdef int64_t low[3]
     cdef int64_t high[3]
     cdef int64_t at[3]
     cdef int64_t tests = 0
     cdef int64_t slab, first, last, way, slot
     cdef double width = 1 / cells.per_cell
-    cdef double wide = reach + width / 16        # margin far above rounding errors
+    cdef double wide = reach + cells.largest + width / 16    # margin far above rounding errors
     cdef double from_share, to_share, near, far
     cdef uint64_t bucket
     cdef int dim = cells.dim
@@ -320,7 +323,7 @@ cdef inline int64_t find_in_way(
     cdef int c
     i[0], share[0] = -1, 1
     if is_periodic(&cells.torus):
-        return meet_images(origin, motion, reach, cells, i, share)
+        return meet_images(origin, motion, reach, skip, cells, i, share)
     for c in range(1, dim):
         if (motion[c] if motion[c] > 0 else -motion[c]) > (motion[axis] if motion[axis] > 0 else -motion[axis]):
             axis = c
@@ -336,7 +339,7 @@ cdef inline int64_t find_in_way(
                                   (motion[c] if motion[c] > 0 else -motion[c]))) * cells.per_cell + 2)
     if not (near * cells.per_cell < 1e9 and far < cells.n):
         for slot in range(cells.n):
-            meet_point(origin, motion, reach, slot, cells, i, share)
+            meet_image(origin, motion, reach, skip, slot, NULL, NULL, cells, i, share)
         return cells.n
     first = cell(origin[axis] - way * wide, cells.per_cell, 0)
     last = cell(origin[axis] + motion[axis] + way * wide, cells.per_cell, 0)
@@ -365,13 +368,14 @@ cdef inline int64_t find_in_way(
                     tests += 1
                     for slot in range(cells.start[bucket], cells.start[bucket + 1]):
                         tests += 1
-                        meet_point(origin, motion, reach, slot, cells, i, share)
+                        meet_image(origin, motion, reach, skip, slot, NULL, NULL, cells, i, share)
         slab += way
     return tests
 
 
 cdef inline int64_t meet_images(
-    const double* origin, const double* motion, double reach, const Cells* cells, int64_t* i, double* share,
+    const double* origin, const double* motion, double reach, int64_t skip, const Cells* cells, int64_t* i,
+    double* share,
 ) noexcept nogil:
     """Test all points, in every periodic image that the path may touch."""
     cdef const double* lower = <const double*> cells.torus.lower
@@ -397,23 +401,16 @@ cdef inline int64_t meet_images(
             for turn[0] in range(first[0], last[0] + 1):
                 tests += cells.n
                 for slot in range(cells.n):
-                    meet_image(origin, motion, reach, slot, turn, width, cells, i, share)
+                    meet_image(origin, motion, reach, skip, slot, turn, width, cells, i, share)
     return tests
 
 
-cdef inline void meet_point(
-    const double* origin, const double* motion, double reach, int64_t slot, const Cells* cells,
-    int64_t* i, double* share,
-) noexcept nogil:
-    """Replace hit i at `share` if this point is hit earlier, or as early with a lower index."""
-    meet_image(origin, motion, reach, slot, NULL, NULL, cells, i, share)
-
-
 cdef inline void meet_image(
-    const double* origin, const double* motion, double reach, int64_t slot, const int64_t* turn, const double* width,
-    const Cells* cells, int64_t* i, double* share,
+    const double* origin, const double* motion, double reach, int64_t skip, int64_t slot, const int64_t* turn,
+    const double* width, const Cells* cells, int64_t* i, double* share,
 ) noexcept nogil:
-    """Test a point, or its periodic image `turn` box widths away, against the nearest hit."""
+    """Replace hit i at `share` if this point is hit earlier, or as early with a lower index. turn: its periodic image
+    so many widths away, or NULL."""
     cdef double square = 0
     cdef double along = 0
     cdef double outside = 0
@@ -421,6 +418,10 @@ cdef inline void meet_image(
     cdef double time = 0
     cdef int64_t body = cells.body[slot]
     cdef int c
+    if body == skip:
+        return
+    if cells.size != NULL:
+        reach = reach + cells.size[body]
     for c in range(cells.dim):
         if turn == NULL:
             d = origin[c] - cells.place[c * cells.n + slot]

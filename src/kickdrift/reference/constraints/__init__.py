@@ -11,6 +11,7 @@ from ...constraints import Constraint
 from ...declaration import require_entries
 from .collisions import collisions
 from .contacts import contacts
+from .floor import floor_friction
 from .joints import distance, pin
 from .periodic import periodic
 from .sensors import sensor
@@ -24,6 +25,7 @@ CONSTRAINTS: dict[str, Any] = {
     "collisions": collisions,
     "contacts": contacts,
     "corners": corners,
+    "floor_friction": floor_friction,
     "periodic": periodic,
     "sensor": sensor,
     "shapes": shapes,

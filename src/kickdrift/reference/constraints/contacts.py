@@ -9,11 +9,12 @@ import numpy as np
 from ..space import Space
 from ..vector import Vector, dot, sqrt
 from .collisions import near_pairs, notice
+from .contact_rods import Rod, stop_rods, to_and_fro
 from .contact_shapes import Level, lean
 from .filters import Filter
 from .friction import cone, slip
 from .impacts import apply, bounce, goes_on, meet, turn
-from .joints import numbers
+from .joints import limits_of, numbers
 
 #: Colours of the graph colouring. Contacts for which none is free are solved last.
 COLOURS = 64
@@ -88,7 +89,8 @@ class Contact:
 
 def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
-    compliance, number, sweeps, stiffness, substeps, lag, through=None, rolling=None, **more,
+    compliance, number, sweeps, stiffness, substeps, lag, cells, through=None, rolling=None, lower=None, upper=None,
+    limit=None, pair=None, member=None, **more,
 ):  # fmt: skip
     """Step the bodies in contact through the substeps; other bodies keep the integrator's result."""
     shapes = {name.removeprefix("shape_"): field for name, field in more.items() if name.startswith("shape_")}
@@ -162,11 +164,18 @@ def contacts(
     # A pinned body may rotate: it is an axle.
     moved = [m > 0 or (w is not None and system.inverse_inertia[i] > 0) for i, m in enumerate(weight)]
     coloured = in_colours(found, moved)
-    group(found, list(zip(first, second, strict=True)), moved)
+    limits = limits_of(system, lower, upper, cells)
+    limit = [-1] * len(cells) if limit is None else limit
+    all_rods = zip(first, second, number, length, compliance, limits, limit, cells, strict=True)
+    rods = [Rod(*rod) for rod in all_rods if not rod[-1].broken]
+    group(found, [(rod.i, rod.j) for rod in rods], moved)
     leaning = [contact for contact in found if contact.shape is not None]
-    rods = list(zip(first, second, length, compliance, strict=True))
     # Indexed by declared rod; `rods` contains only those between active bodies.
     pull = [system.real(each) for each in system.remembered_rods]
+    for i, j, place, cell in zip(first, second, number, cells, strict=True):
+        if cell.broken:
+            pull[place] = zero
+            system.loads.add(cell, i, j, zero, -1)
 
     soft, scale, rod_soft, rod_scale = stiffness_of(h, stiffness)
     one, half, parts, lag = system.real(1), system.real(0.5), system.real(count), system.real(lag[0])
@@ -176,12 +185,9 @@ def contacts(
         for i in range(n):
             if weight[i] > 0:
                 u[i] = u[i] + gain[i]
-        ways = []
-        for rod, (i, j, _length, _compliance) in enumerate(rods):
-            d = system.space.nearest(p[j] - p[i])
-            r = sqrt(dot(d, d))
-            ways.append((d / r if r > 0 else zero * d, r))
-            apply(u, i, j, weight[i], weight[j], pull[number[rod]] * ways[rod][0])
+        for rod in rods:
+            rod.aim(system, p)
+            apply(u, rod.i, rod.j, weight[rod.i], weight[rod.j], pull[rod.number] * rod.way)
         for contact in found:
             if substep > 0:
                 contact.total = contact.total + contact.push
@@ -195,21 +201,10 @@ def contacts(
                 if contact.spins:
                     apply(w, contact.i, contact.j, contact.eases[0], contact.eases[1], contact.roll)
                     turn(w, contact, contact.rub)
-        stop_rods(rods, ways, number, pull, u, weight, sweeps[0])
+        stop_rods(rods, pull, u, weight, h, sweeps[0])
         kept = list(pull)
-        for rod in to_and_fro(len(rods), sweeps[0]):
-            i, j, wanted, alpha = rods[rod]
-            way, r = ways[rod]
-            total = weight[i] + weight[j]
-            speed = dot(u[j] - u[i], way)
-            if alpha > 0:
-                give = alpha / (h * h)
-                change = (speed + (r - wanted) / h + give * pull[number[rod]]) / (total + give)
-            else:
-                change = (speed + rod_soft * (r - wanted)) / total
-                change = pull[number[rod]] - rod_scale * (pull[number[rod]] - change)
-            pull[number[rod]] = pull[number[rod]] - change
-            apply(u, i, j, weight[i], weight[j], -change * way)
+        for rod in to_and_fro(rods, sweeps[0]):
+            rod.act(pull, u, weight, h, rod_soft, rod_scale)
         forces = given, parts, lead
         deep = set()  # groups with a deep contact
         for contact in coloured:
@@ -225,16 +220,21 @@ def contacts(
             p[i] = place
         # Remove the impulses that corrected lengths once the positions are updated. Warm starting with them would
         # accumulate the correction while a length is off, and destabilize nearly straight chains of rods.
-        for rod, (i, j, _length, alpha) in enumerate(rods):
-            if not alpha > 0:
-                apply(u, i, j, weight[i], weight[j], (kept[number[rod]] - pull[number[rod]]) * ways[rod][0])
-                pull[number[rod]] = kept[number[rod]]
-        stop_rods(rods, ways, number, pull, u, weight, sweeps[0])
+        for rod in rods:
+            if not rod.compliance > 0:
+                back = (kept[rod.number] - pull[rod.number]) * rod.way
+                apply(u, rod.i, rod.j, weight[rod.i], weight[rod.j], back)
+                pull[rod.number] = kept[rod.number]
+            if rod.slack:
+                rod.length = dot(system.space.nearest(p[rod.j] - p[rod.i]), rod.way)
+        stop_rods([rod for rod in rods if rod.used or not rod.slack], pull, u, weight, h, sweeps[0])
         for sweep in range(DEEP if deep else RELAXING):
             for contact in coloured:
                 if sweep < RELAXING or contact.group in deep:
                     times = system.real(PLAIN if contact.group in deep else RELAXED)
                     solve(contact, p, u, w, h, zero, one, times, left - h, radius, *forces)
+        for rod in rods:
+            rod.total = rod.total + pull[rod.number]
     for contact in coloured:
         bounce(contact, p, u, w, h, lead)
     if w is not None:
@@ -243,8 +243,10 @@ def contacts(
     for contact in found:
         if contact.most > 0:
             touched[contact.i] = touched[contact.j] = True
-    for i, j, _length, _compliance in rods:
-        touched[i] = touched[j] = True
+    for rod in rods:
+        if rod.used or not rod.slack:
+            touched[rod.i] = touched[rod.j] = True
+        system.loads.add(rod.cell, rod.i, rod.j, zero - rod.total / system.h, rod.limit)
     for i in range(n):
         if touched[i] and weight[i] > 0:
             if s is not None:
@@ -281,23 +283,6 @@ def impulses(contact, load):
     """Return the numbers that outlive the step, see `Impulses`."""
     roll = contact.roll if isinstance(contact.roll, Vector) else [contact.roll]
     return contact.push, load, *contact.rub, *(roll if contact.spins else ())
-
-
-def to_and_fro(count, sweeps):
-    """Iterate over 0 to count - 1, alternating in direction: a sweep propagates an impulse along a whole chain."""
-    for sweep in range(sweeps):
-        yield from range(count) if sweep % 2 == 0 else reversed(range(count))
-
-
-def stop_rods(rods, ways, number, pull, u, weight, sweeps):
-    """Remove velocities along rigid rods in alternating sweeps; compliant rods are skipped."""
-    for rod in to_and_fro(len(rods), sweeps):
-        i, j, _length, alpha = rods[rod]
-        if not alpha > 0:
-            way = ways[rod][0]
-            change = dot(u[j] - u[i], way) / (weight[i] + weight[j])
-            pull[number[rod]] = pull[number[rod]] - change
-            apply(u, i, j, weight[i], weight[j], -change * way)
 
 
 def candidates(system, x, p, radius, weight, normal, offset, alive, seen, through, level):

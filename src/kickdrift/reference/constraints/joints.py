@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..vector import Vector, dot, sqrt
@@ -17,18 +19,24 @@ def pin(system, before, indices):
     system.put(x, v, s)
 
 
+#: A pair within this share of its limit is at the limit.
+NEAR = 1 / 1024
+
+
 def distance(
-    system, before, first, second, length, move_first, move_second, direction, iterations,
-    compliance=None, drag_first=None, drag_second=None, response=None,
+    system, before, first, second, length, move_first, move_second, direction, iterations, cells, unit=None,
+    compliance=None, drag_first=None, drag_second=None, response=None, lower=None, upper=None, limit=None, **_numbers,
 ):  # fmt: skip
     """Correct the length of one pair after another, then update the velocities.
 
     Pairs are in the order of the solver: as declared, sorted by colour (`colours` in kickdrift/constraints/joints.py),
     or as joined by `tied` (kickdrift/stepper/tying.py) if several declarations share a body.
     direction of corrections, one or per pair: 0 after the step (Jakobsen), 1 before the step (SHAKE), 2 before the
-    step, with velocity projection (RATTLE). compliance: negative for rigid pairs.
+    step, with velocity projection (RATTLE). compliance: negative for rigid pairs. lower, upper: limits of the length,
+    negative for pairs of fixed length. limit: load in N that breaks a pair, negative for none. unit: load in N of a
+    rigid pair that is corrected by 1 m/s².
     """
-    pairs = Pairs(system, first, second, length, direction)
+    pairs = Pairs(system, first, second, length, direction, limits_of(system, lower, upper, cells))
     if compliance is None:
         rigid = [True] * pairs.count
         one_share, other_share = numbers(system, move_first, move_second)
@@ -41,52 +49,77 @@ def distance(
     for _ in range(iterations[0]):
         for pair, (i, j) in enumerate(pairs.ends):
             d = system.space.nearest(x[j] - x[i])
-            if rigid[pair]:
-                change = pairs.corrected(pair, d)
-            else:
-                change = soft.corrected(pairs, pair, d, one_share[pair] + other_share[pair])
+            total = one_share[pair] + other_share[pair]
+            change = pairs.corrected(pair, d, total) if rigid[pair] else soft.corrected(pairs, pair, d, total)
             x[i] = x[i] + one_share[pair] * change
             x[j] = x[j] - other_share[pair] * change
     follow(system, x, v, s)
-    if 2 not in pairs.direction:
-        return
-    x, v, s = system.rows()
-    pairs.aim(x)
-    # Start the second half of the step with the impulse of the first half, then solve for the remaining error.
-    for pair, (i, j) in enumerate(pairs.ends):
-        if pairs.direction[pair] == 2 and rigid[pair] and not pairs.loose[pair]:
-            change = pairs.pulled[pair] / system.h
-            v[i] = v[i] + one_share[pair] * (change * pairs.ways[pair])
-            v[j] = v[j] - other_share[pair] * (change * pairs.ways[pair])
-    if compliance is not None:
-        one_share, other_share = soft.shares(rigid, soft.response[2:])
-    for _ in range(iterations[0]):
+    if 2 in pairs.direction:
+        x, v, s = system.rows()
+        pairs.aim(x)
+        pairs.bound(x, [pairs.pulled[pair] if hard else -1 * soft.force[pair] for pair, hard in enumerate(rigid)])
+        # Start the second half of the step with the impulse of the first half, then solve for the remaining error.
         for pair, (i, j) in enumerate(pairs.ends):
-            if pairs.direction[pair] < 2:
-                continue
-            n = pairs.ways[pair]
-            if rigid[pair]:
-                change = system.real(0) if pairs.loose[pair] else dot(v[j] - v[i], n)
-            else:
-                change = soft.slowed(pair, dot(v[j] - v[i], n), one_share[pair] + other_share[pair])
-            v[i] = v[i] + one_share[pair] * (change * n)
-            v[j] = v[j] - other_share[pair] * (change * n)
-    system.put(x, v, s)
+            if pairs.direction[pair] == 2 and rigid[pair] and not pairs.loose[pair]:
+                change = pairs.slowed[pair] = pairs.pulled[pair] / system.h
+                v[i] = v[i] + one_share[pair] * (change * pairs.ways[pair])
+                v[j] = v[j] - other_share[pair] * (change * pairs.ways[pair])
+        if compliance is not None:
+            one_share, other_share = soft.shares(rigid, soft.response[2:])
+        for _ in range(iterations[0]):
+            for pair, (i, j) in enumerate(pairs.ends):
+                if pairs.direction[pair] < 2:
+                    continue
+                n = pairs.ways[pair]
+                along = dot(v[j] - v[i], n)
+                if not rigid[pair]:
+                    along = soft.slowed(pair, along, one_share[pair] + other_share[pair])
+                left = rigid[pair] and pairs.loose[pair] and pairs.limits[pair] is None
+                change = system.real(0) if left else pairs.within(pair, along)
+                pairs.slowed[pair] = pairs.slowed[pair] + change
+                if not rigid[pair]:
+                    soft.pull[pair] = pairs.slowed[pair]
+                v[i] = v[i] + one_share[pair] * (change * n)
+                v[j] = v[j] - other_share[pair] * (change * n)
+        system.put(x, v, s)
+    for pair, cell in enumerate(cells):
+        if rigid[pair]:
+            # Where steps continue from positions, corrected velocities are no load.
+            slowed = system.real(0) if system.continues_positions else pairs.slowed[pair]
+            load = (pairs.pulled[pair] / system.h + slowed) / system.h * system.real(unit[pair])
+        else:
+            load = (pairs.slowed[pair] - soft.force[pair] / system.h) / system.h
+        system.loads.add(cell, *pairs.ends[pair], load, -1 if limit is None else limit[pair])
+
+
+def limits_of(system, lower, upper, cells):
+    """Return (least, most) of the length of each pair; None for a fixed length. A broken pair has no limits."""
+    if upper is None:
+        return [None] * len(cells)
+    free = system.real(0), np.finfo(system.real).max
+    return [
+        None if most < 0 else free if cell.broken else (system.real(least), system.real(most))
+        for least, most, cell in zip(lower, upper, cells, strict=True)
+    ]
 
 
 class Pairs:
     """State of the distance solver.
 
-    pulled: accumulated correction of each pair in this step. loose: pairs that turned or were corrected too far,
-    which get no velocity projection.
+    pulled: accumulated correction of each pair in this step. slowed: accumulated velocity correction. loose: pairs that
+    turned or were corrected too far, whose velocity impulse is not that of the first half; without limits they get no
+    velocity projection. limits: (least, most) length; None: `length`.
     """
 
-    def __init__(self, system, first, second, length, direction):
-        self.system, self.count = system, len(first)
+    def __init__(self, system, first, second, length, direction, limits):
+        self.system, self.count, self.limits = system, len(first), limits
         self.ends = list(zip(first, second, strict=True))
         (self.length,) = numbers(system, length)
         self.direction = [int(each) for each in np.broadcast_to(direction, (self.count,))]
-        self.pulled, self.loose = [system.real(0)] * self.count, [False] * self.count
+        zero = system.real(0)
+        self.pulled, self.loose = [zero] * self.count, [False] * self.count
+        self.slowed = [zero] * self.count
+        self.bounds: list[Any] = [None] * self.count
 
     def aim(self, x):
         """Compute the unit vector from first to second body of each pair; 0 for coincident bodies."""
@@ -96,36 +129,83 @@ class Pairs:
             r = sqrt(dot(d, d))
             self.ways.append((1 / r if r > 0 else 0 * r) * d)
 
-    def corrected(self, pair, d):
+    def wanted(self, pair, r, along, back):
+        """Return the length that a pair is moved to; None if it is within its limits without its own correction.
+
+        back: the displacement by its correction so far. along: the length along the direction of correction.
+        """
+        if self.limits[pair] is None:
+            return self.length[pair]
+        least, most = self.limits[pair]
+        free = r * r + back * (along + along + back)
+        return most if free > most * most else least if free < least * least else None
+
+    def corrected(self, pair, d, total):
         """Return the correction of the separation d of a rigid pair.
 
         A pair that has turned by more than 60 degrees, or is corrected by more than half of its length in the step,
         uses the direction after the step: with the direction before it, tension would add energy.
         """
-        wanted, zero = self.length[pair], self.system.real(0)
+        zero, n, pulled = self.system.real(0), self.ways[pair], self.pulled[pair]
         r = sqrt(dot(d, d))
+        along = dot(d, n)
+        aligned = self.direction[pair] > 0 and along + along - r > 0
+        wanted = self.wanted(pair, r, along if aligned else r, total * pulled)
+        if wanted is None:
+            self.pulled[pair] = zero
+            share, f = (zero - pulled, zero) if aligned else (zero, (zero - pulled) / r if r > 0 else zero)
+            return share * n + f * d if self.direction[pair] > 0 else f * d
         f = (r - wanted) / r if r > 0 else zero
         if self.direction[pair] == 0:
+            self.pulled[pair] = pulled + f * r
             return f * d
         # The smaller root of |d - share n| = length.
-        n = self.ways[pair]
-        along, far = dot(d, n), (r - wanted) * (r + wanted)
+        far = (r - wanted) * (r + wanted)
         left = along * along - far
         share = zero
-        if along + along - r > 0 and left + left + left + left - wanted * wanted > 0:
+        if aligned and left + left + left + left - wanted * wanted > 0:
             share = far / (along + sqrt(left))
             most = wanted * wanted
             if not most - (share + share) * (share + share) > 0:
                 self.loose[pair] = True
-            twice = self.pulled[pair] + share + (self.pulled[pair] + share)
+            twice = pulled + share + (pulled + share)
             if most - twice * twice > 0:
                 f = zero
             else:
                 share = zero
         else:
             self.loose[pair] = True
-        self.pulled[pair] = self.pulled[pair] + (share + f * r)
+        self.pulled[pair] = pulled + (share + f * r)
         return share * n + f * d
+
+    def bound(self, x, pulled):
+        """Set the range of each pair's velocity correction; None for no bounds.
+
+        A pair at its upper limit may pull, one at its lower limit may push. Others have no impulse. What the first half
+        of the step has pulled may be taken back: a rope that was too long does not pull its bodies into motion.
+        """
+        zero, most = self.system.real(0), np.finfo(self.system.real).max
+        for pair, (i, j) in enumerate(self.ends):
+            if self.limits[pair] is None:
+                continue
+            low, high = self.limits[pair]
+            d = self.system.space.nearest(x[j] - x[i])
+            r, near = sqrt(dot(d, d)), self.system.real(NEAR)
+            pulls = low == high or pulled[pair] > 0 or not r < high - near * high
+            pushes = low == high or pulled[pair] < 0 or not r > low + near * low
+            back = zero - pulled[pair] / self.system.h
+            self.bounds[pair] = (
+                (zero - most if pushes else back if back < 0 else zero),
+                (most if pulls else back if back > 0 else zero),
+            )
+
+    def within(self, pair, change):
+        """Return a velocity correction, limited to what keeps the sum of a pair's corrections within its bounds."""
+        if self.bounds[pair] is None:
+            return change
+        low, high = self.bounds[pair]
+        now = self.slowed[pair] + change
+        return low - self.slowed[pair] if now < low else high - self.slowed[pair] if now > high else change
 
 
 class Soft:
@@ -154,11 +234,16 @@ class Soft:
         ]
 
     def corrected(self, pairs, pair, d, total):
-        n, wanted, alpha, force = pairs.ways[pair], pairs.length[pair], self.alpha[pair], self.force[pair]
+        n, alpha, force = pairs.ways[pair], self.alpha[pair], self.force[pair]
         r = sqrt(dot(d, d))
         along = dot(d, n)
-        off, slope = r - wanted + alpha * force, self.one
         kept = pairs.direction[pair] > 0 and along + along - r > 0
+        wanted = pairs.wanted(pair, r, along if kept else r, total * (self.zero - force))
+        if wanted is None:
+            self.force[pair] = self.zero
+            share, f = (force, self.zero) if kept else (self.zero, force / r if r > 0 else self.zero)
+            return share * n + f * d
+        off, slope = r - wanted + alpha * force, self.one
         if kept:
             slope = along / r
             twice = total * (force - off / (total * slope + alpha))
@@ -174,9 +259,7 @@ class Soft:
         """Return the velocity correction along a pair."""
         alpha = self.alpha[pair]
         missing = self.pull[pair] + self.force[pair] / self.h  # difference to the impulse of the first half
-        change = (along - alpha * missing) / (total + alpha)
-        self.pull[pair] = self.pull[pair] + change
-        return change
+        return (along - alpha * missing) / (total + alpha)
 
 
 def left_by_drag(c, h, first, second):

@@ -1,0 +1,202 @@
+# Pairs of a stage in vectors: they have no body in common.
+
+from libc.stdint cimport int64_t
+
+from .joint_limits cimport find_inside, numbers
+from ..abi.constraints cimport HELD_ROW, Distance
+from ..abi.plan cimport MAX_DIM
+from ..simd.masks cimport greater, positive, select, select_or_zero
+from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
+from ..simd.vec cimport f32vec, filled, product, store_part, vec, vec_root, width
+from ..space cimport is_periodic, turn_to_images
+
+cdef enum:
+    BATCH = 128     # pairs per batch, whole vectors, whose root and quotient latencies overlap
+
+# Arguments for the pairs of a stage.
+ctypedef struct Sweep:
+    bint velocities, compliant, limited
+    int dim, direction
+    double h
+    const Distance* data
+    int64_t first, last
+
+
+cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t last, const vec* like) noexcept nogil:
+    """Solve positions of rigid pairs without common bodies, along the line after the step.
+
+    Corrections of a batch are computed first: interleaved stores would delay the roots of the next pairs.
+    """
+    cdef double room[BATCH]
+    cdef vec d[HELD_ROW]
+    cdef vec r, f
+    cdef vec* force
+    cdef int64_t end, k
+    while p < last:
+        end = min(last, p + BATCH)
+        k = p
+        while k < end:
+            if vec is f32vec:
+                ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
+            else:
+                ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
+            r = vec_root(product(dim, d, d))
+            f = select_or_zero(positive(r), (r - (<const vec*> numbers(data.length, k, like))[0]) / r)
+            (<vec*> numbers(room, k - p, like))[0] = f
+            force = <vec*> numbers(data.force, k, like)
+            f = force[0] + f * r
+            store_part(&f, <char*> force, end - k)
+            k += width(like)
+        shrink_ways(
+            data.row, data.first + p, data.second + p, <const vec*> room, numbers(data.move_first, p, like),
+            numbers(data.move_second, p, like), end - p,
+        )
+        p = end
+
+
+cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
+    """Solve pairs without common bodies, for any kind and line of action."""
+    cdef const Distance* data = work.data
+    cdef int dim = work.dim
+    cdef const void* move_first = data.move_first
+    cdef const void* move_second = data.move_second
+    cdef double room[HELD_ROW * BATCH]
+    cdef vec h = filled(work.h, like)
+    cdef vec d[HELD_ROW]
+    cdef vec total
+    cdef int64_t end, k
+    if data.compliance != NULL:
+        move_first = data.share_first
+        move_second = data.share_second
+    while p < last:
+        end = min(last, p + BATCH)
+        k = p
+        while k < end:
+            if vec is f32vec:
+                ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
+            else:
+                ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
+            total = (<const vec*> numbers(move_first, k, like))[0] + (<const vec*> numbers(move_second, k, like))[0]
+            if work.velocities:
+                slow(work, dim, h, total, data, k, end - k, d)
+            else:
+                if is_periodic(&data.torus):
+                    turn_to_images(dim, d, &data.torus)
+                correct(work, work.direction, dim, total, data, k, end - k, d)
+            if vec is f32vec:
+                lay_f32(<float*> numbers(room, HELD_ROW * (k - p), like), d)
+            else:
+                lay_f64(<double*> numbers(room, HELD_ROW * (k - p), like), d)
+            k += width(like)
+        change_ways(
+            data.row, data.first + p, data.second + p, <const vec*> room, numbers(move_first, p, like),
+            numbers(move_second, p, like), end - p,
+        )
+        p = end
+
+
+cdef inline void correct(
+    const Sweep* work, int direction, int dim, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
+) noexcept nogil:
+    """Replace separations by position corrections; lanes past the last pair are not stored."""
+    cdef bint compliant = work.compliant
+    cdef int64_t pairs = data.stage[data.stages]
+    cdef vec length = (<const vec*> numbers(data.length, p, d))[0]
+    cdef vec* force = <vec*> numbers(data.force, p, d)
+    cdef vec* pull = <vec*> numbers(data.pull, p, d)
+    cdef vec way[MAX_DIM]
+    cdef vec zero = filled(0, d)
+    cdef vec one = filled(1, d)
+    cdef vec half = filled(0.5, d)
+    cdef vec r, f, alpha, off, change, share, along, far, left, slope, twice, kept, aligned, pulled
+    cdef vec inside = zero
+    cdef int c
+    for c in range(MAX_DIM):
+        way[c] = zero
+    r = vec_root(product(dim, d, d))
+    kept = zero
+    share = zero
+    along = zero
+    if direction > 0:
+        for c in range(dim):
+            way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
+        along = product(dim, d, way)
+        kept = select_or_zero(positive(along + along - r), one)
+    aligned = kept
+    pulled = zero - force[0] if compliant else force[0]
+    if work.limited:
+        inside = find_inside(r, select(positive(kept), along, r), total * pulled, data, p, &length)
+    if compliant:
+        alpha = (<const vec*> numbers(data.alpha, p, d))[0]
+        off = r - length + alpha * force[0]
+        slope = one
+        if direction > 0:
+            twice = total * (force[0] - off / (total * (along / r) + alpha))
+            twice = twice + twice
+            kept = select_or_zero(positive(length * length - twice * twice), kept)
+            slope = select_or_zero(positive(half - kept), one) + select_or_zero(positive(kept), along / r)
+        change = select_or_zero(positive(r), off / (total * slope + alpha))
+        share = select_or_zero(positive(kept), change)
+        f = select_or_zero(positive(r), select_or_zero(positive(half - kept), change / r))
+        change = force[0] - change
+    else:
+        f = select_or_zero(positive(r), (r - length) / r)
+        if direction > 0:
+            far = (r - length) * (r + length)
+            left = along * along - far
+            kept = select_or_zero(positive(left + left + left + left - length * length), kept)
+            share = select_or_zero(positive(kept), far / (along + vec_root(left)))
+            slope = select_or_zero(positive(length * length - (share + share) * (share + share)), kept)
+            change = pull[0] + select_or_zero(positive(half - slope), select_or_zero(positive(half - inside), one))
+            store_part(&change, <char*> pull, count)
+            twice = force[0] + share + (force[0] + share)
+            kept = select_or_zero(positive(length * length - twice * twice), kept)
+            share = select_or_zero(positive(kept), share)
+            f = select_or_zero(positive(half - kept), f)
+        change = force[0] + (share + f * r)
+    if work.limited:
+        share = select(positive(inside), select_or_zero(positive(aligned), zero - pulled), share)
+        off = select_or_zero(positive(half - aligned), select_or_zero(positive(r), (zero - pulled) / r))
+        f = select(positive(inside), off, f)
+        change = select_or_zero(positive(half - inside), change)
+    store_part(&change, <char*> force, count)
+    if direction == 0 and not compliant:
+        for c in range(MAX_DIM):
+            d[c] = f * d[c]
+        return
+    for c in range(MAX_DIM):
+        d[c] = share * way[c] + f * d[c]
+
+
+cdef inline void slow(
+    const Sweep* work, int dim, vec h, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
+) noexcept nogil:
+    """Replace relative velocities by velocity corrections."""
+    cdef int64_t pairs = data.stage[data.stages]
+    cdef vec* pull = <vec*> numbers(data.pull, p, d)
+    cdef vec* so_far = <vec*> numbers(data.pull if work.compliant else data.slowed, p, d)
+    cdef vec way[MAX_DIM]
+    cdef vec change, now, alpha, least, most
+    cdef int c
+    for c in range(MAX_DIM):
+        way[c] = filled(0, d)
+    for c in range(dim):
+        way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
+    change = product(dim, d, way)
+    if work.compliant:
+        alpha = (<const vec*> numbers(data.alpha, p, d))[0]
+        change = change - alpha * (pull[0] + (<const vec*> numbers(data.force, p, d))[0] / h)
+        change = change / (total + alpha)
+    if work.limited:
+        least = (<const vec*> numbers(data.least, p, d))[0]
+        most = (<const vec*> numbers(data.most, p, d))[0]
+        now = so_far[0] + change
+        change = select(
+            greater(least, now), least - so_far[0], select(greater(now, most), most - so_far[0], change),
+        )
+    elif not work.compliant:
+        change = select_or_zero(positive(filled(0.5, d) - pull[0]), change)
+    now = so_far[0] + change
+    store_part(&now, <char*> so_far, count)
+    for c in range(MAX_DIM):
+        d[c] = change * way[c]

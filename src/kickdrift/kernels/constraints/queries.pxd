@@ -1,0 +1,137 @@
+# Shapes along a ray and around a point, in float64: the formulas of kickdrift/reference/queries.py.
+
+from libc.stdint cimport int64_t
+
+from .outlines cimport away, touch
+from ..abi.constraints cimport Shapes
+from ..abi.plan cimport MAX_DIM
+from ..forces.fields cimport dot, magnitude
+
+cdef enum:
+    DEEPEST = 128   # capacity of the stack of tree nodes
+
+
+# A shape within reach of a point.
+ctypedef struct Near:
+    int64_t row             # of the point
+    int64_t number          # of the shape
+    double distance
+    double normal[MAX_DIM]  # outward
+
+
+cdef inline double margin_of(int dim, const double* y, const double* motion, double reach) noexcept nogil:
+    """How far a shape's bounding box may be: this exceeds the rounding errors of `away` and `touch`."""
+    cdef double large = reach
+    cdef int j
+    for j in range(dim):
+        large = large + magnitude(y[j]) + magnitude(motion[j])
+    return reach + 9.094947017729282e-13 * large  # 4096 roundings
+
+
+cdef inline bint is_passed(
+    int dim, const double* y, const double* motion, const double* bounds, double margin, double most,
+) noexcept nogil:
+    """Does a ray come within the margin of a bounding box, at a share of at most `most`?"""
+    cdef double enters = 0
+    cdef double leaves = most
+    cdef double first, last
+    cdef int j
+    for j in range(dim):
+        first, last = bounds[j] - margin - y[j], bounds[dim + j] + margin - y[j]
+        if motion[j] > 0:
+            first, last = first / motion[j], last / motion[j]
+        elif motion[j] < 0:
+            first, last = last / motion[j], first / motion[j]
+        elif first <= 0 and last >= 0:
+            continue
+        else:
+            return False
+        enters, leaves = max(enters, first), min(leaves, last)
+    return enters <= leaves
+
+
+cdef inline int64_t first_shape(
+    int dim, const double* y, const double* motion, double reach, const Shapes* data, double* share, double* normal,
+    int64_t* tests,
+) noexcept nogil:
+    """Return the shape that is hit before `share`, and update `share` and the outward normal; -1 if there is none."""
+    cdef int64_t waiting[DEEPEST]
+    cdef double at[MAX_DIM]
+    cdef double n[MAX_DIM]
+    cdef double t
+    cdef double margin = margin_of(dim, y, motion, reach)
+    cdef int64_t found = -1
+    cdef int64_t count = 1 if data.count > 0 else 0
+    cdef int64_t node, k, number
+    cdef int j
+    waiting[0] = 0
+    while count > 0:
+        count -= 1
+        node = waiting[count]
+        tests[0] += 1
+        if not is_passed(dim, y, motion, data.bounds + node * 2 * dim, margin, min(share[0], 1.0)):
+            continue
+        if data.leaves[node] == 0:
+            waiting[count] = data.first[node]
+            waiting[count + 1] = data.first[node] + 1
+            count += 2
+            continue
+        for k in range(data.first[node], data.first[node] + data.leaves[node]):
+            number = data.number[k]
+            tests[0] += 4
+            t = 0
+            if not away(dim, y, number, data, n) < reach and not touch(False, dim, y, motion, reach, number, data, &t):
+                continue
+            if t < share[0] or (t == share[0] and number < found):
+                found, share[0] = number, t
+    if found < 0:
+        return -1
+    for j in range(dim):
+        at[j] = y[j] + share[0] * motion[j]
+    away(dim, at, found, data, n)
+    # Beside a thin segment the sign of the normal is that of a rounding error.
+    t = -1 if data.segments and share[0] > 0 and dot(dim, n, motion) > 0 else 1
+    for j in range(dim):
+        normal[j] = t * n[j]
+    return found
+
+
+cdef inline int64_t shapes_near(
+    int dim, const double* y, double reach, int64_t row, const Shapes* data, Near* found, int64_t room, int64_t* tests,
+) noexcept nogil:
+    """Append the shapes no farther away than `reach`, in the order of the tree, as far as there is room; return how
+    many they are."""
+    cdef int64_t waiting[DEEPEST]
+    cdef double n[MAX_DIM]
+    cdef double still[MAX_DIM]
+    cdef double distance, margin
+    cdef int64_t many = 0
+    cdef int64_t count = 1 if data.count > 0 else 0
+    cdef int64_t node, k
+    cdef int j
+    for j in range(dim):
+        still[j] = 0
+    margin = margin_of(dim, y, still, reach)
+    waiting[0] = 0
+    while count > 0:
+        count -= 1
+        node = waiting[count]
+        tests[0] += 1
+        if not is_passed(dim, y, still, data.bounds + node * 2 * dim, margin, 1):
+            continue
+        if data.leaves[node] == 0:
+            waiting[count] = data.first[node]
+            waiting[count + 1] = data.first[node] + 1
+            count += 2
+            continue
+        for k in range(data.first[node], data.first[node] + data.leaves[node]):
+            tests[0] += 4
+            distance = away(dim, y, data.number[k], data, n)
+            if not distance <= reach:
+                continue
+            if many < room:
+                found[many].row, found[many].number, found[many].distance = row, data.number[k], distance
+                for j in range(dim):
+                    found[many].normal[j] = n[j]
+            many += 1
+    return many

@@ -1,0 +1,228 @@
+"""The inputs of all players of a rollback game: predicted, confirmed, acknowledged."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+from .. import validation
+from ..errors import DesyncError
+from .rollback import Rollback
+
+# A packet: magic and version, player, players, runs; frame of the sender, first frame of its inputs, frame and value of
+# a checksum; per player how many inputs the sender knows, and how many frames it is ahead of that player; runs of equal
+# inputs; CRC-32. Numbers are little-endian.
+_MAGIC = b"kdin\x01"
+_HEAD = struct.Struct("<5sBBHIIIQ")
+_PEER = struct.Struct("<Ii")
+_RUN = struct.Struct("<IH")
+_CRC = struct.Struct("<I")
+#: Most inputs in a packet, and frames between two checksums.
+MOST, EVERY = 512, 8
+#: Most share by which a peer that is ahead is slowed down; frames of difference that are tolerated.
+SLOWEST, TOLERATED = 0.02, 0.5
+_FRAMES = 2**31
+
+
+class Inputs:
+    """The table of inputs of a netplay game: which are known, what is predicted, and who is ahead.
+
+    players: how many, 1 to 64. delay: frames between a key and its effect, at least 0, for all players the same. A
+    delay of 2 to 4 hides as many frames of latency, and saves as many rollbacks. me: the number of the player here.
+
+    An input is an int from 0 to 2**32 - 1, usually bits of keys. A frame is a step of the stepper's clock. Inputs of
+    others that are not known yet are predicted to be the last known ones. `play` rolls back when a prediction was
+    wrong, and plays a frame. `packet` has all inputs that a peer may lack, so that lost packets need no repetition, and
+    `receive` takes one, in any order and any number of times. Send a packet to all other players in each frame, by UDP
+    for example. Both contain bytes, no sockets.
+
+    `rate` is 1, or down to 0.98 while this player is ahead of another: multiply the time of your frames by it. No frame
+    is played before all players were heard from.
+
+    Raises TypeError or ValueError for wrong numbers. Thread-safety: none.
+
+    >>> import kickdrift as kd
+    >>> def control(world, keys):
+    ...     world.velocity[:, 0] = keys
+    >>> worlds = [kd.Stepper([[0.0], [0.0]], dt=1) for _ in range(2)]
+    >>> pasts = [kd.Rollback(world) for world in worlds]
+    >>> tables = [kd.Inputs(2, delay=1, me=me) for me in range(2)]
+    >>> for frame in range(6):
+    ...     for me in range(2):
+    ...         tables[1 - me].receive(tables[me].packet())
+    ...     played = [tables[me].play(pasts[me], frame, control) for me in range(2)]
+    >>> tables[0].confirmed, [world.tick for world in worlds], worlds[0].velocity.tolist()
+    (6, [6, 6], [[4.0], [4.0]])
+    """
+
+    def __init__(self, players: int, delay: int = 2, *, me: int = 0) -> None:
+        self.players = validation.integer("players", players, 1, 64)
+        self.delay = validation.integer("delay", delay, 0, 60)
+        self.me = validation.integer("me", me, 0, self.players - 1)
+        #: Known inputs of each player, without those before `_first`, which nobody needs any more.
+        self._known: list[list[int]] = [[] for _ in range(self.players)]
+        self._known[self.me] = [0] * self.delay
+        self._first = 0
+        self._frame = 0
+        #: Of each player: how many inputs it knows of ours; its frame and how far it is ahead, when last heard from.
+        self._acknowledged = [0] * self.players
+        self._lead = [0.0] * self.players
+        self._heard = [-1] * self.players
+        self._used: dict[int, list[int]] = {}  # inputs of frames that were played with predictions
+        self._sums: dict[int, int] = {}
+        self._theirs: dict[tuple[int, int], int] = {}  # checksums of others, by (frame, player)
+        self.deepest = 0  #: most frames that were played again at once
+
+    def _count(self, player: int) -> int:
+        return self._first + len(self._known[player])
+
+    @property
+    def confirmed(self) -> int:
+        """How many frames have all inputs known: the state before frame `confirmed` can no longer change."""
+        return min(map(self._count, range(self.players)))
+
+    @property
+    def ready(self) -> bool:
+        """Whether all other players were heard from."""
+        return all(heard >= 0 for player, heard in enumerate(self._heard) if player != self.me)
+
+    @property
+    def ahead(self) -> float:
+        """By how many frames this player is ahead of the player that is farthest behind, latency removed."""
+        return max([0.0, *(lead for player, lead in enumerate(self._lead) if player != self.me)])
+
+    @property
+    def rate(self) -> float:
+        """How fast to play, 0.98 to 1."""
+        return 1.0 - SLOWEST * min(1.0, max(0.0, (self.ahead - TOLERATED) / 2))
+
+    def at(self, frame: int) -> list[int]:
+        """Return the input of each player at a frame, predicted where it is not known.
+
+        Raises ValueError for frames that no rollback goes back to.
+        """
+        frame = validation.integer("frame", frame, self._first)
+        return [
+            known[frame - self._first] if frame < self._count(player) else (known or [0])[-1]
+            for player, known in enumerate(self._known)
+        ]
+
+    def play(self, past: Rollback, keys: int | None, control: Callable[[Any, list[int]], None]) -> bool:
+        """Correct frames whose inputs were wrongly predicted, then play one frame; return whether one was played.
+
+        keys: the input of this player, which acts `delay` frames later; None corrects, and plays no frame.
+        control(stepper, inputs) is called before each step, with the input of each player. It depends on these and the
+        stepper alone. No frame is played before all players were heard from, nor beyond what `past` can go back to:
+        then keep your keys and call it again.
+
+        Raises TypeError or ValueError for wrong keys, and DesyncError for a checksum of another player that differs.
+        """
+        keys = None if keys is None else validation.integer("keys", keys, 0, 2**32 - 1)
+        stepper = past.stepper
+        substeps = 1 if stepper._clock is None else stepper._clock.substeps
+        frame = stepper.tick // substeps
+
+        def inputs(world: Any, tick: int) -> None:
+            now = tick // substeps
+            used = self.at(now)
+            if now >= self.confirmed:
+                self._used[now] = used
+            control(world, used)
+
+        wrong = [now for now, used in self._used.items() if now < frame and self._differs(now, used)]
+        if wrong:
+            self.deepest = max(self.deepest, frame - min(wrong))
+            past.rollback(min(wrong) * substeps)
+            past.resimulate(frame * substeps, inputs)
+        confirmed = self.confirmed
+        self._used = {now: used for now, used in self._used.items() if now >= confirmed}
+        self._compare(past, min(confirmed, frame), substeps)
+        if keys is None or not self.ready or frame - confirmed >= past._ticks - 1:
+            return False
+        self._known[self.me].append(keys)
+        past.resimulate((frame + 1) * substeps, inputs)
+        self._frame = frame + 1
+        self._forget()
+        return True
+
+    def _differs(self, frame: int, used: list[int]) -> bool:
+        known = zip(self._known, used, strict=True)
+        return any(frame - self._first < len(own) and own[frame - self._first] != one for own, one in known)
+
+    def _compare(self, past: Rollback, agreed: int, substeps: int) -> None:
+        """Keep the checksum of the last agreed frame that all keep one of, and compare those of others."""
+        agreed -= agreed % EVERY
+        kept, now = agreed * substeps in past.ticks, agreed * substeps == past.stepper.tick
+        if agreed not in self._sums and (kept or now):
+            self._sums[agreed] = past.stepper.checksum() if now else past.checksum(agreed * substeps)
+        self._sums = dict([*self._sums.items()][-MOST // EVERY :])
+        for frame, player in [known for known in self._theirs if known[0] <= agreed]:
+            theirs = self._theirs.pop((frame, player))
+            if self._sums.get(frame, theirs) != theirs:
+                raise DesyncError(frame * substeps, self._sums[frame], theirs)
+
+    def _forget(self) -> None:
+        """Drop inputs that all players know, and that no rollback needs."""
+        others = [count for player, count in enumerate(self._acknowledged) if player != self.me]
+        first = min([self.confirmed, self._frame - MOST, *others])
+        if first > self._first + MOST:
+            for known in self._known:
+                del known[: first - self._first]
+            self._first = first
+
+    def packet(self) -> bytes:
+        """Return what the other players need to know: the same bytes for all of them."""
+        first = min([self._count(self.me), *(n for player, n in enumerate(self._acknowledged) if player != self.me)])
+        own = self._known[self.me][first - self._first :][:MOST]
+        runs = [(value, len([*run])) for value, run in groupby(own)]
+        agreed = max(self._sums, default=0)
+        parts = [
+            _HEAD.pack(_MAGIC, self.me, self.players, len(runs), self._frame, first, agreed, self._sums.get(agreed, 0))
+        ]
+        peers = enumerate(self._heard)
+        parts += [_PEER.pack(self._count(player), self._frame - heard) for player, heard in peers]
+        data = b"".join([*parts, *(_RUN.pack(*run) for run in runs)])
+        return data + _CRC.pack(zlib.crc32(data))
+
+    def receive(self, data: bytes) -> None:
+        """Take a packet of another player.
+
+        data: untrusted bytes. Raises ValueError, and changes nothing, if they are no packet of another player of this
+        game: ignore it, packets of strangers and damaged ones happen.
+        """
+        player, frame, first, agreed, checksum, counts, leads, own = self._parsed(bytes(data))
+        known = self._known[player]
+        if first <= self._count(player):  # else a packet in between was lost: the next one has its inputs too
+            new = own[self._count(player) - first :]
+            known += new[: max(0, self._frame + 2 * MOST - self._count(player))]
+        self._acknowledged[player] = max(self._acknowledged[player], counts[self.me])
+        if frame > self._heard[player]:
+            self._heard[player] = frame
+            # Each sees the other late by the latency: in half of the difference it is gone.
+            lead = (self._frame - frame - leads[self.me]) / 2
+            self._lead[player] += (lead - self._lead[player]) / 8
+        if agreed > 0 and len(self._theirs) < MOST:
+            self._theirs.setdefault((agreed, player), checksum)
+
+    def _parsed(self, data: bytes) -> tuple[int, int, int, int, int, list[int], list[int], list[int]]:
+        """Check all of a packet: (player, frame, first, agreed, checksum, counts, leads, inputs)."""
+        end = _HEAD.size + self.players * _PEER.size
+        if len(data) < end + _CRC.size or data[: len(_MAGIC)] != _MAGIC:
+            raise ValueError(f"packet: expected one of Inputs, got {validation.show(data[:8])}")
+        _, player, players, runs, frame, first, agreed, checksum = _HEAD.unpack_from(data)
+        if len(data) != end + runs * _RUN.size + _CRC.size or _CRC.unpack(data[-4:])[0] != zlib.crc32(data[:-4]):
+            raise ValueError(f"packet: damaged or cut off: {len(data)} bytes")
+        if players != self.players or player >= players or player == self.me:
+            raise ValueError(f"packet: expected one of another of {self.players} players, got {player} of {players}")
+        peers = [_PEER.unpack_from(data, _HEAD.size + number * _PEER.size) for number in range(players)]
+        counts, leads = [count for count, _ in peers], [lead for _, lead in peers]
+        lengths = [_RUN.unpack_from(data, end + number * _RUN.size) for number in range(runs)]
+        total = sum(length for _, length in lengths)
+        sound = total <= MOST and all(length > 0 for _, length in lengths) and max(frame, first, agreed) < _FRAMES
+        if not sound or counts[self.me] > self._count(self.me) or agreed > frame or first + total > counts[player]:
+            raise ValueError("packet: its numbers contradict each other, or what this player sent")
+        own = [value for value, length in lengths for _ in range(length)]
+        return player, frame, first, agreed, checksum, counts, leads, own

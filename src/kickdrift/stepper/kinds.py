@@ -1,0 +1,76 @@
+"""Masses and coefficients of spawned bodies, in all constraints that have them per body."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import validation
+from ..constraints.base import bits, flags
+from .changes import _change, told_once, with_coefficients
+from .entries import Entry
+from .rows import with_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .base import StepperBase
+
+#: Coefficients that `spawn` takes, and their checks.
+CHECKS: dict[str, Callable[[str, Any], np.ndarray]] = {
+    "radius": lambda name, value: validation.numbers(name, value, 0.0),
+    "category": bits,
+    "mask": bits,
+    "sensor": flags,
+    "restitution": lambda name, value: validation.numbers(name, value, 0.0, 1.0),
+    "friction": lambda name, value: validation.numbers(name, value, 0.0),
+}
+
+
+def give(self: StepperBase, rows: np.ndarray, mass: np.ndarray | None, given: dict[str, Any]) -> None:
+    """Set the mass and coefficients of these rows, where they differ; becomes a method of steppers.
+
+    given: by name, one value or one per row; None: the coefficients stay as they are.
+    """
+    given = {name: _checked(name, value, len(rows)) for name, value in given.items() if value is not None}
+    masses, everyone = None, self._plan.mass + np.zeros(self.n)
+    if mass is not None and (everyone[rows] != mass).any():
+        everyone[rows] = mass
+        masses = told_once(self, everyone)
+    entries, changed = [*self._entries], {}
+    places, missing = [], {*given}
+    for place, entry in enumerate(entries):
+        today: Any = entry.today
+        own = {name: value for name, value in given.items() if _takes(today, name)}
+        missing -= own.keys()
+        coefficients = _differing(self, entry, own, rows)
+        if coefficients:
+            entries[place] = with_coefficients(self, entry, coefficients, self._plan)
+            changed[id(entries[place].today)] = self._plan._parts.get(id(today)), coefficients
+            places.append(place)
+    if missing:
+        name = sorted(missing)[0]
+        raise ValueError(f"{name}: expected a constraint that has a {name} per body, got none")
+    if places or masses is not None:
+        _change(self, tuple(entries), places, changed, masses)
+
+
+def _checked(name: str, value: Any, count: int) -> np.ndarray:
+    array = CHECKS[name](name, value)
+    if array.shape not in ((), (count,)):
+        raise ValueError(f"{name}: expected a number or shape ({count},), one per body, got shape {array.shape}")
+    return array
+
+
+def _takes(declaration: Any, name: str) -> bool:
+    """Return whether a coefficient belongs to the bodies: the mask of walls, shapes and sensors is their own."""
+    return name in declaration.per_body and (name != "mask" or declaration.meets)
+
+
+def _differing(self: StepperBase, entry: Entry, own: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
+    """Return the coefficients of an entry that change, for all bodies."""
+    today: Any = entry.today
+    each = {name: np.broadcast_to(getattr(today, name), (self.n,))[rows] for name in own}
+    changes = {name: value for name, value in own.items() if (each[name] != value).any()}
+    return with_rows(entry.origin.first, today, changes, rows, self.n, self.dim)

@@ -1,0 +1,148 @@
+"""Loads of the pairs of `Distance`, and which pairs are broken.
+
+Each `Distance` of a stepper has an array, float64 of shape (1 + pairs, 2). Row 1 + k has the load of pair k in N, in
+the last step in which it acted, and 1 if it is broken. Row 0 has the number of its constraint, for events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import validation
+from ..constraints.base import weights_of
+from ..errors import SnapshotError
+from ..rollback.parts import Part
+from .entries import Entry, Origin, places_of
+from .joints import found, states
+
+if TYPE_CHECKING:
+    from .base import StepperBase
+
+
+def present(entry: Entry) -> list[tuple[Any, np.ndarray, bool]]:
+    """Return (current declaration, array, enabled) of each `Distance` of an entry that was not removed."""
+    arrays, now = entry.origin.loads, (entry.today, entry.enabled)
+    if not arrays:
+        return []
+    held = (now,) if hasattr(entry.origin.first, "pairs") else states(entry)
+    pairs = zip(held, arrays, strict=True)
+    return [(each[0], array, each[1] and entry.enabled) for each, array in pairs if each is not None]
+
+
+def by_declaration(entries: Iterable[Entry]) -> dict[int, np.ndarray]:
+    """Return the arrays by id of the current declarations."""
+    return {id(each): array for entry in entries for each, array, _ in present(entry)}
+
+
+def load(self: StepperBase, declaration: Any) -> np.ndarray:
+    """The loads of the pairs of a `Distance` in the last tick, in N: float64 of shape (pairs,).
+
+    declaration: a `Distance`, of `constraints` or of `joints` of `Contacts`, as for `set`. The load of a pair is its
+    impulse in the tick, divided by dt, and positive in tension. It is 0 before the first step, for pairs that do not
+    act (slack, disabled, broken before this tick, of dead or immovable bodies), and the load that broke it in the tick
+    of its break. Snapshots contain it if `breaks_at` is given; other loads are nan after `restore` until the next step.
+
+    Raises TypeError or ValueError as `set` does, RuntimeError during a step.
+
+    >>> import kickdrift as kd
+    >>> rope = kd.Distance([(0, 1)], max_length=1.0)
+    >>> crate = kd.Stepper([[0.0, 0.0], [0.0, -1.0]], mass=10, forces=[kd.Gravity((0, -9.81))],
+    ...                    constraints=[kd.Pin(0), rope])
+    >>> crate.step(10)
+    >>> crate.load(rope).round(3).tolist()
+    [98.1]
+    """
+    return self._exclusively(_load, self, declaration)
+
+
+def _load(self: StepperBase, declaration: Any) -> np.ndarray:
+    now, array, enabled = _of(self, declaration)
+    pairs = np.asarray(now.pairs)
+    acts = weights_of(self._plan, pairs, now.tenants).sum(axis=1) > 0
+    if self._slots is not None:
+        acts &= self._slots.uncut(pairs, now.tenants)
+    return np.where(acts & enabled, array[1:, 0], 0.0)
+
+
+def whole(self: StepperBase, declaration: Any) -> np.ndarray:
+    """Which pairs of a `Distance` are not broken: bool of shape (pairs,). See `Distance(breaks_at)`.
+
+    declaration, errors: as for `load`.
+
+    >>> import kickdrift as kd
+    >>> thread = kd.Distance([(0, 1)], max_length=1.0, breaks_at=50.0)
+    >>> crate = kd.Stepper([[0.0, 0.0], [0.0, -1.0]], mass=10, forces=[kd.Gravity((0, -9.81))],
+    ...                    constraints=[kd.Pin(0), thread])
+    >>> crate.step()
+    >>> crate.whole(thread).tolist()
+    [False]
+    """
+    _, array, _ = self._exclusively(_of, self, declaration)
+    return np.asarray(array[1:, 1] == 0)
+
+
+def _of(self: StepperBase, declaration: Any) -> tuple[Any, np.ndarray, bool]:
+    """Return (current declaration, array, enabled) of a `Distance`."""
+    for place, number in found(self, declaration):
+        entry = self._entries[place]
+        state = states(entry)[number]
+        assert state is not None
+        return state[0], entry.origin.loads[number], entry.enabled and state[1]
+    entry = self._entries[places_of(self, declaration)[0]]
+    kept = present(entry)
+    if not kept or kept[0][0] is not entry.today:
+        raise TypeError(f"declaration: expected a Distance, got {validation.show(declaration)}")
+    return kept[0]
+
+
+class LoadsPart(Part):
+    """The section "loads": of each `Distance` with `breaks_at` the loads and breaks, float64, little-endian.
+
+    It is empty if nothing is loaded or broken. Loads of other declarations are not saved, and unknown when restored.
+    """
+
+    name = "loads"
+
+    def save(self, stepper: Any) -> bytes:
+        kept = [array[1:] for array, saved in _arrays(stepper._entries) if saved]
+        if not any(array.any() for array in kept):
+            return b""
+        return b"".join((array + 0.0).astype("<f8").tobytes() for array in kept)
+
+    def absent(self, stepper: Any) -> bool:
+        return not stepper._plan.loads
+
+    def most(self, stepper: Any) -> int:
+        known: list[Origin] = [*stepper._declared, *(one for ones in stepper._added.values() for one in ones)]
+        return sum(16 * len(array) for origin in known for array in origin.loads)
+
+    def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
+        return {"later": [lambda attributes: _writes(attributes.get("_entries", stepper._entries), data)]}
+
+
+def _arrays(entries: Iterable[Entry]) -> list[tuple[np.ndarray, bool]]:
+    return [(array, each.breaks_at is not None) for entry in entries for each, array, _ in present(entry)]
+
+
+def _writes(entries: Iterable[Entry], data: bytes) -> list[tuple[np.ndarray, None, np.ndarray]]:
+    """Return the writes that restore a section; raises SnapshotError for one that `save` does not write."""
+    arrays = _arrays(entries)
+    size = sum(16 * (len(array) - 1) for array, saved in arrays if saved)
+    if data and len(data) != size:
+        raise SnapshotError(f"snapshot: expected {size} bytes of loads, got {len(data)}")
+    numbers = np.frombuffer(data or bytes(size), "<f8").astype(np.float64).reshape(-1, 2)
+    plausible = np.isfinite(numbers[:, 0]).all() and ((numbers[:, 1] == 0) | (numbers[:, 1] == 1)).all()
+    if not plausible or (np.signbit(numbers) & (numbers == 0)).any() or (data and not numbers.any()):
+        raise SnapshotError("snapshot: its loads are not as snapshot() writes them")
+    writes, place = [], 0
+    for array, saved in arrays:
+        count = len(array) - 1
+        values = np.column_stack([np.full(count, np.nan), np.zeros(count)])
+        if saved:
+            values = numbers[place : place + count]
+            place += count
+        writes.append((array[1:], None, values))
+    return writes

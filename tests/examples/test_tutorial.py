@@ -1,0 +1,94 @@
+"""The game of the tutorial: each page is its program, and each part plays with a fake pygame."""
+
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from engines import Frames, fake_pygame
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("ball", "paddle", "bricks")
+
+
+def follow(world):
+    return world.position[0, 0] + 0.3 * np.sin(world.tick / 30)
+
+
+def play(monkeypatch, part, frames, mouse=follow, edits=None, **given):
+    """Run a part for so many frames; return its variables. mouse: where the player wants the paddle, in m."""
+    shown = Frames(frames)
+    pygame = fake_pygame(shown)
+    names = {"__name__": "__main__"}
+    pygame.mouse.get_pos = lambda: (60 * mouse(names["world"]), 0)
+    vars(pygame).update(given)
+    monkeypatch.setitem(sys.modules, "pygame", pygame)
+    program = (ROOT / "examples" / "tutorial" / f"{part}.py").read_text(encoding="utf-8")
+    for old, new in (edits or {}).items():
+        assert old in program
+        program = program.replace(old, new)
+    exec(program, names)
+    return names | {"drawn": shown.drawn}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_blocks_of_a_page_are_the_program(part):
+    page = (ROOT / "docs" / f"tutorial-{part}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    program = (ROOT / "examples" / "tutorial" / f"{part}.py").read_text(encoding="utf-8")
+    assert list(filter(None, "".join(blocks).splitlines())) == list(filter(None, program.splitlines()))
+
+
+def test_the_ball_stays_in_the_box_and_keeps_its_speed(monkeypatch):
+    game = play(monkeypatch, "ball", 600)
+    assert np.linalg.norm(game["world"].velocity) == pytest.approx(np.hypot(3, 6.5), rel=1e-12)
+    drawn = np.array([frame[0] for frame in game["drawn"]])
+    low, high = drawn.min(axis=0), drawn.max(axis=0)
+    assert (low >= 9).all()  # 0.15 m are 9 pixels
+    assert (high <= (711, 531)).all()
+    assert (high - low > 500).all()
+
+
+def test_the_paddle_returns_the_ball(monkeypatch):
+    game = play(monkeypatch, "paddle", 1500)
+    assert game["lives"] == 3
+    assert np.linalg.norm(game["world"].velocity[0]) == pytest.approx(7)
+
+
+def test_who_misses_loses_lives(monkeypatch):
+    game = play(monkeypatch, "paddle", 3000, mouse=lambda world: 12 - world.position[0, 0])
+    assert game["lives"] == 0
+    assert len(game["drawn"]) < 3000
+
+
+@pytest.mark.parametrize("part", ["bricks"])
+def test_bricks_count_and_restart_brings_them_back(monkeypatch, part):
+    game = play(monkeypatch, part, 1500)
+    score, left = game["game"][0], game["there"].sum()
+    assert score == 10 * (32 - left) > 50
+    assert np.array_equal(game["world"].current(game["bricks"]).enabled, game["there"])
+    game["world"].restore(game["start"], clock=True)
+    assert game["game"][:2].tolist() == [0, 3]
+    assert game["there"].all()
+
+
+def test_keys_pause_and_restart(monkeypatch):
+    pressed = {40: 112, 80: 112, 120: 114}  # pause, go on, restart
+    ticks, frames = [], iter(range(200))
+
+    def events():
+        frame = next(frames)
+        if frame == 150:
+            return [SimpleNamespace(type=256)]
+        return [SimpleNamespace(type=768, key=pressed[frame])] if frame in pressed else []
+
+    def mouse(world):
+        ticks.append(world.tick)
+        return 6.0
+
+    keys = {"KEYDOWN": 768, "K_p": 112, "K_r": 114, "event": SimpleNamespace(get=events)}
+    game = play(monkeypatch, "bricks", 1000, mouse, **keys)
+    assert max(ticks) == pytest.approx(80 * 2.04, abs=3)  # 120 frames, of which 40 stood still
+    assert game["world"].tick == pytest.approx(30 * 2.04, abs=3)

@@ -1,0 +1,267 @@
+"""Rays, circles and overlaps in a world: reference and kernels give the same bits, and both what brute force finds."""
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+
+NOTHING = (1.0, 0, -1, -1, -1)
+
+
+def level(rng, dim, n=60, dtype=np.float64, filters=False, apart=True):
+    """A world of bodies, walls and shapes of all kinds, some of them off, some of them dead."""
+    position = rng.uniform(-10, 10, (n, dim)).astype(dtype)
+    radius = rng.uniform(0.1, 0.8, n)
+    low = rng.uniform(-9, 9, (30, dim))
+    boxes = kd.Boxes(low, low + rng.uniform(0, 2, (30, dim)), enabled=rng.random(30) < 0.8, mask=6 if filters else 7)
+    shapes = [boxes]
+    if dim == 2:
+        ends = rng.uniform(-9, 9, (20, 1, 2))
+        lines = np.concatenate([ends, ends + rng.normal(0, 1, (20, 1, 2))], axis=1)
+        shapes += [kd.Segments(lines, thickness=0.3), kd.Segments(lines[::-1] + 1)]
+    walls = [kd.Plane(np.eye(dim)[0] + 0.25, -11.0), kd.Box(-12, 12.5)]
+    how = {"category": 1 << rng.integers(0, 3, n), "sensor": rng.random(n) < 0.2} if filters else {}
+    if apart:
+        constraints = [*walls, kd.ElasticCollisions(radius, **how), *shapes]
+    else:
+        constraints = [kd.Contacts(radius, walls=walls, shapes=shapes, **how)]
+    return {"position": position, "constraints": constraints, "alive": rng.random(n) < 0.9}
+
+
+def rays(rng, dim, count):
+    return rng.uniform(-11, 11, (count, dim)), rng.normal(0, 4, (count, dim))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("apart", [True, False])
+def test_reference_and_kernels_agree(dim, dtype, apart):
+    rng = np.random.default_rng(dim)
+    world = level(rng, dim, dtype=dtype, filters=True, apart=apart)
+    ours, book = kd.Stepper(**world), kd.reference.Stepper(**world)
+    origin, motion = rays(rng, dim, 150)
+    rows = rng.integers(0, 60, 150)
+    rows[~ours.alive[rows]] = np.flatnonzero(ours.alive)[0]
+    for radius in (0.0, 0.4):
+        for mask in (2**64 - 1, 2):
+            casts = [each.cast(origin, motion, radius, mask, ignore=rows) for each in (ours, book)]
+            assert casts[0].tobytes() == casts[1].tobytes()
+            assert 20 < np.count_nonzero(casts[0]["what"]) < 150
+            found = [each.overlap(origin, radius, mask) for each in (ours, book)]
+            assert found[0].tobytes() == found[1].tobytes()
+            assert len(found[0]) > 5
+    assert ours.touching().tobytes() == book.touching().tobytes()
+
+
+def nearest(share, what):
+    """The first of many shares: of each ray the least, and what that is."""
+    best = share.argmin(axis=0)
+    least = share[best, np.arange(share.shape[1])]
+    return np.where(least <= 1, least, 1.0), np.where(least <= 1, what[best], 0)
+
+
+def first_within(distance, origin, motion, reach):
+    """The share at which a distance, which is convex along each ray, falls to reach; infinite where it does not."""
+    low, high = np.zeros(len(origin)), np.ones(len(origin))
+    for _ in range(80):  # golden section: where it is least
+        a, b = low + 0.381966 * (high - low), low + 0.618034 * (high - low)
+        closer = distance(origin + a[:, None] * motion) < distance(origin + b[:, None] * motion)
+        low, high = np.where(closer, low, a), np.where(closer, b, high)
+    end = low
+    hit = distance(origin + end[:, None] * motion) < reach - 1e-7
+    low, high = np.zeros(len(origin)), end
+    for _ in range(60):
+        middle = (low + high) / 2
+        inside = distance(origin + middle[:, None] * motion) <= reach
+        low, high = np.where(inside, low, middle), np.where(inside, middle, high)
+    return np.where(distance(origin) <= reach, 0.0, np.where(hit, high, np.inf))
+
+
+def brute_force(world, origin, motion, radius):
+    """(share, what) of each ray, from distances alone."""
+    shares, what = [], []
+    for source, own in enumerate(world.constraints):
+        if isinstance(own, kd.ElasticCollisions):
+            for row in np.flatnonzero(world.alive):
+                away = lambda y, row=row: np.linalg.norm(y - world.position[row], axis=1)  # noqa: E731
+                shares.append(first_within(away, origin, motion, own.radius[row] + radius))
+                what.append(world.ids[row])
+        elif isinstance(own, (kd.Plane, kd.Box)):
+            normals, offsets = own.faces(world._plan)
+            for number, normal, offset in zip(own.numbers(world._plan), normals, offsets, strict=True):
+                away = lambda y, normal=normal, offset=offset: y @ normal - offset  # noqa: E731
+                shares.append(first_within(away, origin, motion, radius))
+                what.append(-1 - number - 1000 * source)
+        else:
+            one, other = own._ends(world._plan)
+            for number in np.flatnonzero(np.broadcast_to(own.enabled, len(one))):
+                a, b = one[number], other[number]
+                if isinstance(own, kd.Boxes):
+                    away = lambda y, a=a, b=b: np.linalg.norm(y - np.clip(y, a, b), axis=1)  # noqa: E731
+                else:
+
+                    def away(y, a=a, b=b):
+                        along = np.clip((y - a) @ (b - a) / ((b - a) @ (b - a)), 0, 1)
+                        return np.linalg.norm(y - a - along[:, None] * (b - a), axis=1)
+
+                shares.append(first_within(away, origin, motion, radius + float(getattr(own, "thickness", 0)) / 2))
+                what.append(-1 - number - 1000 * source)
+    return nearest(np.array(shares), np.array(what))
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_circles_hit_what_brute_force_finds(dim):
+    rng = np.random.default_rng(10 + dim)
+    world = kd.Stepper(**level(rng, dim))
+    origin, motion = rays(rng, dim, 400)
+    radius = 0.3
+    hit = world.cast(origin, motion, radius)
+    share, what = brute_force(world, origin, motion, radius)
+    mine = np.where(hit["what"] < 0, hit["what"] - 1000 * hit["source"], hit["what"])
+    # Golden section finds the least distance within 1e-8: rays that graze by less are left out.
+    clear = (abs(hit["share"] - share) < 1e-9) & ((mine == what) | (share == 0))
+    grazing = np.flatnonzero(~clear)
+    for ray in grazing:
+        later = world.cast(origin[ray], motion[ray], radius - 1e-6)
+        assert abs(later["share"] - share[ray]) < 1e-3, (hit[ray], share[ray], what[ray])
+    assert len(grazing) <= 2
+    assert np.count_nonzero(hit["what"]) > 100
+    assert len(np.unique(hit["source"])) > 3
+
+
+def exact_rays(world, origin, motion):
+    """(share, what) of rays, by formulas of NumPy for all pairs: discs, slabs of boxes, both sides of segments."""
+    shares, what = [], []
+    collisions, boxes, lines = world.constraints
+    x, r = world.position[world.alive], np.asarray(collisions.radius)[world.alive]
+    d = origin - x[:, None]
+    a, b, c = (motion * motion).sum(-1), (d * motion).sum(-1), (d * d).sum(-1) - (r * r)[:, None]
+    with np.errstate(all="ignore"):
+        time = (-b - np.sqrt(b * b - a * c)) / a
+        shares.append(np.where(c <= 0, 0.0, np.where(time >= 0, time, np.inf)))
+        what += world.ids[world.alive].tolist()
+        low, high = boxes.lower[:, None], boxes.upper[:, None]
+        first, last = (low - origin) / motion, (high - origin) / motion
+        enters, leaves = np.minimum(first, last).max(axis=-1), np.maximum(first, last).min(axis=-1)
+        shares.append(np.where((enters <= leaves) & (leaves >= 0), np.maximum(enters, 0), np.inf))
+        what += [-1 - number for number in range(len(boxes.lower))]
+        p, e = lines.points[:, None, 0], lines.points[:, None, 1] - lines.points[:, None, 0]
+        across = motion[:, 0] * e[..., 1] - motion[:, 1] * e[..., 0]
+        time = ((p - origin)[..., 0] * e[..., 1] - (p - origin)[..., 1] * e[..., 0]) / across
+        along = ((p - origin)[..., 0] * motion[:, 1] - (p - origin)[..., 1] * motion[:, 0]) / across
+        shares.append(np.where((time >= 0) & (along >= 0) & (along <= 1), time, np.inf))
+        what += [-1001 - number for number in range(len(lines.points))]
+    shares = np.concatenate([np.where(np.isnan(each), np.inf, each) for each in shares])
+    return nearest(shares, np.array(what))
+
+
+def test_rays_hit_what_brute_force_finds():
+    check_rays(5_000)
+
+
+def check_rays(count):
+    """So many rays, of which none is wrong. All 100,000 take a quarter of a minute."""
+    rng = np.random.default_rng(3)
+    n = 300
+    low, ends = rng.uniform(0, 100, (200, 2)), rng.uniform(0, 100, (200, 1, 2))
+    constraints = [
+        kd.ElasticCollisions(rng.uniform(0.2, 2, n)),
+        kd.Boxes(low, low + rng.uniform(0, 4, (200, 2))),
+        kd.Segments(np.concatenate([ends, ends + rng.normal(0, 3, (200, 1, 2))], axis=1)),
+    ]
+    world = kd.Stepper(rng.uniform(0, 100, (n, 2)), constraints=constraints, alive=rng.random(n) < 0.9)
+    wrong = 0
+    for _ in range(0, count, 5_000):
+        origin, motion = rng.uniform(-5, 105, (5_000, 2)), rng.normal(0, 20, (5_000, 2))
+        hit = world.cast(origin, motion)
+        share, what = exact_rays(world, origin, motion)
+        mine = hit["what"] - 1000 * (hit["source"] == 2)
+        wrong += np.count_nonzero((abs(hit["share"] - share) > 1e-9) | ((mine != what) & (share > 0)))
+        # Points are on what was hit, and normals look at who came.
+        there = (hit["what"] != 0) & (hit["share"] > 0)
+        assert np.allclose(hit["point"], origin + hit["share"][:, None] * motion)
+        assert ((hit["normal"] * motion).sum(axis=1)[there] <= 1e-9).all()
+        assert np.allclose(np.linalg.norm(hit["normal"][there], axis=1), 1)
+    assert wrong == 0
+
+
+def test_what_a_hit_says(Stepper):
+    floor = kd.Segments([[(-9, -3), (9, -3)]], thickness=0.5)
+    walls = [kd.Box(-20, 20)]
+    contacts = kd.Contacts(1.0, walls=walls, shapes=[kd.Boxes([(4, -1), (7, -1)], [(5, 1), (8, 1)]), floor])
+    world = Stepper([[0.0, 0.0], [0.0, 5.0]], constraints=[contacts], alive=2)
+    hit = world.cast(
+        [(-4, 0), (0, 9), (2, 0), (0, -2), (6, 0), (2, 5)], [(9, 0), (0, -9), (9, 0), (0, -9), (9, 0), (0, 1)]
+    )
+    assert hit["share"].tolist() == [3 / 9, 3 / 9, 2 / 9, 0.75 / 9, 1 / 9, 1.0]
+    assert hit["what"].tolist() == [1 << 32, 1 << 32 | 1, -5, -7, -6, 0]
+    assert hit["slot"].tolist() == [0, 1, -1, -1, -1, -1]
+    assert hit["shape"].tolist() == [-1, -1, 0, 0, 1, -1]
+    assert hit["source"].tolist() == [-1, -1, 0, 0, 0, -1]
+    assert hit["normal"].tolist() == [[-1, 0], [0, 1], [-1, 0], [0, 1], [-1, 0], [0, 0]]
+    assert hit["point"].tolist() == [[-1, 0], [0, 6], [4, 0], [0, -2.75], [7, 0], [2, 6]]
+    one = world.cast((0, 0), (9, 0), ignore=world.ids[0])
+    assert one["shape"] == 0
+    assert one["share"] == 4 / 9
+    assert world.cast((0, 0), (9, 0))["share"] == 0
+    assert world.cast((10, 9), (0, 90), radius=1)[["share", "what", "shape"]].item() == (10 / 90, -4, 3)
+    assert world.overlap([(0, 0.5), (4.5, 0), (30, 0)])[["query", "what"]].tolist() == [(0, 1 << 32), (1, -5), (2, -2)]
+    world.set(contacts, radius=[2.0, 1.0])
+    assert world.cast((-4, 0), (9, 0))["share"] == 2 / 9
+    world.kill([0])
+    assert world.cast((-4, 0), (10, 0))["shape"] == 0
+    world.enable(contacts, False)
+    assert world.cast((-4, 0), (10, 0))["what"] == 0
+
+
+def test_masks_and_sensors(Stepper):
+    hits = kd.ElasticCollisions(1.0, category=[1, 2, 4], sensor=[False, False, True])
+    door = kd.Boxes([(9, -1)], [(10, 1)], category=1, mask=4)
+    world = Stepper([[0.0, 0.0], [3.0, 0.0], [6.0, 0.0]], constraints=[hits, door])
+    for mask, slot, source in ((7, 0, -1), (2, 1, -1), (4, -1, 1), (8, -1, -1)):
+        hit = world.cast((-3, 0), (20, 0), mask=mask)
+        assert (hit["slot"], hit["source"]) == (slot, source)
+    assert world.overlap((6, 0))["slot"].tolist() == [2]
+    assert world.overlap((6, 0), mask=3)["slot"].tolist() == []
+
+
+def test_moved_bodies_are_where_they_are(Stepper):
+    world = Stepper([[0.0, 0.0]], [[6.0, 0.0]], dt=1, constraints=[kd.ElasticCollisions(1.0)])
+    world.step()
+    assert world.cast((0, 0), (10, 0))["share"] == 0.5
+    world.position[0] = (9, 9)
+    assert world.cast((0, 0), (10, 0))["what"] == 0
+
+
+def test_across_the_sides(Stepper):
+    world = Stepper([[0.5, 5.0]], constraints=[kd.ElasticCollisions(1.0), kd.Periodic(0, 10)])
+    assert world.overlap([(9.8, 5), (9.4, 5)])["query"].tolist() == [0]
+    with pytest.raises(ValueError, match="cast: expected a world without Periodic"):
+        world.cast((0, 0), (1, 1))
+
+
+def test_wrong_arguments(Stepper):
+    world = Stepper([[0.0, 0.0]], constraints=[kd.ElasticCollisions(1.0)])
+    for wrong, text in (
+        ({"origin": (0, 0, 0)}, r"origin: expected shape \(k, 2\) or \(2,\), got \(3,\)"),
+        ({"origin": "here"}, "origin: expected real numbers"),
+        ({"origin": (0, np.nan)}, "origin: "),
+        ({"motion": (1, 2, 3)}, r"motion: expected shape \(2,\) or \(1, 2\), got \(3,\)"),
+        ({"radius": -1}, "radius: expected"),
+        ({"mask": -1}, "mask: expected"),
+        ({"mask": [1, 2]}, "mask: expected an int, got shape"),
+        ({"ignore": [0, 0]}, r"ignore: expected one body or shape \(1,\), got shape \(2,\)"),
+        ({"ignore": 7}, "7"),
+    ):
+        with pytest.raises((TypeError, ValueError, KeyError), match=text):
+            world.cast(**{"origin": (3, 0), "motion": (-9, 0)} | wrong)
+    with pytest.raises(ValueError, match="point: expected shape"):
+        world.overlap((1, 2, 3))
+
+
+def test_no_bodies(Stepper):
+    world = Stepper(
+        np.zeros((0, 2)), constraints=[kd.ElasticCollisions(1.0), kd.Boxes(np.zeros((0, 2)), np.zeros((0, 2)))]
+    )
+    assert world.cast((0, 0), (1, 1))["what"] == 0
+    assert len(world.cast(np.zeros((0, 2)), (1, 1))) == len(world.overlap((0, 0))) == len(world.touching()) == 0
