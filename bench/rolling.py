@@ -121,7 +121,7 @@ def slopes(x, y):
     angles = []
     for side in (-1, 1):
         bins, columns, tops = np.floor(side * x).astype(int), [], []
-        for column in range(2, int(HALF) - 3):
+        for column in range(6, int(HALF) - 3):
             inside = y[bins == column]
             if inside.size and inside.max() > 0.1 * y.max():
                 columns.append(column + 0.5)
@@ -131,48 +131,51 @@ def slopes(x, y):
 
 
 def poured(count):
-    """Yield the tick and the place above the middle where each disc is dropped."""
+    """Yield the tick, the place above the middle and the radius of each disc: equal ones would form crystals."""
     rng = np.random.default_rng(0)
     for number in range(count):
-        yield 12 * number, float(rng.uniform(-0.6, 0.6))
+        yield 30 * number, float(rng.uniform(-0.6, 0.6)), float(rng.uniform(0.35, 0.65))
 
 
-def heap(count, rolling, friction=0.5, radius=0.5):
-    """Pour discs at 120 steps per second; return positions, and the largest speed after a minute of rest."""
+def heap(count, rolling, friction=0.5):
+    """Pour discs; return positions, and the largest speed after a minute of rest."""
     floor = np.arange(-HALF, HALF + 0.5)
     n = len(floor) + count
     position, mass = np.zeros((n, 2)), np.ones(n)
     position[: len(floor), 0], mass[: len(floor)] = floor, np.inf
+    radius = np.full(n, 0.5)
+    radius[len(floor) :] = [r for _, _, r in poured(count)]
+    mass[len(floor) :] = radius[len(floor) :] ** 2
     contacts = kd.Contacts(radius, friction=friction, rolling=rolling)
     world = kd.Stepper(
-        position, mass=mass, alive=len(floor), hz=120, forces=[kd.Gravity((0, -9.81))], constraints=[contacts],
+        position, mass=mass, alive=len(floor), hz=60, forces=[kd.Gravity((0, -9.81))], constraints=[contacts],
         angular_velocity=0.0,
     )  # fmt: skip
-    for tick, x in poured(count):
+    for tick, x, _ in poured(count):
         world.step(tick - world.tick)
         living = np.flatnonzero(world.alive)
         world.kill(living[world.position[living, 1] < -5])
         near = world.position[np.abs(world.position[:, 0]) < 1.5, 1]
-        world.spawn([(x, near.max() + 1.5)], velocity=(0, -1))
-    world.step(120 * 60)
+        world.spawn([(x, near.max() + 1)], velocity=(0, -1))
+    world.step(60 * 60)
     left = np.flatnonzero(world.alive & (world.position[:, 1] > 0.1))
     return world.position[left], np.abs(world.velocity[left]).max()
 
 
-def their_heap(count, friction=0.5, radius=0.5):
+def their_heap(count, friction=0.5):
     """Do the same by pymunk, which has no rolling resistance."""
     import pymunk
 
     space, bodies = pymunk.Space(), []
     space.gravity = (0, -9.81)
     for x in np.arange(-HALF, HALF + 0.5).tolist():
-        shape = pymunk.Circle(space.static_body, radius, (x, 0))
+        shape = pymunk.Circle(space.static_body, 0.5, (x, 0))
         shape.friction = math.sqrt(friction)
         space.add(shape)
     done = 0
-    for tick, x in [*poured(count), (12 * count + 7200, None)]:
+    for tick, x, radius in [*poured(count), (30 * count + 3600, None, 0)]:
         for _ in range(tick - done):
-            space.step(1 / 120)
+            space.step(1 / 60)
         done = tick
         for body in [each for each in bodies if each.position.y < -5]:
             space.remove(body, *body.shapes)
@@ -180,8 +183,8 @@ def their_heap(count, friction=0.5, radius=0.5):
         if x is None:
             break
         top = max((body.position.y for body in bodies if abs(body.position.x) < 1.5), default=0.0)
-        body = pymunk.Body(1, pymunk.moment_for_circle(1, 0, radius))
-        body.position, body.velocity = (x, top + 1.5), (0, -1)
+        body = pymunk.Body(radius**2, pymunk.moment_for_circle(radius**2, 0, radius))
+        body.position, body.velocity = (x, top + 1), (0, -1)
         shape = pymunk.Circle(body, radius)
         shape.friction = math.sqrt(friction)
         space.add(body, shape)

@@ -34,6 +34,7 @@ EXAMPLES = {
     "magnetic_bottle": 150,
     "predator_prey": 150,
     "ball_pit": 300,
+    "tutorial/bricks": 400,
     "marble_run": 1300,
     "pool": 60,
     "ragdoll_stairs": 260,
@@ -48,11 +49,14 @@ HERO = ("panda3d_scene", "torn_cloth", "solar_system", "rope_bridge", "predator_
 PLAY = """
 import inspect, runpy, sys
 path, frames, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-main = runpy.run_path(path).get("main")
+tutorial = "/tutorial/" in path
+main = None if tutorial else runpy.run_path(path).get("main")
 if main and "picture" in inspect.signature(main).parameters:
     main(frames, out)
     sys.exit()
 import pygame
+if tutorial:
+    pygame.mouse.get_pos = lambda: (420, 300)
 flip, shown = pygame.display.flip, 0
 def flip_and_count():
     global shown
@@ -116,14 +120,14 @@ def main(names):
         for name, frames in EXAMPLES.items():
             if (names and name not in names) or not (ROOT / "examples" / f"{name}.py").exists():
                 continue
-            raw = Path(folder) / f"{name}.png"
+            raw = Path(folder) / f"{name.replace('/', '-')}.png"
             played = play(name, frames, raw)
             if not raw.exists():
                 print(f"{name} is left out: {played.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
                 continue
             with Image.open(raw) as picture:
                 pictures[name] = picture.copy()
-            save(small(pictures[name]), f"gallery-{name}")
+            save(small(pictures[name]), f"gallery-{name.replace('/', '-')}")
         for name in DEMOS:
             if names and name not in names:
                 continue

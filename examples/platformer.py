@@ -52,6 +52,8 @@ class Game:
 
     def ground(self):
         """The velocity of what the player stands on; None in the air."""
+        if not self.world.grounded(up=(0, -1))[PLAYER]:
+            return None
         first = [0, *np.cumsum([len(shapes.ends()[0]) for shapes in self.world.current(self.player).shapes])]
         for pair in self.world.touching():
             if pair["slot_a"] == PLAYER and pair["slot_b"] < 0:
@@ -60,9 +62,7 @@ class Game:
                 if part == 3:
                     return np.broadcast_to(self.world.current(self.lifts).velocity, (3, 2))[number - first[3]]
                 return np.array([120.0 if part == 4 else 0.0, 0.0])
-            if PLAYER in (pair["slot_a"], pair["slot_b"]) and max(pair["slot_a"], pair["slot_b"]) in CRATES:
-                return np.zeros(2)
-        return None
+        return np.zeros(2)  # a crate
 
     def control(self, run, jump):
         """run: -1 to 1. On the ground it goes as it runs, on what moves; in the air it can be steered a little."""

@@ -480,3 +480,22 @@ def test_events_of_what_moves(Stepper, inside):
 def test_what_is_refused(shapes, message):
     with pytest.raises(ValueError, match=message):
         shapes()
+
+
+def test_many_worlds(inside):
+    """Each world has shapes of its own, at its own tick."""
+    template, lift, *_ = game(kd.Stepper, inside)
+    template.step(3)
+    template.set(lift, velocity=(0, 2.5))
+    worlds = kd.Worlds(template, 3)
+    worlds.velocity[:, 0, 0] = (0.0, 0.5, 1.0)
+    for _ in range(4):
+        worlds.step(10)
+    worlds.restore(template.snapshot(), where=np.array([False, True, False]))
+    worlds.velocity[1, 0, 0] = 0.5
+    worlds.step(20)
+    for number, speed in enumerate((0.0, 0.5, 1.0)):
+        alone = copy.deepcopy(template)
+        alone.velocity[0, 0] = speed
+        alone.step(20 if number == 1 else 60)
+        np.testing.assert_array_equal(worlds.position[number], alone.position)

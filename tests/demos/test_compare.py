@@ -363,6 +363,13 @@ def test_run_steps_a_world_and_saves_its_trajectory(capsys, tmp_path):
     assert image.imread(figure).std() > 0.01
 
 
+def test_run_checks_first_where_it_shall_save(capsys, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    with pytest.raises(SystemExit):
+        cli.main(("run", str(tmp_path / "own.py"), "--save", str(tmp_path / "none" / "run.npz")))
+    assert "argument --save: there is no folder" in capsys.readouterr().err
+
+
 def test_run_calls_make(capsys, tmp_path):
     file = tmp_path / "made.py"
     file.write_text(

@@ -27,7 +27,7 @@ SEARCHED = {
     "screen shake": "recipes",
     "install": "first-ten-minutes",
     "units": "units",
-    "kinematic": "constraints",
+    "kinematic": "levels",
     "screen wrap": "periodic",
     "delta time": "game-loop",
     "physics interpolation": "game-loop",

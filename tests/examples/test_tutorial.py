@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from engines import Frames, fake_pygame
 
+import kickdrift as kd
+
 ROOT = Path(__file__).parents[2]
-PARTS = ("ball", "paddle", "bricks")
+PARTS = ("ball", "paddle", "bricks", "levels", "rollback")
 
 
 def follow(world):
@@ -63,7 +65,7 @@ def test_who_misses_loses_lives(monkeypatch):
     assert len(game["drawn"]) < 3000
 
 
-@pytest.mark.parametrize("part", ["bricks"])
+@pytest.mark.parametrize("part", ["bricks", "levels"])
 def test_bricks_count_and_restart_brings_them_back(monkeypatch, part):
     game = play(monkeypatch, part, 1500)
     score, left = game["game"][0], game["there"].sum()
@@ -92,3 +94,40 @@ def test_keys_pause_and_restart(monkeypatch):
     game = play(monkeypatch, "bricks", 1000, mouse, **keys)
     assert max(ticks) == pytest.approx(80 * 2.04, abs=3)  # 120 frames, of which 40 stood still
     assert game["world"].tick == pytest.approx(30 * 2.04, abs=3)
+
+
+def test_rows_turn_round_and_the_next_level_is_faster(monkeypatch):
+    game = play(monkeypatch, "levels", 600)
+    world, bricks, there = game["world"], game["bricks"], game["there"]
+    lower, upper = world.current(bricks).lower, world.current(bricks).upper
+    assert lower[:, 0].min() > 0
+    assert upper[:, 0].max() < 12
+    assert np.ptp(lower[:8, 0] - game["corners"][:8, 0]) < 1e-9  # rows keep their shape
+    speed = np.abs(game["drift"]).max()
+    there[:] = False
+    game["level"]()
+    assert game["game"][2] == 2
+    assert there.all()
+    assert np.abs(game["drift"]).max() == pytest.approx(1.5 * speed)
+
+
+GUESS = "theirs.get(tick, theirs[max(theirs)] if theirs else 9.0)"
+
+
+@pytest.mark.parametrize("late", [1, 12, 60])
+def test_late_input_gives_the_game_of_input_that_is_known(monkeypatch, late):
+    """Compare a tick whose inputs are known in both runs."""
+    checksums, rolled = [], []
+
+    class Counting(kd.Rollback):
+        def rollback(self, tick):
+            rolled.append(tick)
+            super().rollback(tick)
+
+    monkeypatch.setattr(kd, "Rollback", Counting)
+    for edits in ({GUESS: "friend(tick)", "LATE = 12": "LATE = 1000000"}, {"LATE = 12": f"LATE = {late}"}):
+        assert not rolled
+        game = play(monkeypatch, "rollback", 400, lambda world: 3 + 2 * np.sin(world.tick / 40), edits)
+        checksums.append(game["past"].checksum(game["world"].tick - 61))
+    assert len(rolled) > 3
+    assert checksums[0] == checksums[1]

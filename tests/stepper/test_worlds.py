@@ -382,6 +382,29 @@ def test_ropes_break_in_each_world(Worlds, joint):
     assert not np.array_equal(worlds.position[0], worlds.position[2])
 
 
+@pytest.mark.parametrize("alive", [1, 0])
+def test_shapes_move_in_each_world(Worlds, alive):
+    lift = kd.Boxes([(-1.0, -2.0)], [(1.0, -1.0)], velocity=(0.0, 0.5))
+    ball = kd.Stepper(
+        [[0.0, 0.0]], forces=[kd.Gravity((0, -9.81))], constraints=[kd.Contacts(0.2, shapes=[lift])], alive=alive
+    )
+    worlds, start, alone = Worlds(ball, 3), ball.snapshot(), [copy.copy(ball) for _ in range(3)]
+    active = np.array([True, False, True])
+    for _ in range(4):
+        worlds.step(7, active=active)
+        worlds.restore(start, where=np.array([False, False, True]))
+        worlds.step(5)
+        for stepper in (alone[0], alone[2]):
+            stepper.step(7)
+        alone[2].restore(start)
+        for stepper in alone:
+            stepper.step(5)
+        assert [stepper.checksum() for stepper in alone] == worlds.checksum().tolist()
+    assert len({*worlds.checksum().tolist()}) == 3
+    with pytest.raises(ValueError, match="expected"):
+        worlds.set(lift, velocity=np.zeros((3, 2)))
+
+
 def test_one_world(Worlds):
     worlds = Worlds(discs(), 3)
     world = worlds[-1]

@@ -170,8 +170,8 @@ class Box(Wall):
 class Plane(Wall):
     """A half-space boundary: normal · x >= offset + radius, with the normal scaled to length 1.
 
-    normal: shape (dim,), of any length other than zero, pointing to the side where bodies may be. offset: a number, in
-    m if the normal has length 1; both are divided by the length. restitution, friction, radius, category, mask, sensor,
+    normal: shape (dim,), of any length other than zero, pointing to the side where bodies may be. offset: a number in m
+    if the normal has length 1; both are divided by the length. restitution, friction, radius, category, mask, sensor,
     surface_speed: as for `Box`, and bodies bounce as from a `Box`. Raises TypeError or ValueError for any other normal
     or offset.
 

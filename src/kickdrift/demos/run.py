@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..ode.stepper import ODEStepper
@@ -26,11 +27,17 @@ EXAMPLES = """\
 SHOWN = 20  #: bodies in the figure
 
 
+def _file(text: str) -> str:
+    if not Path(text).parent.is_dir():  # checked before the run, which may be long
+        raise argparse.ArgumentTypeError(f"there is no folder {str(Path(text).parent)!r}")
+    return text
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("world", type=stepper_of, metavar="FILE.py", help="a program that makes a stepper")
     parser.add_argument("--steps", type=count("steps", 600), default=600, metavar="N", help="default: 600")
     parser.add_argument("--every", type=count("steps", 10), default=1, metavar="N", help="sample every N steps")
-    parser.add_argument("--save", metavar="FILE.npz", help="write the trajectory")
+    parser.add_argument("--save", type=_file, metavar="FILE.npz", help="write the trajectory")
 
 
 def report(options: argparse.Namespace) -> str:

@@ -102,6 +102,7 @@ cdef class BoundDistance(BoundConstraint):
             distance.lower = self.ordered(fields, "lower", plan.dtype)
             distance.upper = self.ordered(fields, "upper", plan.dtype)
         distance.cell = self.lay_loads(fields, order)
+        distance.breaks = "limit" in fields and fields["limit"].max(initial=-1) >= 0
         distance.from_positions = plan.integrator.history == "previous position"
         distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
         distance.move_second = self.keep(fields["move_second"][order], plan.dtype)
@@ -297,6 +298,7 @@ cdef class BoundContacts(BoundGrid):
         if "upper" in fields:
             data.lower, data.upper = self.keep(fields["lower"], real), self.keep(fields["upper"], real)
         data.cell = self.lay_loads(fields, slice(None))
+        data.breaks = "limit" in fields and fields["limit"].max(initial=-1) >= 0
         self.rods, self.generations = self.kept[kept:], fields["generations"]
         data.stiffness = self.field(fields, "stiffness", real)
         data.moved = <uint8_t*> self.allocate(n, np.uint8)

@@ -83,7 +83,8 @@ cdef class Worker:
     cdef char* push[2]
     cdef char* pull[2]
     cdef Py_ssize_t width, rods
-    cdef Numbers* loads         # of joints, and which are broken: memory that is saved as it is
+    cdef Numbers* loads         # of joints, and which are broken; shapes that move: memory that is saved as it is
+    cdef bint moves             # True if shapes move
     cdef Py_ssize_t joints
     # Events of this call: the number of the world, then the row.
     cdef int64_t* event

@@ -131,6 +131,9 @@ cdef class Worker:
     cdef int bind_contacts(self) except -1:
         impulses = (<object> self.core)._impulses
         loads = [array[1:] for array in (<object> self.core)._plan.loads.values()]
+        self.moves = (<object> self.core)._motion is not None
+        if self.moves:
+            loads.append((<object> self.core)._motion.rows)
         self.loads = <Numbers*> PyMem_Calloc(len(loads) + 1, sizeof(Numbers))
         if self.loads == NULL:
             raise MemoryError
@@ -369,10 +372,10 @@ cdef class Worker:
         """Run the steps that are left. The state of a world is always that of a completed tick."""
         cdef Outcome outcome
         cdef Py_ssize_t steps
-        if self.core.rows == 0:
+        if self.core.rows == 0 and not self.moves:
             self.core.completed += self.left
             return DONE
-        if self.ordinary or self.core.plan.last_h != self.core.plan.h:
+        if self.ordinary or self.core.rows == 0 or self.core.plan.last_h != self.core.plan.h:
             return LEFT
         if self.core.slots is not None and self.core.slots.stale and not self.lay_out():
             return LEFT

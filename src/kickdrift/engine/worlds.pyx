@@ -68,7 +68,7 @@ cdef class WorldsCore:
         if core.store is not None:
             self.every.capacity = core.store.log.capacity
         reports = core.coupled is not None and core.coupled.event_source_count > 0
-        if steppers[0]._impulses is not None or steppers[0]._plan.loads or reports:
+        if steppers[0]._impulses is not None or steppers[0]._plan.loads or steppers[0]._motion is not None or reports:
             self.every.saved = <Saved*> PyMem_Calloc(max(1, number), sizeof(Saved))
             if self.every.saved == NULL:
                 raise MemoryError

@@ -37,14 +37,14 @@ D = TypeVar("D", bound=Declaration)
 def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: Any = None, **coefficients: Any) -> None:
     """Change coefficients of a force or constraint, from the next step on.
 
-    declaration: the object passed to the stepper, or its current version in `forces` or `constraints`.
-    It stays the same object after a change. If the stepper has it twice, both change. Joints of `Contacts` are
-    such objects too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in
-    the same units and shapes. Positions are in the current coordinates, if the stepper was shifted. Lengths that were
-    measured stay the same, unless you give them; None measures them again. index: the bodies whose coefficients
-    change, as for `set_mass`: an int, slice, array of ints or mask, or ids. The coefficients are then one for all
-    of these or one for each. If left out, all bodies change. Coefficients are copied: changing an array that you
-    passed has no effect, call `set` instead.
+    declaration: the object passed to the stepper, or its current version in `forces` or `constraints`. It stays the
+    same object after a change. If the stepper has it twice, both change. Joints and shapes of `Contacts` are such
+    objects too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in the same
+    units and shapes. Positions are in the current coordinates, if the stepper was shifted. Lengths that were measured
+    stay the same, unless you give them; None measures them again. index: the bodies whose coefficients change, as for
+    `set_mass`: an int, slice, array of ints or mask, or ids. The coefficients are then one for all of these or one for
+    each. If left out, all bodies change. Coefficients are copied: changing an array that you passed has no effect, call
+    `set` instead.
 
     Setting one number takes some 50 microseconds, in a world of any size. Rates of `Damping`, and drag and
     stiffness under `exact`, take some 40 microseconds for each distinct value. Raises TypeError or ValueError as the

@@ -44,6 +44,7 @@ def load(self: StepperBase, declaration: Any) -> np.ndarray:
     impulse in the tick, divided by dt, and positive in tension. It is 0 before the first step, for pairs that do not
     act (slack, disabled, broken before this tick, of dead or immovable bodies), and the load that broke it in the tick
     of its break. Snapshots contain it if `breaks_at` is given; other loads are nan after `restore` until the next step.
+    After an error within a call of several steps, loads of pairs without `breaks_at` are those of the call before.
 
     Raises TypeError or ValueError as `set` does, RuntimeError during a step.
 
@@ -133,16 +134,19 @@ def _writes(entries: Iterable[Entry], data: bytes) -> list[tuple[np.ndarray, Non
     size = sum(16 * (len(array) - 1) for array, saved in arrays if saved)
     if data and len(data) != size:
         raise SnapshotError(f"snapshot: expected {size} bytes of loads, got {len(data)}")
+    writes = [write for array, saved in arrays if not saved for write in _unknown(array)]
+    if not size:
+        return writes
     numbers = np.frombuffer(data or bytes(size), "<f8").astype(np.float64).reshape(-1, 2)
     plausible = np.isfinite(numbers[:, 0]).all() and ((numbers[:, 1] == 0) | (numbers[:, 1] == 1)).all()
     if not plausible or (np.signbit(numbers) & (numbers == 0)).any() or (data and not numbers.any()):
         raise SnapshotError("snapshot: its loads are not as snapshot() writes them")
-    writes, place = [], 0
-    for array, saved in arrays:
-        count = len(array) - 1
-        values = np.column_stack([np.full(count, np.nan), np.zeros(count)])
-        if saved:
-            values = numbers[place : place + count]
-            place += count
-        writes.append((array[1:], None, values))
+    place = 0
+    for array in (array for array, saved in arrays if saved):
+        writes.append((array[1:], None, numbers[place : place + len(array) - 1]))
+        place += len(array) - 1
     return writes
+
+
+def _unknown(array: np.ndarray) -> list[tuple[np.ndarray, None, np.ndarray]]:
+    return [(array[1:, :1], None, np.full((1, 1), np.nan)), (array[1:, 1:], None, np.zeros((1, 1)))]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import validation
+from ..errors import SnapshotError
 from ..forces.applied import Applied
 from ..rollback import snapshots
 from . import changes
@@ -18,6 +20,11 @@ from .rotation import check_unit
 if TYPE_CHECKING:
     from ..declaration import Declaration
     from .base import StepperBase
+
+
+#: Of a snapshot of all worlds, and how it begins; the lengths of the snapshots of each follow, then these.
+HEAD = struct.Struct("<8sQ")
+MAGIC = b"kdworlds"
 
 
 def rows_of(array: np.ndarray) -> np.ndarray:
@@ -76,6 +83,17 @@ def overlaps(array: np.ndarray) -> bool:
                 return True
             span = stride * (size - 1) + span
     return False
+
+
+def parted(data: bytes, count: int) -> list[bytes]:
+    """Return the snapshots of each world in one of all."""
+    sizes = np.zeros(0, np.int64)
+    if len(data) >= HEAD.size + 8 * count and HEAD.unpack_from(data)[1] == count:
+        sizes = np.frombuffer(data, "<i8", count, HEAD.size)
+    ends = np.cumsum(np.concatenate([[HEAD.size + 8 * count], np.clip(sizes, 0, len(data))]))
+    if len(sizes) != count or (sizes < 0).any() or ends[-1] != len(data):
+        raise SnapshotError(f"snapshot: expected one of {count} worlds, got one of others, or a damaged one")
+    return [data[first:last] for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
 
 def private(

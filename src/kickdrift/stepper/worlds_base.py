@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import validation
+from ..constraints.shapes import Shapes
 from ..declaration import Declaration
 from ..errors import SnapshotError
 from ..forces.applied import Applied
@@ -17,14 +17,11 @@ from ..rollback import snapshots
 from .base import StepperBase
 from .entries import places_of
 from .slots import LAST_GENERATION
-from .world_copies import counted, of_all
+from .world_copies import HEAD, MAGIC, counted, of_all, parted
 from .world_view import World, WorldsEvents
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-_HEAD = struct.Struct("<8sQ")
-_MAGIC = b"kdworlds"
 
 
 class WorldsBase:
@@ -245,7 +242,7 @@ class WorldsBase:
         if index is None:
             saved = [self._exclusively(self._call, i, StepperBase.snapshot) for i in range(len(self))]
             sizes = np.array([len(each) for each in saved], "<i8").tobytes()
-            return b"".join([_HEAD.pack(_MAGIC, len(self)), sizes, *saved])
+            return b"".join([HEAD.pack(MAGIC, len(self)), sizes, *saved])
         return bytes(self[index].snapshot())
 
     def restore(self, snapshot: bytes, where: np.ndarray | None = None) -> None:
@@ -268,7 +265,7 @@ class WorldsBase:
         self._exclusively(self._restored, snapshot, mask.astype(np.bool_))
 
     def _restored(self, snapshot: bytes, mask: np.ndarray) -> None:
-        if bytes(memoryview(snapshot)[: len(_MAGIC)]) != _MAGIC:
+        if bytes(memoryview(snapshot)[: len(MAGIC)]) != MAGIC:
             self._check_snapshot(snapshot)
             self._go_back(snapshot, mask)
             return
@@ -351,6 +348,8 @@ class WorldsBase:
     def _set(self, declaration: Declaration, coefficients: dict[str, Any]) -> None:
         """Check the shapes, and hand on what each world gets."""
         places_of(self._guest, self._private(declaration))
+        if isinstance(declaration, Shapes) and coefficients.keys() & {"velocity", "angular_velocity"}:
+            raise ValueError("set: expected no velocities of shapes, which are part of the state of each world")
         if isinstance(declaration, Applied):
             self._set_array(declaration, coefficients)
             return
@@ -487,17 +486,6 @@ class WorldsBase:
     def __repr__(self) -> str:
         kind = f"{type(self).__module__}.{type(self).__name__}"
         return f"<{kind}: {len(self)} worlds of {self.n} bodies, dim {self.dim}, {self.dtype}, threads={self.threads}>"
-
-
-def parted(data: bytes, count: int) -> list[bytes]:
-    """Return the snapshots of each world in one of all."""
-    sizes = np.zeros(0, np.int64)
-    if len(data) >= _HEAD.size + 8 * count and _HEAD.unpack_from(data)[1] == count:
-        sizes = np.frombuffer(data, "<i8", count, _HEAD.size)
-    ends = np.cumsum(np.concatenate([[_HEAD.size + 8 * count], np.clip(sizes, 0, len(data))]))
-    if len(sizes) != count or (sizes < 0).any() or ends[-1] != len(data):
-        raise SnapshotError(f"snapshot: expected one of {count} worlds, got one of others, or a damaged one")
-    return [data[first:last] for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
 
 
 def rebuilt(

@@ -98,6 +98,7 @@ ctypedef struct Distance:
     const void* lower           # limits; NULL if no pair has any
     const void* upper
     const LoadCell* cell
+    bint breaks                 # True if any pair may break
     bint from_positions         # steps continue from positions: velocity impulses are no load
     # Workspace.
     void* low                   # limits in this step; those of a broken pair are out of reach
@@ -315,6 +316,7 @@ ctypedef struct Contacts:
     const void* lower           # limits; NULL if no rod has any
     const void* upper
     const LoadCell* cell
+    bint breaks                 # True if any rod may break
     void* load                  # in this step
     int64_t declared
     int64_t sweeps              # sweeps over all rods

@@ -47,7 +47,10 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
             (<vec*> numbers(room, k - p, like))[0] = f
             force = <vec*> numbers(data.force, k, like)
             f = force[0] + f * r
-            store_part(&f, <char*> force, end - k)
+            if end - k < width(like):
+                store_part(&f, <char*> force, end - k)
+            else:
+                force[0] = f
             k += width(like)
         shrink_displacements(
             data.row, data.first + p, data.second + p, <const vec*> room, numbers(data.move_first, p, like),
@@ -112,6 +115,7 @@ cdef inline void correct(
     cdef vec half = filled(0.5, d)
     cdef vec r, f, alpha, off, change, share, along, far, left, slope, twice, kept, aligned, pulled
     cdef vec inside = zero
+    cdef vec mark = one
     cdef int c
     for c in range(MAX_DIM):
         displacement[c] = zero
@@ -124,10 +128,11 @@ cdef inline void correct(
             displacement[c] = (<const vec*> numbers(data.displacement, c * pairs + p, d))[0]
         along = product(dim, d, displacement)
         kept = select_or_zero(positive(along + along - r), one)
-    aligned = kept
-    pulled = zero - force[0] if compliant else force[0]
     if work.limited:
+        aligned = kept
+        pulled = zero - force[0] if compliant else force[0]
         inside = find_inside(r, select(positive(kept), along, r), total * pulled, data, p, &length)
+        mark = one - inside
     if compliant:
         alpha = (<const vec*> numbers(data.alpha, p, d))[0]
         off = r - length + alpha * force[0]
@@ -149,7 +154,7 @@ cdef inline void correct(
             kept = select_or_zero(positive(left + left + left + left - length * length), kept)
             share = select_or_zero(positive(kept), far / (along + vec_root(left)))
             slope = select_or_zero(positive(length * length - (share + share) * (share + share)), kept)
-            change = pull[0] + select_or_zero(positive(half - slope), select_or_zero(positive(half - inside), one))
+            change = pull[0] + select_or_zero(positive(half - slope), mark)
             store_part(&change, <char*> pull, count)
             twice = force[0] + share + (force[0] + share)
             kept = select_or_zero(positive(length * length - twice * twice), kept)

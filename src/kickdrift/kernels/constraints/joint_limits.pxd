@@ -69,13 +69,16 @@ cdef inline void find_loads(real h, const Distance* data) noexcept nogil:
     cdef const real* slowed = <const real*> data.slowed
     cdef real* load = <real*> data.load
     cdef real zero = 0
+    cdef real one = 1
+    cdef real rate = one / h
     cdef int64_t stage, p
     for stage in range(data.stages):
         for p in range(data.stage[stage], data.stage[stage + 1]):
             if data.how[stage] & SOFT:
-                load[p] = (pull[p] - force[p] / h) / h
+                load[p] = (pull[p] - force[p] * rate) * rate
             else:
-                load[p] = (force[p] / h + (zero if data.from_positions else slowed[p])) / h * <real> data.cell[p].unit
+                load[p] = (force[p] * rate + (zero if data.from_positions else slowed[p])) * rate
+                load[p] = load[p] * <real> data.cell[p].unit
 
 
 cdef inline bint exceeds(

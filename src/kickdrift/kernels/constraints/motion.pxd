@@ -1,5 +1,4 @@
-# Shapes that move: the formulas of kickdrift/reference/constraints/motion.py. All is double here but points and
-# vectors.
+# Shapes that move: the formulas of kickdrift/reference/constraints/motion.py, in double but for points and vectors.
 
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int64_t

@@ -38,9 +38,8 @@ cdef inline int collide_shapes(
 
 
 cdef inline void collide_body(
-    double step, real h, int dim, int64_t stride, int64_t i, const real* before, const real* delta_v, real* x,
-    real* v, real* s,
-    const Shapes* data,
+    double step, real h, int dim, int64_t stride, int64_t i, const real* before, const real* delta_v, real* x, real* v,
+    real* s, const Shapes* data,
 ) noexcept nogil:
     cdef real y[MAX_DIM]
     cdef real u[MAX_DIM]

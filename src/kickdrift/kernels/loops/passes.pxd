@@ -344,21 +344,26 @@ cdef inline int constrain(
         elif coupling.constraint[number].kind == MOVING:
             end_motion(plan.dim, plan.h, <const Shapes*> coupling.constraint[number].data)
         if coupling.constraint[number].kind == CONTACTS or coupling.constraint[number].kind == DISTANCE:
-            keep_loads(coupling, &coupling.constraint[number], workspace, like)
+            keep_loads(step + 1 == job.steps, coupling, &coupling.constraint[number], workspace, like)
     return 0
 
 
 cdef inline void keep_loads(
-    const Coupling* coupling, const ConstraintCall* call, const Workspace* workspace, const vec* like,
+    bint last, const Coupling* coupling, const ConstraintCall* call, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """The loads of the pairs of a constraint, now that the step is done."""
+    """Store the loads of pairs after a completed step; if none may break, only after the last one of a call."""
     cdef const Plan* plan = coupling.plan
     cdef const char* x = workspace.next + X * size(workspace, like)
     cdef const Torus* torus = &(<const Distance*> call.data).torus
     cdef const LoadCell* cell = (<const Distance*> call.data).cell
     cdef const void* load = (<const Distance*> call.data).load
     cdef Log* log = coupling.log
+    cdef bint breaks = (<const Distance*> call.data).breaks
     cdef int64_t count
+    if call.kind == CONTACTS:
+        breaks = (<const Contacts*> call.data).breaks
+    if not (last or breaks):
+        return
     if call.kind == CONTACTS:
         torus, cell = &(<const Contacts*> call.data).grid.torus, (<const Contacts*> call.data).cell
         count, load = (<const Contacts*> call.data).rods, (<const Contacts*> call.data).load

@@ -82,13 +82,14 @@ def distance(
                 v[i] = v[i] + one_share[pair] * (change * n)
                 v[j] = v[j] - other_share[pair] * (change * n)
         system.put(x, v, s)
+    rate = system.real(1) / system.h
     for pair, cell in enumerate(cells):
         if rigid[pair]:
             # Where steps continue from positions, corrected velocities are no load.
             slowed = system.real(0) if system.continues_positions else pairs.slowed[pair]
-            load = (pairs.pulled[pair] / system.h + slowed) / system.h * system.real(unit[pair])
+            load = (pairs.pulled[pair] * rate + slowed) * rate * system.real(unit[pair])
         else:
-            load = (pairs.slowed[pair] - soft.force[pair] / system.h) / system.h
+            load = (pairs.slowed[pair] - soft.force[pair] * rate) * rate
         system.loads.add(cell, *pairs.ends[pair], load, -1 if limit is None else limit[pair])
 
 

@@ -1,0 +1,111 @@
+"""Part four: rows of bricks that move, and the next level."""
+
+import numpy as np
+import pygame
+
+import kickdrift as kd
+
+WIDTH, HEIGHT, SCALE = 12.0, 9.0, 60  # m, m, pixels per metre
+BALL, PADDLE = 0, 1  # rows
+RADII = [0.15, 1.2]  # m
+BRICKS = 1  # the second of the constraints
+START, SPEED = (6.0, 3.0), 7.0  # m, m/s
+COLOURS = ("#ef476f", "#ffd166", "#06d6a0", "#4cc9f0")
+
+corners = np.array([(1.0 + 1.25 * column, 6.0 + 0.6 * row) for row in range(4) for column in range(8)])
+size = np.array([1.15, 0.45])
+drift = np.zeros_like(corners)  # m/s, per brick
+drift[:, 0] = 0.6 * (-1.0) ** (np.arange(32) // 8)  # row by row, to the right and to the left
+bricks = kd.Boxes(corners, corners + size, radius=RADII, velocity=drift)
+there = np.ones(len(corners), bool)
+game = np.array([0, 3, 1])  # score, lives and level
+world = kd.Stepper(
+    [START, (6.0, -0.8)],
+    [(3.0, 6.3), (0.0, 0.0)],
+    mass=[1.0, np.inf],
+    clock=kd.FixedClock(120, policy="match"),
+    constraints=[
+        kd.ElasticCollisions(RADII, swept=True),
+        bricks,
+        kd.Box((0, -HEIGHT), (WIDTH, HEIGHT), radius=RADII),
+        kd.Sensor((0, -HEIGHT), (WIDTH, -0.5), category=[1, 2], mask=1),
+    ],
+    events=kd.Events(),
+    state={"there": there, "game": game, "drift": drift},
+)
+start = world.snapshot()
+
+
+def steer(goal):
+    """Move the paddle towards the mouse, by its velocity, so that it hits the ball as it should."""
+    away = goal - world.position[PADDLE, 0]
+    world.velocity[PADDLE, 0] = np.clip(60 * away, -15, 15)
+
+
+def rules():
+    """Read what happened in the last step."""
+    for event in world.events.take():
+        if event["kind"] == kd.HIT:
+            velocity = world.velocity[BALL]
+            velocity *= SPEED / np.linalg.norm(velocity)
+        if event["kind"] == kd.HIT and event["source"] == BRICKS:
+            there[-1 - event["slot_b"]] = False  # shapes have the numbers -1, -2, -3...
+            world.set(bricks, enabled=there)
+            game[0] += 10
+        elif event["kind"] == kd.ENTER:
+            game[1] -= 1
+            world.teleport(BALL, START)
+            world.velocity[BALL] = (3.0, 6.3)
+
+
+def level():
+    """Turn rows round at the walls; begin a level with faster ones when no brick is left."""
+    now = world.current(bricks)
+    beyond = ((now.lower[:, 0] < 0.1) & (drift[:, 0] < 0)) | ((now.upper[:, 0] > WIDTH - 0.1) & (drift[:, 0] > 0))
+    rows = beyond.reshape(4, 8).any(axis=1).repeat(8)
+    if rows.any():
+        drift[rows] *= -1
+        world.set(bricks, velocity=drift)
+    if not there.any():
+        game[2] += 1
+        there[:] = True
+        drift[:] *= 1.5
+        world.set(bricks, lower=corners, upper=corners + size, velocity=drift, enabled=there)
+        world.teleport(BALL, START)
+
+
+def keys():
+    """Handle the window's events; return whether the game goes on."""
+    for event in pygame.event.get():
+        if event.type == pygame.QUIT:
+            return False
+        if event.type == pygame.KEYDOWN and event.key == pygame.K_p:
+            world.clock.resume() if world.clock.paused else world.clock.pause()
+        if event.type == pygame.KEYDOWN and event.key == pygame.K_r:
+            world.restore(start, clock=True)
+    return True
+
+
+screen = pygame.display.set_mode((int(WIDTH * SCALE), int(HEIGHT * SCALE)))
+watch = pygame.time.Clock()
+
+
+def pixels(x, y):
+    """On a screen y points down."""
+    return x * SCALE, (HEIGHT - y) * SCALE
+
+
+while keys():
+    for _ in world.ticks(watch.tick(60) / 1000 if game[1] else 0.0):
+        rules()
+        level()
+        steer(pygame.mouse.get_pos()[0] / SCALE)
+    screen.fill("#10172a")
+    low = world.interpolate_shapes(bricks)[:, 0]  # lower corners
+    for brick in np.flatnonzero(there).tolist():
+        x, y = pixels(low[brick, 0], low[brick, 1] + size[1])  # its upper left corner
+        pygame.draw.rect(screen, COLOURS[brick // 8], (x, y, *(size * SCALE)))
+    for (x, y), radius in zip(world.interpolate().tolist(), RADII, strict=True):
+        pygame.draw.circle(screen, "white", pixels(x, y), radius * SCALE)
+    pygame.display.set_caption(f"level {game[2]}: {game[0]} points, {game[1]} lives, [P] pause, [R] restart")
+    pygame.display.flip()
