@@ -167,7 +167,9 @@ def test_events_number_shapes_after_walls(Stepper):
     assert hit["point"][0] == pytest.approx([0.5, 0.0], abs=0.02)
     assert hit["normal"][0].tolist() == [0, -1]
     assert hit["speed"][0] == pytest.approx(math.sqrt(2 * G * 1.5), rel=0.05)
-    assert world.touching()["slot_b"].tolist() == [-11]
+    touching = world.touching()  # the ground below the tile is as near, and bears nothing
+    assert touching["slot_b"].tolist() == [-23, -11]
+    assert (touching["impulse"] > 0).tolist() == [False, True]
 
 
 # State.

@@ -13,10 +13,8 @@ def bodies(stepper=kd.Stepper, n=70, dim=2, dtype=np.float64, terms=(), **option
     generator = np.random.default_rng(2)
     place, speed = generator.normal(size=(2, n, dim)).astype(dtype)
     options = {"dt": 0.05} | options
-    thermostat_numbers = kd.Langevin(
-        options.pop("friction", 1.0), options.pop("temperature", 0.5), options.pop("seed", 9)
-    )
-    return stepper(place, speed, forces=[kd.AnchorSpring(2.0), *terms, thermostat_numbers], **options)
+    thermostat = kd.Langevin(options.pop("friction", 1.0), options.pop("temperature", 0.5), options.pop("seed", 9))
+    return stepper(place, speed, forces=[kd.AnchorSpring(2.0), *terms, thermostat], **options)
 
 
 def test_philox_equals_the_published_values():
@@ -81,9 +79,9 @@ def test_dead_bodies_get_no_noise():
 
 def settled(k, dt, integrator="velocity_verlet", samples=400, n=5000, **options):
     """Measure the variances of position and velocity of bodies in a spring, after equilibration."""
-    thermostat_numbers = kd.Langevin(friction=1.0, temperature=1.0, seed=4)
+    thermostat = kd.Langevin(friction=1.0, temperature=1.0, seed=4)
     there = kd.Stepper(
-        np.zeros((n, 1)), dt=dt, forces=[kd.AnchorSpring(k), thermostat_numbers], integrator=integrator, **options
+        np.zeros((n, 1)), dt=dt, forces=[kd.AnchorSpring(k), thermostat], integrator=integrator, **options
     )
     there.step(int(10 / dt))
     squares = np.zeros(2)
@@ -115,8 +113,8 @@ def test_variances_with_other_integrators(integrator):
 
 def test_diffusion_coefficient():
     """<x²> = 2 D t with D = temperature / (m friction) (Einstein 1905), corrected for the initial ballistic phase."""
-    thermostat_numbers = kd.Langevin(friction=2.0, temperature=3.0, seed=1)
-    there = kd.Stepper(np.zeros((20000, 1)), dt=0.1, mass=1.5, forces=[thermostat_numbers])
+    thermostat = kd.Langevin(friction=2.0, temperature=3.0, seed=1)
+    there = kd.Stepper(np.zeros((20000, 1)), dt=0.1, mass=1.5, forces=[thermostat])
     there.step(100)  # until velocities are equilibrated
     there.position[...] = 0
     there.step(200)
@@ -134,11 +132,11 @@ def test_without_friction_there_is_no_noise():
 
 
 def test_friction_and_temperature_can_be_set():
-    thermostat_numbers = kd.Langevin(0.0, 0.0, seed=3)
-    there = kd.Stepper([[0.0]] * 3, dt=0.1, forces=[thermostat_numbers])
+    thermostat = kd.Langevin(0.0, 0.0, seed=3)
+    there = kd.Stepper([[0.0]] * 3, dt=0.1, forces=[thermostat])
     there.step()
     assert not there.velocity.any()
-    there.set(thermostat_numbers, friction=1.0, temperature=[0.0, 1.0, 2.0])
+    there.set(thermostat, friction=1.0, temperature=[0.0, 1.0, 2.0])
     there.step()
     assert there.velocity[0] == 0
     assert (there.velocity[1:] != 0).all()

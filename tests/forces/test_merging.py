@@ -221,6 +221,7 @@ def test_every_term_has_a_formula_here():
         kd.AppliedTorque,
         kd.PairPotential,
         kd.Langevin,
+        kd.FloorFriction,
     }  # tested in files of their own
     assert drawn | functions | elsewhere == known(Term)
 

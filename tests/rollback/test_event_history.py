@@ -127,7 +127,7 @@ def test_events_belong_to_the_latest_rollback():
     first = kd.Rollback(game.world)
     second = kd.Rollback(game.world)
     first.resimulate(5, game.inputs)
-    with pytest.raises(RuntimeError, match="made later"):
+    with pytest.raises(RuntimeError, match="a later Rollback"):
         first.events(confirmed=5)
     first.rollback(3)  # the other rollback takes it into account
     assert second.events(confirmed=5)["tick"].max(initial=0) <= 3

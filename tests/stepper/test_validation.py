@@ -307,6 +307,6 @@ def test_rollback_of_other_objects_is_refused():
 def test_records_too_large_for_memory_are_refused_before_any_step(Stepper):
     stepper = Stepper(*state())
     for steps in (10**30, 2**62, 2**63, 10**5000):
-        with pytest.raises(MemoryError, match=r"^steps, every: no room for .* samples of 104 bytes; keep fewer, with"):
+        with pytest.raises(MemoryError, match=r"^steps, every: no room for .* samples of 112 bytes; keep fewer, with"):
             stepper.record(steps)
     assert stepper.tick == 0

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import validation
-from ..constraints.shapes import Shapes
 from ..errors import SnapshotError
 from ..rollback.parts import Part
 from .entries import Entry
 
 if TYPE_CHECKING:
+    from ..constraints.shapes import Shapes
     from .base import StepperBase
 
 #: Coefficients whose present values are in the rows.
@@ -29,7 +29,7 @@ SPEEDS = frozenset(("velocity", "angular_velocity"))
 def shapes_of(entry: Entry) -> Iterator[tuple[int, Shapes, Shapes]]:
     """Yield the shapes of an entry: number, as declared or changed, and the same in the current coordinates."""
     now, today = (
-        each.shapes if each.kind == "contacts" else (each,) if isinstance(each, Shapes) else ()  # type: ignore[union-attr]
+        each.shapes if each.kind == "contacts" else (each,) if each.kind == "shapes" else ()  # type: ignore[union-attr]
         for each in (entry.now, entry.today)
     )
     yield from zip(range(len(now)), now, today, strict=True)
@@ -111,13 +111,13 @@ def followed(entry: Entry, then: Entry, coefficients: Collection[str], place: in
 
 def is_placed(declaration: Any, coefficients: Collection[str]) -> bool:
     """Return whether coefficients say where shapes are, or what they have instead of a velocity that changes."""
-    return isinstance(declaration, Shapes) and not (declaration.places | SPEEDS).isdisjoint(coefficients)
+    return declaration.kind == "shapes" and not (declaration.places | SPEEDS).isdisjoint(coefficients)
 
 
 def acting(plan: Any) -> list[Shapes]:
     """Return the declarations of a plan whose shapes move."""
     shapes = [part for each in plan.constraints for part in getattr(each, "shapes", (each,))]
-    return [each for each in shapes if isinstance(each, Shapes) and each.moves]
+    return [each for each in shapes if each.kind == "shapes" and each.moves]
 
 
 def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
@@ -176,7 +176,7 @@ def set_speeds(self: StepperBase, places: list[tuple[int, int]], speeds: dict[st
 
 def posed(self: StepperBase, declaration: Any) -> Any:
     """Return a declaration of the plan with the present places and velocities of its shapes."""
-    if isinstance(declaration, Shapes) and declaration.moves and self._motion is not None:
+    if declaration.kind == "shapes" and declaration.moves and self._motion is not None:
         return declaration.posed(self._motion.of(declaration))
     if declaration.kind == "contacts" and any(shapes.moves for shapes in declaration.shapes):
         return dataclasses.replace(declaration, shapes=tuple(posed(self, shapes) for shapes in declaration.shapes))
@@ -204,7 +204,7 @@ def _interpolate_shapes(self: StepperBase, shapes: Any, alpha: float | None) -> 
     share = self.alpha if alpha is None else validation.real("alpha", alpha)
     places = found(self, shapes)
     if not places:
-        if not isinstance(shapes, Shapes):
+        if getattr(shapes, "kind", None) != "shapes":
             raise TypeError(f"shapes: expected Boxes or Segments, got {validation.show(shapes)}")
         raise ValueError(f"shapes: expected some that this stepper has, got another {type(shapes).__name__}")
     today = list(shapes_of(self._entries[places[0][0]]))[places[0][1]][2]

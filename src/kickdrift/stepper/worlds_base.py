@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import validation
-from ..constraints.shapes import Shapes
 from ..declaration import Declaration
 from ..errors import SnapshotError
 from ..forces.applied import Applied
@@ -348,7 +347,7 @@ class WorldsBase:
     def _set(self, declaration: Declaration, coefficients: dict[str, Any]) -> None:
         """Check the shapes, and hand on what each world gets."""
         places_of(self._guest, self._private(declaration))
-        if isinstance(declaration, Shapes) and coefficients.keys() & {"velocity", "angular_velocity"}:
+        if declaration.kind == "shapes" and coefficients.keys() & {"velocity", "angular_velocity"}:
             raise ValueError("set: expected no velocities of shapes, which are part of the state of each world")
         if isinstance(declaration, Applied):
             self._set_array(declaration, coefficients)
