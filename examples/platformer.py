@@ -75,7 +75,7 @@ class Game:
             self.jumps += 1
 
     def move_lifts(self):
-        """Each goes to and fro."""
+        """Each moves between its two ends."""
         now = self.world.current(self.lifts)
         way = now.lower - UPPER
         back = ((way >= WAYS) & (SPEEDS != 0)).any(axis=1)

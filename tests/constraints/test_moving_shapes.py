@@ -260,7 +260,7 @@ def test_nothing_passes_through_a_flipper(inside, hz):
 
 @pytest.mark.parametrize(("hz", "w"), [(60, 4.0), (240, 16.0)])
 def test_bodies_stay_in_a_drum(inside, hz, w):
-    """Its rim moves by less than a radius in a step; it moves to and fro besides."""
+    """Its rim moves by less than a radius in a step; its center oscillates, too."""
     corners = np.array([(1, 0), (0, 1), (-1, 0), (0, -1), (1, 0)], float)
     drum = kd.Segments(np.stack([corners[:-1], corners[1:]], axis=1), 0.3, 0.3, 0.08, angular_velocity=w, center=(0, 0))
     rng = np.random.default_rng(2)

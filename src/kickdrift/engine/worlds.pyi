@@ -1,7 +1,9 @@
 from typing import Any
 
 import numpy as np
+from typing_extensions import disjoint_base
 
+@disjoint_base
 class WorldsCore:
     _state_arrays: list[np.ndarray]
     _turning_arrays: list[np.ndarray]
