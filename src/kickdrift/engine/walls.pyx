@@ -119,8 +119,9 @@ cdef class BoundConstraint:
 
     cdef const LoadCell* lay_loads(self, dict fields, object order) except? NULL:
         """Lay out where the loads of pairs are kept. order: permutation of the pairs."""
-        cells = np.zeros(len(fields["pair"]) + 1, CELL)
-        pairs = cells[:-1]
+        count = len(fields["pair"])
+        cells = np.zeros(count + 1, CELL)
+        pairs = cells[:count]
         owner = np.array([<size_t> address(array) for array in self.owners] + [0], np.uint64)
         rows = fields["pair"].astype(np.uint64) + np.uint64(1)
         pairs["owner"] = owner[fields.get("member", np.zeros(len(rows), np.int64))][order]
