@@ -71,7 +71,7 @@ class Index:
                 for number, (x, row, size) in enumerate(zip(self._points, self._rows, self._sizes, strict=True))
                 if skip is None or skip[k] != number
                 for image in self._images(x, Vector(origin), displacement, reach)
-                if (time := meeting(Vector(origin) - image, displacement, reach + size)) is not None
+                if (time := time_of_contact(Vector(origin) - image, displacement, reach + size)) is not None
             ]
             share[k], i[k] = min(found, default=(1.0, -1))
 
@@ -91,7 +91,7 @@ class Index:
         return [Vector(place) for place in product(*places)]
 
 
-def meeting(d, motion, reach):
+def time_of_contact(d, motion, reach):
     """Return the fraction of a motion until a point at separation d is at distance `reach`, or None."""
     square, along, outside = dot(motion, motion), dot(d, motion), dot(d, d) - reach * reach
     if outside <= 0:
