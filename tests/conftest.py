@@ -31,7 +31,7 @@ def pytest_cmdline_main(config):
     option = config.option
     if option.numprocesses is None and not (option.usepdb or option.collectonly):
         option.numprocesses = os.cpu_count()
-        option.dist = "worksteal"
+        option.dist = "load"
 
 
 def pytest_addoption(parser):
