@@ -108,6 +108,20 @@ AROUND = kd.Periodic(0.0, 8.0)
 MAGNET, SPRUNG = kd.Magnetic(1.0, 5.0), kd.AnchorSpring(2.0)
 JITTER, BATH = kd.Expression(x="noise(0)", y="noise(1)"), kd.Langevin(0.5, 2.0, seed=3)
 
+
+def crowd(n, radius=0.75, *more, kind=kd.ElasticCollisions, wide=3.0, **arguments):
+    """Bodies near each other, some of them inactive and one far out; wide=0: all at one place and active."""
+    rng = np.random.default_rng(n)
+    radius = rng.choice([0.0, 0.0625, 0.25, 1.0], n) if radius is None else radius
+    x, alive = wide * rng.integers(0, 8, (n, 2)) / 8, np.ones(n, bool)
+    if wide > 0:
+        x[-1], alive = 1e9, np.arange(n) % 5 != 3
+    return world(
+        position=x, velocity=rng.integers(-9, 9, (n, 2)) / 8, alive=alive,
+        constraints=[kind(radius, 0.5, **arguments), *more],
+    )  # fmt: skip
+
+
 #: Condition: (scene where it holds, scene where it does not).
 BORDERS = {
     "one number": (falling(1, dim=1), falling(2, dim=1)),
@@ -214,6 +228,13 @@ BORDERS = {
         world(position=[[0.5, 0.5], [9.0, 9.0], [0.5, 0.5]], velocity=np.zeros((3, 2)), constraints=[BALLS]),
         world(position=[[0.5, 0.5], [0.5, 0.5], [9.0, 9.0]], velocity=np.zeros((3, 2)), constraints=[BALLS]),
     ),
+    "so few bodies that each pair is tested": (crowd(17), crowd(18)),
+    "each pair of unlike bodies is tested": (crowd(17, None), crowd(18, None)),
+    "each pair across a periodic box is tested": (crowd(17, None, AROUND), crowd(18, None, AROUND)),
+    "each pair of alike bodies across a periodic box is tested": (crowd(17, 0.75, AROUND), crowd(18, 0.75, AROUND)),
+    "each pair of bullets is tested": (crowd(17, None, swept=True), crowd(18, None, swept=True)),
+    "each pair of contacts is tested": (crowd(17, 0.75, kind=kd.Contacts), crowd(18, 0.75, kind=kd.Contacts)),
+    "all bodies at one place, each pair tested": (crowd(17, wide=0.0), crowd(18, wide=0.0)),
     "bullets that touch": (two(2.0, 1.0, swept=True), two(3.0, 99.0, swept=True)),
     "inside of a periodic box": (
         world(position=[[0.0, 7.5]], velocity=[[0.0, 1.0]], constraints=[AROUND]),

@@ -3,22 +3,30 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport ALL, CROWD, GIVEN_UP, MOST_CLASSES, PAIRS_PER_BODY, TESTS, Collisions, Found
+from ..abi.constraints cimport (
+    ALL, CROWD, GIVEN_UP, MOST_CLASSES, NOWHERE, PAIRS_PER_BODY, TESTS, Collisions, Found,
+)
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
 from ..simd.vec cimport real
 from ..space cimport is_periodic, nearest, toward
 from .grid cimport (
-    Around, bucket_in_box, bucket_of, buckets_around, classify, find_buckets, lay_around, look_around, look_around_box,
-    looks_around, sort_bodies,
+    Around, bucket_in_box, bucket_of, buckets_around, classify, find_buckets, is_seen, lay_around, look_around,
+    look_around_box, looks_around, sort_bodies,
 )
 from .lists cimport keep_lowest, sort, sort_pairs
+
+cdef enum:
+    FEW = PAIRS_PER_BODY + 1    # no body can have more partners than the limit
 
 cdef inline bint find_pairs(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
     """Find the partners of all bodies; return False if interrupted."""
     cdef Found found
+    if n <= FEW:
+        find_among_few(dim, n, stride, x, data)
+        return True
     if is_periodic(&data.torus):
         find_buckets(dim, n, stride, x, data)
     sort_bodies(dim, n, stride, x, data)
@@ -29,6 +37,44 @@ cdef inline bint find_pairs(
     else:
         found = find_unlike(dim, n, stride, x, data, owner)
     return keep_few(found, dim, n, stride, x, data, owner)
+
+
+cdef inline void find_among_few(
+    int dim, int64_t n, int64_t stride, const real* x, const Collisions* data,
+) noexcept nogil:
+    """Test every pair: for few bodies, sorting them into cells takes longer (twice as long for six)."""
+    cdef bint seen_at[FEW]
+    cdef int64_t total = 0
+    cdef int64_t i, j
+    for i in range(n):
+        seen_at[i] = data.size_class[i] != NOWHERE and (
+            not is_periodic(&data.torus) or is_seen(dim, stride, x, i, &data.torus)
+        )
+    for i in range(n):
+        data.begin[i] = total
+        for j in range(i + 1, n):
+            # Store unconditionally, because a branch would be mispredicted.
+            data.partner[total] = <int32_t> j
+            total += seen_at[i] & seen_at[j] & is_near(dim, stride, x, i, j, data)
+        data.count[i] = <int32_t> (total - data.begin[i])
+
+
+cdef inline bint is_near(
+    int dim, int64_t stride, const real* x, int64_t i, int64_t j, const Collisions* data,
+) noexcept nogil:
+    """True if two bodies are nearby."""
+    cdef real size, reach, d
+    cdef real quarter = 0.25
+    cdef real square = 0
+    cdef int c
+    if data.swept_x != NULL:
+        return comes_near(dim, i, j, data, <const real*> data.swept_x, <const real*> data.swept_v)
+    size = (<const real*> data.radius)[i] + (<const real*> data.radius)[j]
+    reach = size + quarter * size
+    for c in range(dim):
+        d = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
+        square = square + d * d if c > 0 else d * d
+    return square < reach * reach
 
 
 # All nearby pairs, up to the capacity.
@@ -220,6 +266,9 @@ cdef inline bint find_displacements(
     displacements.swept_x, displacements.swept_v, displacements.swept_radius = x, v, data.radius
     displacements.swept_stride, displacements.swept_h = stride, h
     classify(n, extent, data.size_class, data.swept_class, &displacements)
+    if n <= FEW:
+        find_among_few(dim, n, n, middle, &displacements)
+        return True
     if is_periodic(&data.torus):
         lay_around(dim, <const real*> data.torus.width, &displacements)
         find_buckets(dim, n, n, middle, &displacements)
