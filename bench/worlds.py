@@ -2,8 +2,9 @@
 
 Worlds of six discs in a box: beside a Python loop over steppers, pymunk, and NumPy over all worlds; memory of a million
 resets. Times of one thread are those of the processor, so that other work on the machine counts little. `--sweep` adds
-100,000 parameter sets on a LocalCluster, which needs the extra `distributed` and some minutes. VMAS is not measured: it
-needs torch, a third of a gigabyte.
+100,000 parameter sets on a LocalCluster, which needs the extra `distributed` and some minutes. JaxMARL's simple_tag,
+six circles without walls, stands beside where it is installed (`bench.peers.mpe`). VMAS is not measured: of torch,
+which it needs, the package index has the build for graphics cards alone, with all that it asks for some gigabytes.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import numpy as np
 import kickdrift as kd
 
 from . import table
+from .peers import mpe
 from .table import Row, at_most, compare, seconds
 from .timing import measure, ratio
 
@@ -132,6 +134,10 @@ def peers(rounds: int) -> Iterator[Row]:
                     each.step(DT)  # type: ignore[attr-defined]
 
             runs["pymunk"], goals["pymunk"] = step_spaces, 30.0 if count == 4096 else None
+        try:
+            runs["MPE in JAX"], goals["MPE in JAX"] = mpe.stepped(count), None
+        except ImportError:
+            missing.append("MPE in JAX")
         times = measure(runs, rounds, clock=time.process_time)
         for name in times.keys() & {"a loop over steppers", "pymunk"}:
             times[name] = [value * count / few for value in times[name]]
