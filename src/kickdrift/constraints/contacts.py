@@ -195,21 +195,22 @@ class Contacts(Filtered):
         softness = {"hertz", "damping_ratio"}
         if not set(names) <= softness | {"restitution", "friction"}:
             return None
-        if self.shapes and "friction" in names:
-            return None  # the friction of shapes depends on this coefficient: compile again
         fields = {} if softness.isdisjoint(names) else {"stiffness": self._stiffness()}
         if "restitution" in names:
             fields["restitution"] = np.broadcast_to(self._scalars(plan, "restitution"), (plan.n,))
         return fields | (self._frictions(plan) if "friction" in names else {})
 
     def _frictions(self, plan: Plan) -> dict[str, np.ndarray]:
-        """Return frictions per body, and per wall and body; a wall without friction uses that of the body."""
+        """Return frictions per body, and per wall or shapes and body; one without friction uses that of the body."""
         friction = np.broadcast_to(self._scalars(plan, "friction"), (plan.n,))
-        rows = [np.zeros((0, plan.n))]
-        for wall in self.walls:
-            own = wall._scalars(plan, "friction") + np.zeros(plan.n)
-            rows.append(np.broadcast_to(np.where(own > 0, own, friction), (len(wall.faces(plan)[1]), plan.n)))
-        return {"friction": friction, "wall_friction": np.concatenate(rows)}
+
+        def those_of(walls: Collection[Any], sides: Collection[int]) -> np.ndarray:
+            each = [wall._scalars(plan, "friction") for wall in walls]
+            rows = [np.broadcast_to(np.where(own > 0, own, friction), (1, plan.n)) for own in each]
+            return np.repeat(np.concatenate([np.zeros((0, plan.n)), *rows]), list(sides), axis=0)
+
+        found = {"friction": friction, "wall_friction": those_of(self.walls, [wall.sides(plan) for wall in self.walls])}
+        return found | ({"shape_friction": those_of(self.shapes, [1] * len(self.shapes))} if self.shapes else {})
 
     def compile(self, plan: Plan) -> None:
         countable("Contacts", plan)
@@ -250,7 +251,7 @@ class Contacts(Filtered):
             lag=np.array([plan.integrator.velocity_lag]),
             **({"wall_belt": belt} if (belt := np.concatenate(belts)).any() else {}),
             **({"through": through} if (through := np.concatenate(passes)).any() else {}),
-            **self._level(plan, radius, frictions["friction"], sensor),
+            **self._level(plan, radius, frictions, sensor),
             **self._filters(plan),
             **{name: rods[name] for name in ("pair", "member", "lower", "upper", "limit") if name in rods},
         )
@@ -273,11 +274,13 @@ class Contacts(Filtered):
         }
         return fields | {"member": np.repeat(np.arange(len(rods)) - 1, [len(each["first"]) for each in rods])}
 
-    def _level(self, plan: Plan, radius: np.ndarray, friction: np.ndarray, sensor: np.ndarray) -> dict[str, np.ndarray]:
+    def _level(
+        self, plan: Plan, radius: np.ndarray, frictions: dict[str, np.ndarray], sensor: np.ndarray
+    ) -> dict[str, np.ndarray]:
         """Return record fields of the shapes, concatenated: per part, per part and body, and per shape."""
         if not self.shapes:
             return {}
-        found: dict[str, list[np.ndarray]] = {name: [] for name in ("friction", "through")}
+        found: dict[str, list[np.ndarray]] = {"through": []}
         moves = any(shapes.moves for shapes in self.shapes)
         for shapes in self.shapes:
             shapes.check(plan)
@@ -288,16 +291,16 @@ class Contacts(Filtered):
             fields = nothing | fields
             for name, each in fields.items():
                 found.setdefault(name, []).append(each)
-            own = shapes._scalars(plan, "friction") + np.zeros(plan.n)
-            found["friction"].append(np.where(own > 0, own, friction))
             found["through"].append(np.maximum(shapes._through(plan, self), sensor))
         belt = np.stack([shapes.belt(plan) for shapes in self.shapes])
         if not any(sides.any() for sides in found["one_way"]):
             del found["one_way"]
-        by_body = {f"shape_{name}": np.stack(found.pop(name)) for name in ("reach", "friction", "through")}
+        reach, through = np.stack(found.pop("reach")), np.stack(found.pop("through"))
         begin = np.cumsum([0, *(len(lower) for lower in found["lower"])])
         return {
-            **by_body,
+            "shape_reach": reach,
+            "shape_friction": frictions["shape_friction"],
+            "shape_through": through,
             **{f"shape_{name}": np.concatenate(each) for name, each in found.items()},
             "shape_begin": begin,
             **({"shape_belt": belt} if belt.any() else {}),

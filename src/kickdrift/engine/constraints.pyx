@@ -349,7 +349,7 @@ cdef class BoundContacts(BoundGrid):
         cdef int64_t part, first, last
         data.parts = len(fields["shape_segments"])
         data.shape_begin = <const int64_t*> self.keep(fields["shape_begin"], np.int64)
-        data.shape_friction = self.keep(fields["shape_friction"], plan.dtype)
+        data.shape_friction = self.field(fields, "shape_friction", plan.dtype)
         shapes = <Shapes*> self.allocate(data.parts * sizeof(Shapes), np.uint8)
         data.shapes = shapes
         for part in range(data.parts):

@@ -19,7 +19,7 @@ from ..integrators import INTEGRATORS, Name, resolve
 from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
-from ..rollback.impulses import ContactsPart, Impulses, has_contacts
+from ..rollback.impulses import ContactsPart, Impulses
 from . import changes, contacts, entries, kinds, loads, motion, moves, queries, rotation
 from .common import State
 from .model import Plan
@@ -271,7 +271,7 @@ class StepperBase(State):
 
         shifted: whether the origin of the coordinates has changed.
         """
-        if not has_contacts(plan):
+        if plan.contacts is None:
             return None
         own = self._impulses
         return Impulses(plan) if own is None else own.followed(plan, shifted)

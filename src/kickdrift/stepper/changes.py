@@ -168,7 +168,7 @@ def _current(self: StepperBase, declaration: Declaration) -> Declaration | None:
         return state[0]
     for place, number in motion.found(self, declaration):
         if self._entries[place].now.kind == "contacts":
-            return motion.posed(self, list(motion.shapes_of(self._entries[place]))[number][2])
+            return motion.posed(self, motion.shapes_of(self._entries[place])[number][2])
     return motion.posed(self, self._entries[places_of(self, declaration)[0]].today)
 
 
@@ -496,7 +496,8 @@ def _change(
 
 def _check_moves(self: StepperBase, plan: Plan, before: Level, now: Level) -> None:
     """Reject shapes moved into bodies: the shapes have no velocity, and the bodies would tunnel through them."""
-    fields = next(record.fields for record in plan.constraint_records if record.kind == "contacts")
+    fields = plan.contacts
+    assert fields is not None
     alive = np.ones(plan.n, np.bool_) if self._slots is None else self._slots.alive.astype(np.bool_)
     found = now.moved_into(before, fields | {"weight": fields["weight"] * alive}, self._position)
     if found is not None:

@@ -96,10 +96,12 @@ def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
 
 def acting(entries: Iterable[Entry]) -> dict[str, Any]:
     """Return enabled forces and constraints, and disabled ones, as arguments of `Plan`."""
-    today = [entry.today for entry in entries if entry.enabled]
-    idle = [entry.today for entry in entries if not entry.enabled]
-    terms = next((number for number, each in enumerate(today) if not isinstance(each, Term)), len(today))
-    return {"forces": today[:terms], "constraints": today[terms:], "idle": idle}
+    found: dict[str, list[Any]] = {"forces": [], "constraints": [], "idle": []}
+    for entry in entries:
+        today = entry.today
+        name = "idle" if not entry.enabled else "forces" if isinstance(today, Term) else "constraints"
+        found[name].append(today)
+    return found
 
 
 def same(a: Any, b: Any) -> bool:
