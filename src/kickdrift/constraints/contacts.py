@@ -113,7 +113,7 @@ class Contacts(Filtered):
 
     kind = "contacts"
     reports_pairs = True
-    independent = frozenset({"radius", "restitution", "friction", "rolling"})
+    independent = Filtered.independent | {"radius", "restitution", "friction", "rolling"}
 
     radius: ArrayLike = numbers(minimum=0.0, per_body="number")
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=0.0, per_body="number")

@@ -231,10 +231,11 @@ cdef class BoundGrid(BoundConstraint):
     cdef int filter(self, Collisions* data, dict fields, int64_t n) except -1:
         """Bind the collision filter: category, mask and sensor flag of each body."""
         if "category" in fields:
-            data.category = <const uint64_t*> self.keep(np.broadcast_to(fields["category"], (n,)), np.uint64)
-            data.mask_bits = <const uint64_t*> self.keep(np.broadcast_to(fields["mask"], (n,)), np.uint64)
+            each = {name: np.broadcast_to(fields[name], (n,)) for name in ("category", "mask")}
+            data.category = <const uint64_t*> self.field(each, "category", np.uint64)
+            data.mask_bits = <const uint64_t*> self.field(each, "mask", np.uint64)
         if "sensor" in fields:
-            data.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+            data.sensor = <const uint8_t*> self.field(fields, "sensor", np.uint8)
         return 0
 
 

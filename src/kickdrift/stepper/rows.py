@@ -35,7 +35,8 @@ def with_rows(
             array = np.broadcast_to(validation.per_body(label, all_of_them, n), (n,)).copy()
         array[rows] = value
         single = np.shape(getattr(first, name)) == ((dim,) if vector else ())
-        alike = single and n > 0 and array.tobytes() == np.broadcast_to(array[:1], array.shape).tobytes()
+        alike = single and n > 0 and bool((array == array[0]).all())
+        alike = alike and array.tobytes() == np.broadcast_to(array[:1], array.shape).tobytes()  # -0.0 is another number
         whole[name] = array[0] if alike else array
     return whole
 
