@@ -162,7 +162,7 @@ class Contacts(Filtered):
         return dataclasses.replace(self, joints=joints)
 
     def bound_to(self, slots: Slots) -> Self:
-        return dataclasses.replace(self, joints=tuple(joint.bound_to(slots) for joint in self.joints))
+        return self._with(joints=tuple([joint.bound_to(slots) for joint in self.joints]))
 
     def declared_values(self) -> dict[str, Any]:
         """Return the contents, with nested walls, shapes and joints flattened."""

@@ -78,7 +78,9 @@ cdef class BoundDistance(BoundConstraint):
         cdef int64_t count = len(fields["first"])
         self.constraint.function, self.constraint.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
-        stage = stages(self.first, self.second, plan.n)
+        # The bodies of pairs in ascending order, and of each pair the numbers of its bodies among these.
+        members, places = np.unique(np.concatenate([self.first, self.second]), return_inverse=True)
+        stage = stages(places[:count], places[count:], len(members))
         # A level is split into parts of equal direction and kind (rigid or soft).
         # Sorting by body keeps the pairs of a vector close in memory.
         direction = np.broadcast_to(fields["direction"], (count,))
@@ -89,14 +91,12 @@ cdef class BoundDistance(BoundConstraint):
         distance.stages = len(parts)
         distance.stage = <const int64_t*> self.keep(np.cumsum([0, *sizes]), np.int64)
         self.bodies = self.first[order], self.second[order]
-        constrained = np.zeros(plan.n, bool)
-        constrained[self.first] = constrained[self.second] = True
         # Rows a power of two apart would share few cache sets. Skipping cache lines spreads them.
         item = np.dtype(plan.dtype).itemsize
-        row = PAIR_ROW * (np.cumsum(constrained) - 1)
+        row = PAIR_ROW * np.arange(len(members))
         row += row * item // PAGE * (LINE // item)
-        distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
-        distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
+        distance.first = <const int32_t*> self.keep(row[places[:count][order]], np.int32)
+        distance.second = <const int32_t*> self.keep(row[places[count:][order]], np.int32)
         distance.length = self.ordered(fields, "length", plan.dtype)
         if "upper" in fields:
             distance.lower = self.ordered(fields, "lower", plan.dtype)
@@ -123,9 +123,9 @@ cdef class BoundDistance(BoundConstraint):
             distance.share_first = self.allocate(count, plan.dtype)
             distance.share_second = self.allocate(count, plan.dtype)
             distance.alpha = self.allocate(count, plan.dtype)
-        distance.members = np.count_nonzero(constrained)
-        distance.member = <const int32_t*> self.keep(np.flatnonzero(constrained), np.int32)
-        distance.place = <const int32_t*> self.keep(row[constrained], np.int32)
+        distance.members = len(members)
+        distance.member = <const int32_t*> self.keep(members, np.int32)
+        distance.place = <const int32_t*> self.keep(row, np.int32)
         distance.row = self.allocate(int(row.max(initial=0)) + PAIR_ROW, plan.dtype)
         distance.force = self.allocate(count, plan.dtype)
         distance.slowed = self.allocate(count, plan.dtype)

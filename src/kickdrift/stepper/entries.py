@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -43,17 +45,17 @@ class Origin:
         """Key that identifies the declared values, identical on every machine."""
         from hashlib import blake2b  # loads OpenSSL: a tenth of the import time
 
-        digest = blake2b(type(self.first).__name__.encode(), digest_size=16)
         told = self.first.declared_values()
         if self.first.places:
             told["at"] = self.at
+        parts = [type(self.first).__name__.encode()]
         for name, value in told.items():
-            digest.update(f" {name} ".encode())
+            parts.append(f" {name} ".encode())
             if isinstance(value, np.ndarray):
-                digest.update(f"{value.shape} ".encode())
-                value = value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes()
-            digest.update(value if isinstance(value, bytes) else repr(value).encode())
-        return digest.hexdigest()
+                parts.append(f"{value.shape} ".encode())
+                value = little_endian(value)
+            parts.append(value if isinstance(value, bytes) else repr(value).encode())
+        return blake2b(b"".join(parts), digest_size=16).hexdigest()
 
     @property
     def key(self) -> str:
@@ -82,6 +84,11 @@ class Entry(NamedTuple):
         if self.offset is offset or (self.offset is not None and np.array_equal(self.offset, offset)):
             return self
         return self._replace(offset=offset, today=at_offset(self.now, offset - self.at))
+
+
+def little_endian(array: np.ndarray) -> bytes:
+    """Return the items of an array as bytes that are equal on every machine."""
+    return (array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<"))).tobytes()
 
 
 def at_offset(declaration: Declaration, displacement: np.ndarray) -> Declaration:
@@ -258,7 +265,7 @@ def remember(self: StepperBase, origin: Origin) -> None:
     self._added[origin.token] = known if origin in known else (*known, origin)  # moves the token to the end
     present = {id(origin), *(id(entry.origin) for entry in self._entries)}
     absent = [old for old in known if id(old) not in present][: max(0, len(self._added[origin.token]) - MOST_ALIKE)]
-    for token in [*self._added][: max(0, len(self._added) - MOST_ADDED)]:
+    for token in [*islice(self._added, max(0, len(self._added) - MOST_ADDED))]:
         if not any(id(old) in present for old in self._added[token]):
             absent += self._added.pop(token)
     for old in absent:

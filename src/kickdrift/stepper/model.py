@@ -226,7 +226,7 @@ class Plan:
             and previous._corners.walls == walls
             and self._pins is previous._pins
             # Corners record contacts as those of their walls.
-            and all(self._parts[id(wall)] is previous._parts.get(id(wall)) for wall in walls)
+            and all([self._parts[id(wall)] is previous._parts.get(id(wall)) for wall in walls])
         ):
             return previous._corners
         self._part = part = Part()
