@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -180,24 +182,35 @@ def entries(self: StepperBase) -> tuple[Entry, ...]:
     return tuple(entry.shifted(self._offset) for entry in entered(self._declared))
 
 
-#: Limit on the changes of `numberings` that are remembered.
+#: Earlier numberings that are remembered, at least; twice as many at most.
 MOST_NUMBERINGS = 4096
+#: Constraints by number, for events after a tick from which on they had these numbers.
+Numbering = tuple[float, tuple[Origin, ...]]
+#: Earlier ones, how many of them count (the others are of a change that failed, or were undone), and the present one.
+Numberings = tuple[list[Numbering], int, Numbering]
 
 
-def numberings(self: StepperBase) -> tuple[tuple[float, tuple[Origin, ...]], ...]:
-    """Return the constraints by number, for events after each tick from which on they had these numbers."""
-    return ((-math.inf, _enabled(self._entries)),)
+def numberings(self: StepperBase) -> Numberings:
+    return [], 0, (-math.inf, _enabled(self._entries))
 
 
 def numbered(self: StepperBase, tick: int, entries: tuple[Entry, ...] | None = None) -> dict[str, Any]:
     """Return the change of `numberings` where these entries act from this tick on; what was later is dropped."""
     if entries is None and "_numberings" not in vars(self):
         return {}  # nothing was ever added, removed or disabled
-    known, now = self._numberings, _enabled(self._entries if entries is None else entries)
-    kept = [each for each in known if each[0] < tick]
-    if kept[-1][1] != now:
-        kept.append((tick, now))
-    return {} if len(kept) == len(known) and kept[-1] == known[-1] else {"_numberings": tuple(kept[-MOST_NUMBERINGS:])}
+    (known, count, last), now = self._numberings, _enabled(self._entries if entries is None else entries)
+    if last[1] == now and last[0] <= tick:
+        return {}
+    if last[0] < tick:
+        known = known[:count] if count < len(known) else known
+        known.append(last)
+        if count + 1 == 2 * MOST_NUMBERINGS:
+            known = known[MOST_NUMBERINGS:]
+        return {"_numberings": (known, len(known), (tick, now))}
+    count = bisect_left(known, tick, 0, count, key=itemgetter(0))
+    if count and known[count - 1][1] == now:
+        return {"_numberings": (known, count - 1, known[count - 1])}
+    return {"_numberings": (known, count, (tick, now))}
 
 
 def sources_of(self: StepperBase, declaration: Any) -> dict[Origin, tuple[float, float]]:
