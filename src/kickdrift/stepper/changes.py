@@ -86,7 +86,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
     shapes = motion.found(self, declaration)
     if shapes and index is None and motion.set_speeds(self, shapes, coefficients):
         return
-    if motion.are_contacts(self, shapes):
+    if shapes and motion.are_contacts(self, shapes):
 
         def given_to(part: Any) -> dict[str, Any]:
             own = Entry(Origin(None, part, part, self._offset), part, self._offset, True, self._offset, part)
@@ -108,9 +108,10 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         entry = entries[place]
         entries[place] = with_coefficients(self, entry, given, self._plan)
         changed[id(entries[place].today)] = self._plan._parts.get(id(entry.today)), given
-    follow = {}
+    follow: dict[tuple[int, int], int | None] = {}
     for place in places:
-        follow |= motion.followed(entries[place], self._entries[place], given, place)
+        if motion.shapes_of(entries[place]):
+            follow |= motion.followed(entries[place], self._entries[place], given, place)
     _change(self, tuple(entries), places, changed, follow=follow)
 
 
@@ -481,7 +482,7 @@ def _change(
 
     changed: see Plan. follow: see Motion.
     """
-    if any(not entries[place].enabled for place in checked):
+    if not all([entries[place].enabled for place in checked]):
         trial = [entry._replace(enabled=entry.enabled or place in checked) for place, entry in enumerate(entries)]
         plan = self._plan
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting(trial), previous=plan)
@@ -489,7 +490,7 @@ def _change(
     impulses = changes["attributes"]["_impulses"]
     if self._impulses is not None and impulses is not None and impulses.level is not self._impulses.level:
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)
-    if self._events is not None and impulses is not self._impulses and getattr(impulses, "moved", None) is not None:
+    if impulses is not self._impulses and self._events is not None and getattr(impulses, "moved", None) is not None:
         changes["touching"] = impulses.renumbered(self._plan, self._touching())
     _take(self, changes)
 

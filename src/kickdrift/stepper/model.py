@@ -525,15 +525,15 @@ class Plan:
 
     def _ordinary(self, numbers: list[float]) -> bool:
         """Return whether rounding to the dtype of the state cannot overflow or underflow, and NumPy will not warn."""
-        if self.dtype is _F64 or self.dtype == _F64:
+        if self.dtype is _F64:  # else the checks of float32, which are stricter
             return math.isfinite(sum(numbers))
         least, most = _ORDINARY
         return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)
 
     def _round(self, name: str, array: np.ndarray) -> np.ndarray:
-        if array.size <= 4 and self._ordinary(array.reshape(-1).tolist()):  # much faster for few numbers
+        if array.size <= 4 and self._ordinary(array.ravel().tolist()):  # much faster for few numbers
             array = array.astype(self.dtype, order="C")
-            array.flags.writeable = False
+            array.setflags(write=False)
             return array
         with np.errstate(over="ignore", under="ignore"):
             array = np.ascontiguousarray(array.astype(self.dtype))

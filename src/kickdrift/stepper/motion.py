@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ..constraints.shapes import Shapes
     from .base import StepperBase
 
+#: Kinds of declarations that are or have shapes.
+HOLDERS = ("shapes", "contacts")
 #: Coefficients whose present values are in the rows.
 SPEEDS = frozenset(("velocity", "angular_velocity"))
 
@@ -96,7 +98,8 @@ def motion_of(
     self: StepperBase, entries: tuple[Entry, ...], follow: Mapping[tuple[int, int], int | None] = MappingProxyType({})
 ) -> Motion | None:
     """Return the motion for these entries; None where no shape moves."""
-    if not any([now.moves for entry in entries for _, now, _ in shapes_of(entry)]):
+    held = [entry for entry in entries if entry.now.kind in HOLDERS]
+    if not any([now.moves for entry in held for _, now, _ in shapes_of(entry)]):
         return None
     return Motion(entries, self._plan.dim, self._motion, follow)
 
