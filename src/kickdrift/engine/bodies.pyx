@@ -89,7 +89,8 @@ cdef class Core(Runner):
         binding = Binding.of(model, state, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model, None if self.binding is None else self.binding.model)
-        binding.writes += model.numbered()
+        if previous is None or not model.same_constraints(previous.model):
+            binding.writes += model.numbered()
         if inverse_inertia is not None:
             to = model.rotating.inverse_inertia[: model.n, None]
             binding.writes.append((to, None, inverse_inertia[:, None]))

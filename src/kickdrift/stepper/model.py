@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from .slots import Slots
 
 Changed = Mapping[int, tuple[Part | None, Collection[str]]]
-#: What a plan computes at first use: of all, of the constraints, and the rest of masses and pins.
-_COMPUTED = ("fingerprint", "_numbers", "weights", "rounded_weights", "applied_share", "weight")
+#: What a plan computes at first use: of all, and the rest of masses and pins.
+_COMPUTED = ("fingerprint", "weights", "rounded_weights", "applied_share", "weight")
 
 
 class Plan:
@@ -101,24 +101,28 @@ class Plan:
         self.mass = mass
         self.uniform_mass = len(mass) == 1
         self.integrator = integrator
-        self.forces, self.constraints = tuple(forces), tuple(constraints)
+        self.forces, self.constraints, idle = tuple(forces), tuple(constraints), tuple(idle)
+        self.disabled = tuple([each for each in idle if not isinstance(each, Term)])  #: constraints
         if not same:
             self._derive_masses()
-        if previous is None or self.constraints != previous.constraints:
+        if previous is not None and self.constraints == previous.constraints:
+            self.constraints = previous.constraints
+        else:
             self._surround(previous)
+            own.pop("_numbers", None)
         known = self._known(previous) if previous is not None and same else {}
-        for name in _COMPUTED if previous is None or known is not previous._parts else _COMPUTED[:2]:
+        for name in _COMPUTED if previous is None or known is not previous._parts else _COMPUTED[:1]:
             own.pop(name, None)
         whole = previous is None or known is not previous._parts  # whether all parts are collected anew
         #: Parts by id of the declaration, disabled ones included. Each part references its declaration.
         self._parts = known.copy()
-        for gone in self._parts.keys() - [*map(id, self.forces), *map(id, self.constraints), *map(id, idle)]:
+        for gone in self._parts.keys() - [*map(id, (*self.forces, *self.constraints, *idle))]:
             del self._parts[gone]
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is detected below
             if whole or self.forces != previous.forces:  # type: ignore[union-attr]
                 self._push(changed)
                 self._merge(previous)
-            if whole or self.constraints != previous.constraints or self._late != previous._late:  # type: ignore[union-attr]
+            if whole or self.constraints is not previous.constraints or self._late != previous._late:  # type: ignore[union-attr]
                 self._hold(previous, changed)
             check_company(self)
         self.velocity_dependent = self.drag or self._event_velocities
@@ -128,6 +132,10 @@ class Plan:
         self.integrator.check(self)
         self._drag(previous)
         self.idle = [self._parts[id(each)] for each in idle if id(each) in self._parts]
+
+    def same_constraints(self, other: Plan) -> bool:
+        """Return whether another plan has the same constraints, enabled and disabled ones."""
+        return self.constraints is other.constraints and self.disabled == other.disabled
 
     def _surround(self, previous: Plan | None) -> None:
         """Collect what all constraints depend on: the periodic box and the pins."""
