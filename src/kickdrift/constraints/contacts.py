@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -202,14 +202,18 @@ class Contacts(Filtered):
 
     def _frictions(self, plan: Plan) -> dict[str, np.ndarray]:
         """Return frictions per body, and per wall or shapes and body; one without friction uses that of the body."""
-        friction = np.broadcast_to(self._scalars(plan, "friction"), (plan.n,))
+        friction = self._scalars(plan, "friction")
 
-        def those_of(walls: Collection[Any], sides: Collection[int]) -> np.ndarray:
-            each = [wall._scalars(plan, "friction") for wall in walls]
-            rows = [np.broadcast_to(np.where(own > 0, own, friction), (1, plan.n)) for own in each]
-            return np.repeat(np.concatenate([np.zeros((0, plan.n)), *rows]), list(sides), axis=0)
+        def those_of(walls: Sequence[Any], sides: Sequence[int]) -> np.ndarray:
+            rows, first = np.empty((sum(sides), plan.n)), 0
+            for wall, count in zip(walls, sides, strict=True):
+                own = wall._scalars(plan, "friction")
+                rows[first : first + count] = np.where(own > 0, own, friction)
+                first += count
+            return rows
 
-        found = {"friction": friction, "wall_friction": those_of(self.walls, [wall.sides(plan) for wall in self.walls])}
+        walls = those_of(self.walls, [len(wall.faces(plan)[1]) for wall in self.walls])
+        found = {"friction": np.broadcast_to(friction, (plan.n,)), "wall_friction": walls}
         return found | ({"shape_friction": those_of(self.shapes, [1] * len(self.shapes))} if self.shapes else {})
 
     def compile(self, plan: Plan) -> None:

@@ -278,7 +278,7 @@ class Distance(Constraint):
             raise ValueError(
                 f"Distance({name}): expected a scalar or shape ({count},), one value per pair, got shape {array.shape}"
             )
-        return np.broadcast_to(array, (count,))
+        return array if array.ndim else np.full(count, array)
 
 
 def colours(pairs: np.ndarray) -> np.ndarray:

@@ -89,7 +89,7 @@ cdef class Core(Runner):
         binding = Binding.of(model, state, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model, None if self.binding is None else self.binding.model)
-        if previous is None or not model.same_constraints(previous.model):
+        if binding.known is None:
             binding.writes += model.numbered()
         if inverse_inertia is not None:
             to = model.rotating.inverse_inertia[: model.n, None]

@@ -114,11 +114,8 @@ cdef class Coupled(Watch):
             and self.continues(mine.constraint_records, model.constraint_records, model, known, found)
         ):
             return None
-        # Events and breaks have the numbers of constraints.
-        if mine.constraints is not model.constraints:
-            for old, now in zip(mine.constraint_records, model.constraint_records):
-                if mine.source(old) != model.source(now):
-                    return None
+        if mine.constraints is not model.constraints and not numbered_alike(mine, model):
+            return None  # events and breaks have the numbers of constraints
         keep_idle(model, self.known, known)
         writes += found
         return known
@@ -487,6 +484,22 @@ cdef bint is_served(object bound, object old, object now, object model, dict tak
     return not isinstance(bound, PythonInteraction) and can_be_written(
         old, now, (<BoundInteraction> bound).places, None, taken, writes
     )
+
+
+cdef bint numbered_alike(object mine, object model) except -1:
+    """Return whether the constraints of two models whose records are of the same lineages have the same numbers."""
+    if len(mine.constraints) != len(model.constraints):
+        return False
+    before = {}
+    for old, now in zip(mine.constraint_records, model.constraint_records):
+        if old is not now:
+            before[id(now.constraint)] = old.constraint
+            for part, other in zip(old.members, now.members):
+                before[id(other.constraint)] = part.constraint
+    for old, now in zip(mine.constraints, model.constraints):
+        if old is not now and before.get(id(now)) is not old:
+            return False
+    return True
 
 
 cdef int keep_idle(object model, dict before, dict known) except -1:

@@ -544,7 +544,7 @@ class Plan:
             array.setflags(write=False)
             return array
         with np.errstate(over="ignore", under="ignore"):
-            array = np.ascontiguousarray(array.astype(self.dtype))
+            array = array.astype(self.dtype, order="C", copy=False)
         _check_finite(name, array, self.dtype)
         array.flags.writeable = False
         return array
