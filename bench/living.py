@@ -157,8 +157,10 @@ def levels(rounds: int) -> list[Row]:
             return
         yield "set of a rod's length", 1, lambda: game.set(changing["rod"], length=number())
         yield "set of the boxes' friction", 1, lambda: game.set(changing["boxes"], friction=number() / 1000)
-        yield "set of two categories and masks, index=[5, 7]", 1, lambda: game.set(
-            changing["hits"], category=int(number()), mask=int(number()), index=[5, 7]
+        yield (
+            "set of two categories and masks, index=[5, 7]",
+            1,
+            lambda: game.set(changing["hits"], category=int(number()), mask=int(number()), index=[5, 7]),
         )
         yield "wind off and on", 2, off_and_on("wind")
         yield "rod off and on", 2, off_and_on("rod")

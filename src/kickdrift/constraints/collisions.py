@@ -99,7 +99,7 @@ class ElasticCollisions(Filtered):
             return None
         if not {"category", "mask", "sensor"}.isdisjoint(names):
             fields = self._filters(plan)
-            if any([(name in fields) != (name in before) for name in ("category", "mask", "sensor")]):
+            if any((name in fields) != (name in before) for name in ("category", "mask", "sensor")):
                 return None
         return fields | {name: self._scalars(plan, name) for name in names if name in before and name not in fields}
 

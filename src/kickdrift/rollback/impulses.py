@@ -61,7 +61,7 @@ class Impulses:
         """
         assert plan.contacts is not None
         fields = plan.contacts
-        if plan.n == self.n and all([self.fields.get(name) is fields.get(name) for name in _LAYOUT]):
+        if plan.n == self.n and all(self.fields.get(name) is fields.get(name) for name in _LAYOUT):
             return self
         if (self.n, self.faces, self.dtype) != (plan.n, len(fields["offset"]), plan.dtype):
             return Impulses(plan)

@@ -108,7 +108,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         entry = entries[place]
         entries[place] = with_coefficients(self, entry, given, self._plan)
         changed[id(entries[place].today)] = self._plan._parts.get(id(entry.today)), given
-    follow: dict[tuple[int, int], int | None] = {}
+    follow = {}
     for place in places:
         if motion.shapes_of(entries[place]):
             follow |= motion.followed(entries[place], self._entries[place], given, place)
@@ -483,7 +483,7 @@ def _change(
 
     changed: see Plan. follow: see Motion.
     """
-    if not all([entries[place].enabled for place in checked]):
+    if not all(entries[place].enabled for place in checked):
         trial = [entry._replace(enabled=entry.enabled or place in checked) for place, entry in enumerate(entries)]
         plan = self._plan
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting(trial), previous=plan)

@@ -70,13 +70,27 @@ class Plan:
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
     loads: dict[int, np.ndarray] = {}  # noqa: RUF012 #: arrays of `Distance` by id, owned by the stepper: loads.py
     rotating: Any = None  #: `Spin` of the stepper; None where nothing rotates
+    n: int
+    dim: int
+    dtype: np.dtype
+    mass: np.ndarray  #: kg, one or one per body
     inverse_mass: np.ndarray  #: 1/m; zero for infinite mass
     mobility: np.ndarray  #: factor on gravity: 1, or 0 for infinite mass
     finite_mass: np.ndarray  #: m, or 0 for infinite mass, which has no part in the energy
     periodic: Any
     torus: Any  #: the periodic box; None for open space
+    records: list[Record]
+    interactions: list[InteractionRecord]
+    applied: list[np.ndarray]  #: forces in users' arrays, (n, dim): see `held`
+    torques: list[np.ndarray]  #: torques in users' arrays, (n,) or (n, 3)
+    at_rest: np.ndarray | None  #: per body, with links only: see `add_links`
     drag: bool
+    linked: bool
+    _parts: dict[int, Part]  #: by id of the declaration, disabled ones included; each part references its declaration
     _pins: list[Constraint]
+    _late: list[Part]  #: the parts of forces that act like constraints
+    _event_velocities: bool  #: whether forces other than linear drag depend on velocities
+    _shares: list[merging.Share]
     _columns: dict[str, merging.Column]
     _undragged: list[ConstraintRecord]  #: the constraints before `_drag`
     contacts: dict[str, np.ndarray] | None  #: the fields of `Contacts`, if there are any
@@ -114,7 +128,6 @@ class Plan:
         for name in _COMPUTED if previous is None or known is not previous._parts else _COMPUTED[:1]:
             own.pop(name, None)
         whole = previous is None or known is not previous._parts  # whether all parts are collected anew
-        #: Parts by id of the declaration, disabled ones included. Each part references its declaration.
         self._parts = known.copy()
         for gone in self._parts.keys() - [*map(id, (*self.forces, *self.constraints, *idle))]:
             del self._parts[gone]
@@ -159,10 +172,7 @@ class Plan:
     def _push(self, changed: Changed) -> None:
         """Collect the parts of forces."""
         self.records, self.interactions, self._shares = [], [], []
-        #: Forces in users' arrays, (n, dim): see `held`. Torques in users' arrays, (n,) or (n, 3).
-        self.applied, self.torques = [], []
-        #: Parts of forces that act like constraints.
-        self._late: list[Part] = []
+        self.applied, self.torques, self._late = [], [], []
         for each in self.forces:
             part = self._part_of(each, changed)
             self.records += part.records
@@ -172,9 +182,8 @@ class Plan:
                 (self.torques if term.turns else self.applied).append(term.array)
             if part.constraint_records:
                 self._late.append(part)
-        #: Whether forces other than linear drag depend on velocities.
-        self._event_velocities = any([record.velocity_dependent for record in self.records]) or any(
-            [interaction.term.velocity_dependent for interaction in self.interactions]
+        self._event_velocities = any(record.velocity_dependent for record in self.records) or any(
+            interaction.term.velocity_dependent for interaction in self.interactions
         )
         if sum([interaction.kind == "langevin" for interaction in self.interactions]) > 1:
             raise ValueError("forces: expected at most one Langevin, got more")
@@ -184,9 +193,8 @@ class Plan:
         parts = [*self._late, *[self._part_of(each, changed) for each in self.constraints]]
         self._corners = self._colliding(tuple([wall for part in parts for wall in part.walls]), previous)
         self.constraint_records = self._undragged = self._in_turn(self._with_corners(parts), previous)
-        self.linked = any([part.linked for part in parts])
+        self.linked = any(part.linked for part in parts)
         self.links = [ends for part in parts for ends in part.links]
-        #: Per body, with links only: see `add_links`.
         self.at_rest = self._shares_at_rest(previous)
         self.contacts = next((record.fields for record in self._undragged if record.kind == "contacts"), None)
         if self.contacts is not None:
@@ -234,7 +242,7 @@ class Plan:
             and previous._corners.walls == walls
             and self._pins is previous._pins
             # Corners record contacts as those of their walls.
-            and all([self._parts[id(wall)] is previous._parts.get(id(wall)) for wall in walls])
+            and all(self._parts[id(wall)] is previous._parts.get(id(wall)) for wall in walls)
         ):
             return previous._corners
         self._part = part = Part()
@@ -271,7 +279,7 @@ class Plan:
 
     def _drag(self, previous: Plan | None) -> None:
         """Set the drag of both ends for compliant distances under velocity Verlet."""
-        drags = self.drag and any([record.splits for record in self._ties])
+        drags = self.drag and any(record.splits for record in self._ties)
         if not drags:
             self.constraint_records = self._undragged
             return
@@ -281,8 +289,7 @@ class Plan:
         drag = self._c + np.zeros(self.n)
         self.constraint_records = [
             record.changed(
-                record.fields
-                | self._rounded({f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}),
+                record.fields | self._rounded({f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}),
                 record.constraint,
             )
             if record.splits

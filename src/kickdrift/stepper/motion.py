@@ -99,7 +99,7 @@ def motion_of(
 ) -> Motion | None:
     """Return the motion for these entries; None where no shape moves."""
     held = [entry for entry in entries if entry.now.kind in HOLDERS]
-    if not any([now.moves for entry in held for _, now, _ in shapes_of(entry)]):
+    if not any(now.moves for entry in held for _, now, _ in shapes_of(entry)):
         return None
     return Motion(entries, self._plan.dim, self._motion, follow)
 
