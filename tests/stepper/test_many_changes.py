@@ -131,6 +131,23 @@ def test_numbers_of_constraints_are_remembered_for_a_limited_time(Stepper, monke
     assert world.events.where(world.events.take(), box).all()
 
 
+def test_numbers_of_constraints_after_going_back_before_several_changes(Stepper):
+    pin, box = kd.Pin([]), kd.Box(0.0, 4.0)
+    world = Stepper([[2.0]], [[40.0]], dt=0.5, constraints=[pin, box], events=kd.Events())
+    start = world.snapshot()
+    for enabled in (False, True, False):
+        world.step(2)
+        world.enable(pin, enabled)
+    world.step(2)
+    world.restore(start)
+    world.step(3)
+    world.enable(pin, False)
+    world.step(3)
+    events = world.events.take()
+    assert np.unique(events["source"][events["tick"] <= 3]).tolist() == [1]
+    assert world.events.where(events, box).all()
+
+
 def test_thousands_of_changes_cost_as_much_as_the_first():
     """Each in a tick of its own: the numbers of constraints are kept for the events of each tick."""
     world = kd.Stepper(np.zeros((4, 1)), dt=0.1, events=kd.Events())
