@@ -67,7 +67,7 @@ def bits(name: str, value: Any) -> np.ndarray:
         raise ValueError(f"{name}: expected an int or shape (n,), got {array.shape}")
     try:
         if array.dtype.kind in "iu":
-            sound = array.size == 0 or array.min() >= 0
+            sound = array.dtype.kind == "u" or array.size == 0 or array.min() >= 0
         else:
             sound = all(0 <= number <= ALL_BITS and number == int(number) for number in array.ravel().tolist())
         if not sound:

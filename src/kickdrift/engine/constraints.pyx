@@ -83,7 +83,7 @@ cdef class BoundDistance(BoundConstraint):
         stage = stages(places[:count], places[count:], len(members))
         # A level is split into parts of equal direction and kind (rigid or soft).
         # Sorting by body keeps the pairs of a vector close in memory.
-        direction = np.broadcast_to(fields["direction"], (count,))
+        direction = fields["direction"] + np.zeros(count, np.int64)
         how = direction + (SOFT * (fields["compliance"] >= 0) if "compliance" in fields else 0)
         how = how + (LIMITED * (fields["upper"] >= 0) if "upper" in fields else 0)
         order = self.order = np.lexsort((self.first, how, stage))
@@ -92,7 +92,7 @@ cdef class BoundDistance(BoundConstraint):
         distance.stage = <const int64_t*> self.keep(np.cumsum([0, *sizes]), np.int64)
         self.bodies = self.first[order], self.second[order]
         # Rows a power of two apart would share few cache sets. Skipping cache lines spreads them.
-        item = np.dtype(plan.dtype).itemsize
+        item = plan.dtype.itemsize
         row = PAIR_ROW * np.arange(len(members))
         row += row * item // PAGE * (LINE // item)
         distance.first = <const int32_t*> self.keep(row[places[:count][order]], np.int32)
