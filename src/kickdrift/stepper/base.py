@@ -20,7 +20,7 @@ from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses
-from . import changes, contacts, entries, kinds, loads, motion, moves, queries, rotation
+from . import changes, contacts, entries, kinds, loads, motion, moves, queries, rebinding, rotation
 from .common import State
 from .model import Plan
 from .rotation import Rotation, RotationPart, rotation_of
@@ -424,7 +424,7 @@ class StepperBase(State):
     set_mass = changes.set_mass
     load = loads.load
     whole = loads.whole
-    rebind = changes.rebind
+    rebind = rebinding.rebind
     _shifted = changes.shifted
     teleport = moves.teleport
     _move_rows = moves.move_rows
