@@ -122,19 +122,17 @@ cdef class Coupled(Watch):
 
     cdef bint continues(self, list olds, list nows, object model, dict known, list writes) except -1:
         """Return whether these records are bound, in this order, apart from numbers that can be written."""
-        if olds is nows or olds == nows:
-            for now in nows:
-                known[now.lineage] = self.known[now.lineage]
-            return True
         if len(olds) != len(nows):
             return False
         for old, now in zip(olds, nows):
             if old.lineage is not now.lineage:
                 return False
-            bound = self.known[now.lineage][1]
-            if old is not now and not is_served(bound, old, now, model, known, writes):
-                return False
-            known[now.lineage] = now, bound
+            entry = self.known[now.lineage]
+            if old is not now:
+                if not is_served(entry[1], old, now, model, known, writes):
+                    return False
+                entry = now, entry[1]
+            known[now.lineage] = entry
         return True
 
     cdef bint bind_interactions(
