@@ -7,8 +7,9 @@ import argparse
 import math
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -118,6 +119,66 @@ def changes(rounds: int, before: str) -> list[Row]:
         row = Row(f"{title}: making the stepper", seconds(now), f"making it in {before}", seconds(then), now / then)
         row.goal, row.met = f"≤ {1 / 3:.2g} times as long", now / then <= 1 / 3
         rows.append(row)
+    return rows
+
+
+def level(shapes: int, alive: int | None, contacts: bool) -> tuple[kd.Stepper, dict[str, Any]]:
+    """Return a world of 6,200 bodies in a level, and what is changed in it by name."""
+    rng, side = np.random.default_rng(6), math.ceil(math.sqrt(shapes))
+    lower = 100.0 * np.array([(i % side, i // side) for i in range(shapes)]) + 2000
+    boxes = kd.Boxes(lower, lower + 40, friction=0.5)
+    changing: dict[str, Any] = {"wind": kd.LinearDrag(0.1, wind=(0.0, 0.0)), "rod": kd.Distance([(0, 1)], length=5.0)}
+    if contacts:
+        changing["contacts"] = kd.Contacts(2.0, friction=0.4, shapes=[boxes])
+    else:
+        changing |= {"hits": kd.ElasticCollisions(2.0, sensor=True, category=1, mask=3), "boxes": boxes}
+    forces, constraints = [kd.Gravity(GRAVITY), changing["wind"]], [*changing.values()][1:]
+    start = rng.uniform(0, 1000, (6200, 2)), rng.normal(0, 50, (6200, 2))
+    return kd.Stepper(*start, hz=60, forces=forces, constraints=constraints, alive=alive), changing
+
+
+def levels(rounds: int) -> list[Row]:
+    """What a change costs in a level: the table of `levels.md`. Enabling and adding are measured as pairs of calls."""
+    rows, each = [], iter(range(10**9))
+
+    def number() -> float:
+        return next(each) % 1000 + 1.0
+
+    def changes_of(game: kd.Stepper, changing: dict[str, Any]) -> Iterator[tuple[str, int, Run]]:
+        def off_and_on(name: str) -> Run:
+            return lambda: (game.enable(changing[name], False), game.enable(changing[name], True))
+
+        def added(make: Callable[[], Any]) -> Run:
+            return lambda: game.remove(game.add(make()))
+
+        yield "set of a wind", 1, lambda: game.set(changing["wind"], wind=(number(), 0.0))
+        if "contacts" in changing:
+            yield "set of the contacts' friction", 1, lambda: game.set(changing["contacts"], friction=number() / 1000)
+            return
+        yield "set of a rod's length", 1, lambda: game.set(changing["rod"], length=number())
+        yield "set of the boxes' friction", 1, lambda: game.set(changing["boxes"], friction=number() / 1000)
+        yield (
+            "set of two categories and masks, index=[5, 7]",
+            1,
+            lambda: game.set(changing["hits"], category=int(number()), mask=int(number()), index=[5, 7]),
+        )
+        yield "wind off and on", 2, off_and_on("wind")
+        yield "rod off and on", 2, off_and_on("rod")
+        yield "boxes off and on", 2, off_and_on("boxes")
+        yield "a force made, added, removed", 2, added(lambda: kd.Gravity((number(), 0.0)))
+        yield "a rod made, added, removed", 2, added(lambda: kd.Distance([(2, 3)], length=number()))
+        yield "a box made, added, removed", 2, added(lambda: kd.Boxes([(-90.0, -90.0)], [(-80.0, number())]))
+
+    for contacts in (False, True):
+        for shapes in (10, 1000, 5000):
+            for alive in (None, 50):
+                game, changing = level(shapes, alive, contacts)
+                where = f"6,200 bodies, {shapes:,} shapes{', alive=50' if alive else ''}"
+                for name, calls, run in changes_of(game, changing):
+                    time = min(short({name: run}, rounds)[name])
+                    row = Row(f"{where}: {name}", seconds(time), "")
+                    row.goal, row.met = f"≤ {seconds(calls * 20e-6)} on a quiet machine", time <= calls * 20e-6
+                    rows.append(row)
     return rows
 
 
@@ -304,6 +365,7 @@ def main() -> None:
         lambda: loops(rounds),
         lambda: forces(rounds),
         lambda: changes(rounds, options.before),
+        lambda: levels(rounds),
         lambda: slots(rounds),
         lambda: frames(rounds),
         lambda: rollback(rounds),

@@ -178,6 +178,7 @@ class Declaration(Frozen):
     bounds: ClassVar[dict[str, tuple[float, float]]] = {}
     places: ClassVar[frozenset[str]] = frozenset()
     _per_body: ClassVar[dict[str, str]] = {}
+    _fields: ClassVar[tuple[str, ...]] = ()
     _coefficients: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
@@ -195,7 +196,7 @@ class Declaration(Frozen):
             raise ImportError(f"{cls.__name__}({name}): expected a coordinate, declared with place")
         per_body = {name: says["per_body"] for name, says in fields.items() if says.get("per_body")}
         cls._per_body = dict(sorted(per_body.items(), key=lambda each: each[1]))
-        cls._coefficients = tuple(name for name in fields if name not in _CONSISTS_OF)
+        cls._fields, cls._coefficients = tuple(fields), tuple(name for name in fields if name not in _CONSISTS_OF)
         if cls.__post_init__.__module__ == __name__:
             cls.independent = frozenset(cls.bounds)
         cls.__setattr__ = _refuse  # type: ignore[assignment]
@@ -224,11 +225,7 @@ class Declaration(Frozen):
         """Return a copy with other coefficients, checked as in the constructor."""
         if self.independent.issuperset(coefficients):
             # The constructor checks only bounds here: unchanged coefficients need no second check.
-            other: Self = object.__new__(type(self))
-            other.__dict__.update(
-                self.__dict__, **{name: self._checked(name, coefficients[name]) for name in coefficients}
-            )
-            return other
+            return self._with(**{name: self._checked(name, coefficients[name]) for name in coefficients})
         for name in coefficients:
             if name not in self.coefficients:
                 known = ", ".join(self.coefficients) or "none that can be changed"
@@ -236,13 +233,19 @@ class Declaration(Frozen):
                 raise TypeError(f"{type(self).__name__}: expected coefficients ({known}), got {name!r}{hint}")
         return dataclasses.replace(self, **coefficients)
 
+    def _with(self, **values: Any) -> Self:
+        """Return a copy with other values, which are checked already."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, **values)
+        return other
+
     def equals(self, other: Declaration) -> bool:
         """Return whether it may replace another declaration with equal contents."""
         return type(self) is type(other)
 
     def declared_values(self) -> dict[str, Any]:
         """Return the contents as arrays, numbers and strings: equal for equal declarations of a class."""
-        told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        told = {name: getattr(self, name) for name in self._fields}
         if told.get("generations", self) is None:
             del told["generations"]
         return told

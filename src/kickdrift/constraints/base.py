@@ -67,7 +67,7 @@ def bits(name: str, value: Any) -> np.ndarray:
         raise ValueError(f"{name}: expected an int or shape (n,), got {array.shape}")
     try:
         if array.dtype.kind in "iu":
-            sound = array.size == 0 or array.min() >= 0
+            sound = array.dtype.kind == "u" or array.size == 0 or array.min() >= 0
         else:
             sound = all(0 <= number <= ALL_BITS and number == int(number) for number in array.ravel().tolist())
         if not sound:
@@ -90,6 +90,10 @@ def flags(name: str, value: Any) -> np.ndarray:
     return array
 
 
+#: The fields of filters and their checks.
+_FILTERS = {"category": bits, "mask": bits, "sensor": flags}
+
+
 class Filtered(Constraint):
     """Base of constraints with collision filters.
 
@@ -97,11 +101,18 @@ class Filtered(Constraint):
     mask of the other. A body collides with a wall or shape if its category is in the mask given for that body.
     """
 
+    independent = frozenset(_FILTERS)
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, check in (("category", bits), ("mask", bits), ("sensor", flags)):
+        for name in _FILTERS:
             if hasattr(self, name):
-                object.__setattr__(self, name, check(f"{type(self).__name__}({name})", getattr(self, name)))
+                object.__setattr__(self, name, self._checked(name, getattr(self, name)))
+
+    def _checked(self, name: str, value: Any) -> np.ndarray:
+        if name in _FILTERS:
+            return _FILTERS[name](f"{type(self).__name__}({name})", value)
+        return super()._checked(name, value)
 
     def _filters(self, plan: Plan) -> dict[str, np.ndarray]:
         """Return the record fields of filters that differ from the defaults."""

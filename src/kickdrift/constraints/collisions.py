@@ -69,7 +69,7 @@ class ElasticCollisions(Filtered):
 
     kind = "collisions"
     reports_pairs = True
-    independent = frozenset({"radius", "restitution", "friction"})
+    independent = Filtered.independent | {"radius", "restitution", "friction"}
 
     radius: ArrayLike = numbers(minimum=0.0, per_body="number")
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
@@ -92,10 +92,16 @@ class ElasticCollisions(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        friction = self._scalars(plan, "friction")
-        if not set(names) <= {"restitution", "friction"} or bool(friction.any()) != ("friction" in before):
+        if not set(names) <= {"restitution", "friction", "category", "mask", "sensor"}:
             return None
-        return {name: self._scalars(plan, name) for name in names if name in before}
+        friction, fields = self._scalars(plan, "friction"), {}
+        if bool(friction.any()) != ("friction" in before):
+            return None
+        if not {"category", "mask", "sensor"}.isdisjoint(names):
+            fields = self._filters(plan)
+            if any((name in fields) != (name in before) for name in ("category", "mask", "sensor")):
+                return None
+        return fields | {name: self._scalars(plan, name) for name in names if name in before and name not in fields}
 
     def compile(self, plan: Plan) -> None:
         countable("ElasticCollisions", plan)

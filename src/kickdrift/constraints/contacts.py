@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -113,7 +113,7 @@ class Contacts(Filtered):
 
     kind = "contacts"
     reports_pairs = True
-    independent = frozenset({"radius", "restitution", "friction", "rolling"})
+    independent = Filtered.independent | {"radius", "restitution", "friction", "rolling"}
 
     radius: ArrayLike = numbers(minimum=0.0, per_body="number")
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=0.0, per_body="number")
@@ -162,7 +162,7 @@ class Contacts(Filtered):
         return dataclasses.replace(self, joints=joints)
 
     def bound_to(self, slots: Slots) -> Self:
-        return dataclasses.replace(self, joints=tuple(joint.bound_to(slots) for joint in self.joints))
+        return self._with(joints=tuple([joint.bound_to(slots) for joint in self.joints]))
 
     def declared_values(self) -> dict[str, Any]:
         """Return the contents, with nested walls, shapes and joints flattened."""
@@ -195,21 +195,26 @@ class Contacts(Filtered):
         softness = {"hertz", "damping_ratio"}
         if not set(names) <= softness | {"restitution", "friction"}:
             return None
-        if self.shapes and "friction" in names:
-            return None  # the friction of shapes depends on this coefficient: compile again
         fields = {} if softness.isdisjoint(names) else {"stiffness": self._stiffness()}
         if "restitution" in names:
             fields["restitution"] = np.broadcast_to(self._scalars(plan, "restitution"), (plan.n,))
         return fields | (self._frictions(plan) if "friction" in names else {})
 
     def _frictions(self, plan: Plan) -> dict[str, np.ndarray]:
-        """Return frictions per body, and per wall and body; a wall without friction uses that of the body."""
-        friction = np.broadcast_to(self._scalars(plan, "friction"), (plan.n,))
-        rows = [np.zeros((0, plan.n))]
-        for wall in self.walls:
-            own = wall._scalars(plan, "friction") + np.zeros(plan.n)
-            rows.append(np.broadcast_to(np.where(own > 0, own, friction), (len(wall.faces(plan)[1]), plan.n)))
-        return {"friction": friction, "wall_friction": np.concatenate(rows)}
+        """Return frictions per body, and per wall or shapes and body; one without friction uses that of the body."""
+        friction = self._scalars(plan, "friction")
+
+        def those_of(walls: Sequence[Any], sides: Sequence[int]) -> np.ndarray:
+            rows, first = np.empty((sum(sides), plan.n)), 0
+            for wall, count in zip(walls, sides, strict=True):
+                own = wall._scalars(plan, "friction")
+                rows[first : first + count] = np.where(own > 0, own, friction)
+                first += count
+            return rows
+
+        walls = those_of(self.walls, [len(wall.faces(plan)[1]) for wall in self.walls])
+        found = {"friction": np.broadcast_to(friction, (plan.n,)), "wall_friction": walls}
+        return found | ({"shape_friction": those_of(self.shapes, [1] * len(self.shapes))} if self.shapes else {})
 
     def compile(self, plan: Plan) -> None:
         countable("Contacts", plan)
@@ -250,7 +255,7 @@ class Contacts(Filtered):
             lag=np.array([plan.integrator.velocity_lag]),
             **({"wall_belt": belt} if (belt := np.concatenate(belts)).any() else {}),
             **({"through": through} if (through := np.concatenate(passes)).any() else {}),
-            **self._level(plan, radius, frictions["friction"], sensor),
+            **self._level(plan, radius, frictions, sensor),
             **self._filters(plan),
             **{name: rods[name] for name in ("pair", "member", "lower", "upper", "limit") if name in rods},
         )
@@ -273,11 +278,13 @@ class Contacts(Filtered):
         }
         return fields | {"member": np.repeat(np.arange(len(rods)) - 1, [len(each["first"]) for each in rods])}
 
-    def _level(self, plan: Plan, radius: np.ndarray, friction: np.ndarray, sensor: np.ndarray) -> dict[str, np.ndarray]:
+    def _level(
+        self, plan: Plan, radius: np.ndarray, frictions: dict[str, np.ndarray], sensor: np.ndarray
+    ) -> dict[str, np.ndarray]:
         """Return record fields of the shapes, concatenated: per part, per part and body, and per shape."""
         if not self.shapes:
             return {}
-        found: dict[str, list[np.ndarray]] = {name: [] for name in ("friction", "through")}
+        found: dict[str, list[np.ndarray]] = {"through": []}
         moves = any(shapes.moves for shapes in self.shapes)
         for shapes in self.shapes:
             shapes.check(plan)
@@ -288,16 +295,16 @@ class Contacts(Filtered):
             fields = nothing | fields
             for name, each in fields.items():
                 found.setdefault(name, []).append(each)
-            own = shapes._scalars(plan, "friction") + np.zeros(plan.n)
-            found["friction"].append(np.where(own > 0, own, friction))
             found["through"].append(np.maximum(shapes._through(plan, self), sensor))
         belt = np.stack([shapes.belt(plan) for shapes in self.shapes])
         if not any(sides.any() for sides in found["one_way"]):
             del found["one_way"]
-        by_body = {f"shape_{name}": np.stack(found.pop(name)) for name in ("reach", "friction", "through")}
+        reach, through = np.stack(found.pop("reach")), np.stack(found.pop("through"))
         begin = np.cumsum([0, *(len(lower) for lower in found["lower"])])
         return {
-            **by_body,
+            "shape_reach": reach,
+            "shape_friction": frictions["shape_friction"],
+            "shape_through": through,
             **{f"shape_{name}": np.concatenate(each) for name, each in found.items()},
             "shape_begin": begin,
             **({"shape_belt": belt} if belt.any() else {}),

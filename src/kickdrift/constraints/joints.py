@@ -56,7 +56,7 @@ class Pin(Constraint):
         plan.add_constraint(self.kind, self, indices=np.asarray(self.indices), **generation_fields(self.generations))
 
     def bound_to(self, slots: Slots) -> Self:
-        return dataclasses.replace(self, generations=slots.generations(np.asarray(self.indices)))
+        return self._with(generations=slots.generations(np.asarray(self.indices)))
 
 
 @declaration()
@@ -181,10 +181,7 @@ class Distance(Constraint):
             if "_colours" in vars(self):  # pairs are unchanged
                 other.__dict__["_colours"] = self._colours
             return other
-        other = object.__new__(type(self))  # pairs are checked already
-        values = validation.numbers("Distance(length)", length, minimum=0.0)
-        other.__dict__.update({**self.__dict__, "length": values})
-        return other
+        return self._with(length=validation.numbers("Distance(length)", length, minimum=0.0))  # pairs stay
 
     def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
         if self.length is not None or self.limited:
@@ -198,7 +195,7 @@ class Distance(Constraint):
         return dataclasses.replace(self, length=np.sqrt(square))
 
     def bound_to(self, slots: Slots) -> Self:
-        return dataclasses.replace(self, generations=slots.generations(np.asarray(self.pairs)))
+        return self._with(generations=slots.generations(np.asarray(self.pairs)))
 
     def compile(self, plan: Plan) -> None:
         countable("Distance", plan, 2**28)
@@ -281,7 +278,7 @@ class Distance(Constraint):
             raise ValueError(
                 f"Distance({name}): expected a scalar or shape ({count},), one value per pair, got shape {array.shape}"
             )
-        return np.broadcast_to(array, (count,))
+        return array if array.ndim else np.full(count, array)
 
 
 def colours(pairs: np.ndarray) -> np.ndarray:

@@ -91,7 +91,7 @@ class Shapes(Wall):
     @property
     def moves(self) -> bool:
         """Whether the shapes have a velocity, if only 0: then they may get another one."""
-        return any(getattr(self, name, None) is not None for name in ("velocity", "angular_velocity"))
+        return getattr(self, "velocity", None) is not None or getattr(self, "angular_velocity", None) is not None
 
     def initial_rows(self, dim: int) -> np.ndarray:
         """Return of each shape displacement, angle, velocity and angular velocity as declared, see `Motion`."""

@@ -27,7 +27,7 @@ class Wall(Filtered):
 
     #: The record kind of `add_corners`. This base class itself is not compiled; subclasses have other kinds.
     kind = "corners"
-    independent = frozenset({"restitution", "friction"})
+    independent = Filtered.independent | {"restitution", "friction"}
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Return the wall as planes: normals of length 1, shape (faces, dim), and offsets."""

@@ -42,6 +42,7 @@ cdef class Binding:
     cdef Py_ssize_t helpers
     cdef list writes            # deferred writes to data shared with the previous binding
     cdef Coupled coupled        # for coupled bodies, or None
+    cdef dict known             # what `coupled` binds from now on, if it is that of the previous binding
 
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous)

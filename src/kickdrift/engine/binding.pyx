@@ -93,7 +93,9 @@ cdef class Binding:
         return <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
 
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1:
-        if previous is not None and previous.serves(self.model):
+        if previous is not None:
+            self.known = previous.continued(self.model, self.writes)
+        if self.known is not None:
             self.coupled = previous
         else:
             self.coupled = Coupled.of(self.model, &self.kernels.coupled, &self.plan, threads, previous, self.writes)

@@ -89,7 +89,8 @@ cdef class Core(Runner):
         binding = Binding.of(model, state, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model, None if self.binding is None else self.binding.model)
-        binding.writes += model.numbered()
+        if binding.known is None:
+            binding.writes += model.numbered()
         if inverse_inertia is not None:
             to = model.rotating.inverse_inertia[: model.n, None]
             binding.writes.append((to, None, inverse_inertia[:, None]))
@@ -126,6 +127,8 @@ cdef class Core(Runner):
         self.state, self.rows = binding.state, binding.plan.n
         self.applied = NULL if binding.applied is None else &binding.applied.applied
         self.plan, self.coupling = &binding.plan, NULL
+        if binding.known is not None:
+            self.coupled.model, self.coupled.known = binding.model, binding.known
         if self.coupled is not None:
             self.coupling, self.run_coupled = &self.coupled.coupling, self.kernels.coupled.run
             if self.coupled.workspace is None:
@@ -177,7 +180,9 @@ cdef class Core(Runner):
         if place is not None and links.coupled is not None:
             links.coupled.find_links(place, self.coupled)
         # Inactive rows are zeros in a snapshot. Other writes to whole arrays may have changed them.
-        cdef bint written = place is not None and (resume is None or "_position" in (attributes or ()))
+        cdef bint written = place is not None and (
+            place is not self.slots or (resume is None and len(writes) > 0) or "_position" in (attributes or ())
+        )
         # True if the kernels are prepared for the current numbers, and for the presence of slots.
         cdef bint ready = binding is None and numbers is None and place is self.slots and self.ready
         cdef double spanned = self.plan.last_h if ready else 0

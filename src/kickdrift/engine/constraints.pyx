@@ -78,10 +78,12 @@ cdef class BoundDistance(BoundConstraint):
         cdef int64_t count = len(fields["first"])
         self.constraint.function, self.constraint.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
-        stage = stages(self.first, self.second, plan.n)
+        # The bodies of pairs in ascending order, and of each pair the numbers of its bodies among these.
+        members, places = np.unique(np.concatenate([self.first, self.second]), return_inverse=True)
+        stage = stages(places[:count], places[count:], len(members))
         # A level is split into parts of equal direction and kind (rigid or soft).
         # Sorting by body keeps the pairs of a vector close in memory.
-        direction = np.broadcast_to(fields["direction"], (count,))
+        direction = fields["direction"] + np.zeros(count, np.int64)
         how = direction + (SOFT * (fields["compliance"] >= 0) if "compliance" in fields else 0)
         how = how + (LIMITED * (fields["upper"] >= 0) if "upper" in fields else 0)
         order = self.order = np.lexsort((self.first, how, stage))
@@ -89,14 +91,12 @@ cdef class BoundDistance(BoundConstraint):
         distance.stages = len(parts)
         distance.stage = <const int64_t*> self.keep(np.cumsum([0, *sizes]), np.int64)
         self.bodies = self.first[order], self.second[order]
-        constrained = np.zeros(plan.n, bool)
-        constrained[self.first] = constrained[self.second] = True
         # Rows a power of two apart would share few cache sets. Skipping cache lines spreads them.
-        item = np.dtype(plan.dtype).itemsize
-        row = PAIR_ROW * (np.cumsum(constrained) - 1)
+        item = plan.dtype.itemsize
+        row = PAIR_ROW * np.arange(len(members))
         row += row * item // PAGE * (LINE // item)
-        distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
-        distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
+        distance.first = <const int32_t*> self.keep(row[places[:count][order]], np.int32)
+        distance.second = <const int32_t*> self.keep(row[places[count:][order]], np.int32)
         distance.length = self.ordered(fields, "length", plan.dtype)
         if "upper" in fields:
             distance.lower = self.ordered(fields, "lower", plan.dtype)
@@ -123,9 +123,9 @@ cdef class BoundDistance(BoundConstraint):
             distance.share_first = self.allocate(count, plan.dtype)
             distance.share_second = self.allocate(count, plan.dtype)
             distance.alpha = self.allocate(count, plan.dtype)
-        distance.members = np.count_nonzero(constrained)
-        distance.member = <const int32_t*> self.keep(np.flatnonzero(constrained), np.int32)
-        distance.place = <const int32_t*> self.keep(row[constrained], np.int32)
+        distance.members = len(members)
+        distance.member = <const int32_t*> self.keep(members, np.int32)
+        distance.place = <const int32_t*> self.keep(row, np.int32)
         distance.row = self.allocate(int(row.max(initial=0)) + PAIR_ROW, plan.dtype)
         distance.force = self.allocate(count, plan.dtype)
         distance.slowed = self.allocate(count, plan.dtype)
@@ -231,10 +231,11 @@ cdef class BoundGrid(BoundConstraint):
     cdef int filter(self, Collisions* data, dict fields, int64_t n) except -1:
         """Bind the collision filter: category, mask and sensor flag of each body."""
         if "category" in fields:
-            data.category = <const uint64_t*> self.keep(np.broadcast_to(fields["category"], (n,)), np.uint64)
-            data.mask_bits = <const uint64_t*> self.keep(np.broadcast_to(fields["mask"], (n,)), np.uint64)
+            each = {name: np.broadcast_to(fields[name], (n,)) for name in ("category", "mask")}
+            data.category = <const uint64_t*> self.field(each, "category", np.uint64)
+            data.mask_bits = <const uint64_t*> self.field(each, "mask", np.uint64)
         if "sensor" in fields:
-            data.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+            data.sensor = <const uint8_t*> self.field(fields, "sensor", np.uint8)
         return 0
 
 
@@ -349,7 +350,7 @@ cdef class BoundContacts(BoundGrid):
         cdef int64_t part, first, last
         data.parts = len(fields["shape_segments"])
         data.shape_begin = <const int64_t*> self.keep(fields["shape_begin"], np.int64)
-        data.shape_friction = self.keep(fields["shape_friction"], plan.dtype)
+        data.shape_friction = self.field(fields, "shape_friction", plan.dtype)
         shapes = <Shapes*> self.allocate(data.parts * sizeof(Shapes), np.uint8)
         data.shapes = shapes
         for part in range(data.parts):

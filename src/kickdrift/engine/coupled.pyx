@@ -5,6 +5,7 @@ copied into a workspace of registers (structure of arrays). Each step is written
 a failed step is discarded at no cost.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
@@ -73,7 +74,8 @@ cdef class Coupled(Watch):
         coupled.known = {}
         whole = coupled.bind_interactions(model, plan, threads, previous, writes)
         coupled.bind_all_constraints(model, previous, writes)
-        coupled.keep_idle(model, previous)
+        if previous is not None:
+            keep_idle(model, previous.known, coupled.known)
         for bound in coupled.bound_constraints:
             if bound.shares:
                 coupled.helpers = 1
@@ -96,26 +98,42 @@ cdef class Coupled(Watch):
             coupled.bind_implicit(model, plan)
         return coupled
 
-    cdef bint serves(self, object model) except -1:
-        """Return whether this binding fits the interactions and constraints of a model, including the disabled ones."""
-        mine = self.model
-        return (
-            mine.interactions == model.interactions and mine.constraint_records is model.constraint_records
-            and mine.constraints == model.constraints and mine.at_rest is model.at_rest
-            and mine.events_enabled == model.events_enabled
-            and mine.idle == model.idle and mine.inverse_mass is model.inverse_mass and mine.impulses is model.impulses
-            and rows_of(mine) is rows_of(model)
-        )
+    cdef dict continued(self, object model, list writes):
+        """Return `known` for a model of which other numbers at most are bound; None if it needs another binding.
 
-    cdef int keep_idle(self, object model, Coupled previous) except -1:
-        """Keep the bindings of disabled terms: enabling them again then binds nothing."""
-        if previous is None:
-            return 0
-        for part in model.idle:
-            for record in (*part.interactions, *part.constraint_records):
-                if record.lineage not in self.known and record.lineage in previous.known:
-                    self.known[record.lineage] = previous.known[record.lineage]
-        return 0
+        Append to `writes` the numbers that differ.
+        """
+        cdef dict known = {}
+        cdef list found = []
+        mine = self.model
+        if not (
+            mine.at_rest is model.at_rest and mine.inverse_mass is model.inverse_mass
+            and mine.impulses is model.impulses and rows_of(mine) is rows_of(model)
+            and mine.events_enabled == model.events_enabled and mine.velocity_dependent == model.velocity_dependent
+            and self.continues(mine.interactions, model.interactions, model, known, found)
+            and self.continues(mine.constraint_records, model.constraint_records, model, known, found)
+        ):
+            return None
+        if mine.constraints is not model.constraints and not numbered_alike(mine, model):
+            return None  # events and breaks have the numbers of constraints
+        keep_idle(model, self.known, known)
+        writes += found
+        return known
+
+    cdef bint continues(self, list olds, list nows, object model, dict known, list writes) except -1:
+        """Return whether these records are bound, in this order, apart from numbers that can be written."""
+        if len(olds) != len(nows):
+            return False
+        for old, now in zip(olds, nows):
+            if old.lineage is not now.lineage:
+                return False
+            entry = self.known[now.lineage]
+            if old is not now:
+                if not is_served(entry[1], old, now, model, known, writes):
+                    return False
+                entry = now, entry[1]
+            known[now.lineage] = entry
+        return True
 
     cdef bint bind_interactions(
         self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
@@ -132,11 +150,7 @@ cdef class Coupled(Watch):
         for number, term in enumerate(model.interactions):
             found = None if previous is None else previous.known.get(term.lineage)
             bound = None if found is None else found[1]
-            # A Python function has views of a workspace, and this binding has another workspace.
-            if (
-                bound is None or isinstance(bound, PythonInteraction)
-                or not can_be_written(found[0], term, bound.places, None, self.known, writes)
-            ):
+            if bound is None or not is_served(bound, found[0], term, model, self.known, writes):
                 bound = bind_interaction(term, model, self.table, threads)
             self.known[term.lineage] = term, bound
             self.bound_interactions.append(bound)
@@ -169,10 +183,7 @@ cdef class Coupled(Watch):
         for record in model.constraint_records:
             found = known.get(record.lineage)
             bound = None if found is None else found[1]
-            if (
-                bound is None or not bound.serves(model, record)
-                or not can_be_written(found[0], record, bound.places, bound.order, self.known, writes)
-            ):
+            if bound is None or not is_served(bound, found[0], record, model, self.known, writes):
                 bound = bind_constraint(record, model, self.table, padded(model.n))
             self.known[record.lineage] = record, bound
             self.bound_constraints.append(bound)
@@ -456,11 +467,52 @@ cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexce
         copy_array(&to.s, &source.s, n, to.dim, item)
 
 
-cdef bint can_be_written(object old, object now, dict places, object order, dict taken, list writes) except -1:
-    """Return whether the binding of `old` can serve `now`; if it can, append the changed fields to `writes`.
+cdef bint is_served(object bound, object old, object now, object model, dict taken, list writes) except -1:
+    """Return whether the binding of a record can serve another one; if it can, append the changed fields to `writes`.
 
-    places: arrays of the writable fields, by name. order: permutation of their items, or None.
     taken: lineages that are bound already.
+    """
+    cdef BoundConstraint constraint
+    if isinstance(bound, BoundConstraint):
+        constraint = bound
+        return constraint.serves(model, now) and can_be_written(
+            old, now, constraint.places, constraint.order, taken, writes
+        )
+    # A Python function has views of a workspace, and another binding has another workspace.
+    return not isinstance(bound, PythonInteraction) and can_be_written(
+        old, now, (<BoundInteraction> bound).places, None, taken, writes
+    )
+
+
+cdef bint numbered_alike(object mine, object model) except -1:
+    """Return whether the constraints of two models whose records are of the same lineages have the same numbers."""
+    if len(mine.constraints) != len(model.constraints):
+        return False
+    before = {}
+    for old, now in zip(mine.constraint_records, model.constraint_records):
+        if old is not now:
+            before[id(now.constraint)] = old.constraint
+            for part, other in zip(old.members, now.members):
+                before[id(other.constraint)] = part.constraint
+    for old, now in zip(mine.constraints, model.constraints):
+        if old is not now and before.get(id(now)) is not old:
+            return False
+    return True
+
+
+cdef int keep_idle(object model, dict before, dict known) except -1:
+    """Keep the bindings of disabled terms: enabling them again then binds nothing."""
+    for part in model.idle:
+        for record in (*part.interactions, *part.constraint_records):
+            if record.lineage not in known and record.lineage in before:
+                known[record.lineage] = before[record.lineage]
+    return 0
+
+
+cdef bint can_be_written(object old, object now, dict places, object order, dict taken, list writes) except -1:
+    """Return whether the fields that differ are in `places`, the arrays of writable fields; append them to `writes`.
+
+    order: permutation of their items, or None.
     """
     cdef dict mine = old.fields
     cdef dict its = now.fields
@@ -471,7 +523,7 @@ cdef bint can_be_written(object old, object now, dict places, object order, dict
         return False
     for name, values in its.items():
         before = mine[name]
-        if values is before or (values.shape == before.shape and values.tobytes() == before.tobytes()):
+        if values is before or same_items(values, before):
             continue
         if name not in places:
             return False
@@ -485,6 +537,22 @@ cdef bint can_be_written(object old, object now, dict places, object order, dict
                 return False
     writes += found
     return True
+
+
+cdef bint same_items(object one, object other) except -1:
+    """Return whether two arrays have the same shape and bits."""
+    cdef Py_buffer here, there
+    cdef bint same
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if not (one.flags.c_contiguous and other.flags.c_contiguous):
+        return one.tobytes() == other.tobytes()
+    PyObject_GetBuffer(one, &here, PyBUF_SIMPLE)
+    PyObject_GetBuffer(other, &there, PyBUF_SIMPLE)
+    same = memcmp(here.buf, there.buf, here.len) == 0
+    PyBuffer_Release(&here)
+    PyBuffer_Release(&there)
+    return same
 
 
 cdef object whole_rows(object values, object model):

@@ -13,7 +13,6 @@ from .slots cimport Links, address
 
 import numpy as np
 
-from .. import kernels
 
 require_rounding(__name__)
 
@@ -33,10 +32,12 @@ cdef class BoundConstraint:
 
     cdef void* allocate(self, object shape, object dtype) except NULL:
         """Allocate zeros for kernels, padded by a row because vectors may run past the end."""
-        array = kernels.aligned_zeros((1, shape + 64), np.dtype(dtype))[0]
+        items = np.dtype(dtype)
+        memory = np.zeros((shape + 64) * items.itemsize + 63, np.uint8)
+        array = np.ndarray((shape + 64,), items, memory, (-<size_t> address(memory)) % 64)
         self.kept.append(array)
         self.last = array
-        return <void*> <size_t> array.ctypes.data
+        return address(array)
 
     cdef void* keep(self, object array, object dtype) except NULL:
         """Copy numbers that kernels only read, padded because vectors may read past their end."""

@@ -137,7 +137,8 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         self._held = self._plan.held()
         if slots is not None:
             self._book().become(*slots)
-        self._zero_inactive()
+        if len(writes) or slots is not None or "_position" in (attributes or {}):
+            self._zero_inactive()
 
     def restart(self) -> None:
         """Discard the integrator's history: the next step starts from the arrays alone."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 _HEAD = struct.Struct("<q")
+#: The record fields that impulses and their numbers depend on.
+_LAYOUT = ("offset", "first", "generations", "shape_begin", "shape_segments", "shape_lower", "shape_upper")
 #: Maximal average number of near pairs per body.
 PAIRS_PER_BODY = 16
 
@@ -36,7 +38,8 @@ class Impulses:
     moved: np.ndarray | None = None
 
     def __init__(self, plan: Plan) -> None:
-        fields = _fields(plan)
+        assert plan.contacts is not None
+        self.fields = fields = plan.contacts
         self.level = Level(fields)
         self.n, self.faces, self.rods = plan.n, len(fields["offset"]), len(fields["first"])
         self.sides = _sides(fields)
@@ -56,7 +59,10 @@ class Impulses:
 
         shifted: whether the origin of coordinates has changed; shapes are then matched by number.
         """
-        fields = _fields(plan)
+        assert plan.contacts is not None
+        fields = plan.contacts
+        if plan.n == self.n and all(self.fields.get(name) is fields.get(name) for name in _LAYOUT):
+            return self
         if (self.n, self.faces, self.dtype) != (plan.n, len(fields["offset"]), plan.dtype):
             return Impulses(plan)
         now = np.stack([fields["first"], fields["second"]], axis=1)
@@ -220,14 +226,6 @@ def outside(position: np.ndarray, one: np.ndarray, other: np.ndarray, segment: b
             return np.asarray(np.linalg.norm(position - one - share[:, None] * way, axis=1))
         beyond = np.maximum(one - position, position - other)
         return np.asarray(np.linalg.norm(np.maximum(beyond, 0), axis=1) + np.minimum(beyond.max(axis=1), 0))
-
-
-def has_contacts(plan: Plan) -> bool:
-    return any(record.kind == "contacts" for record in plan.constraint_records)
-
-
-def _fields(plan: Plan) -> dict[str, np.ndarray]:
-    return next(record.fields for record in plan.constraint_records if record.kind == "contacts")
 
 
 def _sides(fields: dict[str, np.ndarray]) -> int:

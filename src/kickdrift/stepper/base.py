@@ -19,8 +19,8 @@ from ..integrators import INTEGRATORS, Name, resolve
 from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
-from ..rollback.impulses import ContactsPart, Impulses, has_contacts
-from . import changes, contacts, entries, kinds, loads, motion, moves, queries, rotation
+from ..rollback.impulses import ContactsPart, Impulses
+from . import changes, contacts, entries, kinds, loads, motion, moves, queries, rebinding, rotation
 from .common import State
 from .model import Plan
 from .rotation import Rotation, RotationPart, rotation_of
@@ -271,7 +271,7 @@ class StepperBase(State):
 
         shifted: whether the origin of the coordinates has changed.
         """
-        if not has_contacts(plan):
+        if plan.contacts is None:
             return None
         own = self._impulses
         return Impulses(plan) if own is None else own.followed(plan, shifted)
@@ -424,7 +424,7 @@ class StepperBase(State):
     set_mass = changes.set_mass
     load = loads.load
     whole = loads.whole
-    rebind = changes.rebind
+    rebind = rebinding.rebind
     _shifted = changes.shifted
     teleport = moves.teleport
     _move_rows = moves.move_rows

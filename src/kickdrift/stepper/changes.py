@@ -46,7 +46,7 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
     each. If left out, all bodies change. Coefficients are copied: changing an array that you passed has no effect, call
     `set` instead.
 
-    Setting one number takes some 50 microseconds, in a world of any size. Rates of `Damping`, and drag and
+    Setting one number takes some 40 microseconds, in a world of any size. Rates of `Damping`, and drag and
     stiffness under `exact`, take some 40 microseconds for each distinct value. Raises TypeError or ValueError as the
     constructors do, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
 
@@ -75,9 +75,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
     if parts := joints.found(self, declaration):
 
         def other(state: Any, first: Any) -> Any:
-            entry = Entry(
-                Origin(None, first, first, self._offset), state[0], self._offset, True, self._offset, state[0]
-            )
+            entry = _alone(self, first, state[0])
             given = coefficients if index is None else _of_rows(self, entry, coefficients, index)
             return with_coefficients(self, entry, given, self._plan).now, state[1]
 
@@ -86,11 +84,10 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
     shapes = motion.found(self, declaration)
     if shapes and index is None and motion.set_speeds(self, shapes, coefficients):
         return
-    if motion.are_contacts(self, shapes):
+    if shapes and motion.are_contacts(self, shapes):
 
         def given_to(part: Any) -> dict[str, Any]:
-            own = Entry(Origin(None, part, part, self._offset), part, self._offset, True, self._offset, part)
-            return coefficients if index is None else _of_rows(self, own, coefficients, index)
+            return coefficients if index is None else _of_rows(self, _alone(self, part, part), coefficients, index)
 
         new, follow = motion.changed(self, shapes, given_to)
         entries = [*self._entries]
@@ -110,8 +107,14 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         changed[id(entries[place].today)] = self._plan._parts.get(id(entry.today)), given
     follow = {}
     for place in places:
-        follow |= motion.followed(entries[place], self._entries[place], given, place)
+        if motion.shapes_of(entries[place]):
+            follow |= motion.followed(entries[place], self._entries[place], given, place)
     _change(self, tuple(entries), places, changed, follow=follow)
+
+
+def _alone(self: StepperBase, first: Declaration, now: Declaration) -> Entry:
+    """Return an entry of a part of `Contacts`, as if it was declared in the current coordinates."""
+    return Entry(Origin(None, first, first, self._offset), now, self._offset, True, self._offset, now)
 
 
 def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:
@@ -168,7 +171,7 @@ def _current(self: StepperBase, declaration: Declaration) -> Declaration | None:
         return state[0]
     for place, number in motion.found(self, declaration):
         if self._entries[place].now.kind == "contacts":
-            return motion.posed(self, list(motion.shapes_of(self._entries[place]))[number][2])
+            return motion.posed(self, motion.shapes_of(self._entries[place])[number][2])
     return motion.posed(self, self._entries[places_of(self, declaration)[0]].today)
 
 
@@ -332,102 +335,6 @@ def canonical_masses(self: StepperBase, mass: np.ndarray) -> np.ndarray:
     return mass
 
 
-def rebind(
-    self: StepperBase,
-    position: np.ndarray,
-    velocity: np.ndarray,
-    angular_velocity: ArrayLike | None = None,
-    angle: ArrayLike | None = None,
-    orientation: ArrayLike | None = None,
-) -> None:
-    """Move the world to other arrays. Tick, time and clock stay the same.
-
-    position, velocity: arrays of the same dtype and dimension, with any layout. Their contents are the state from
-    now on. They have as many rows as before, or more, unless a coefficient or mass is given per body: then `set` or
-    `set_mass` one number for all bodies, rebind, and set per-body values afterwards. Constructor arguments that were
-    given per body stay so. In a world with spawn and kill, the new rows are free.
-
-    angular_velocity, angle, orientation: where bodies rotate, as for `Stepper`. Those that are left out stay, which
-    needs as many rows as before.
-
-    The integrator's history is reset, as after `restart`, unless the values are the same as before. Interpolation
-    is always reset. With more rows, earlier snapshots no longer fit. Raises TypeError or ValueError for
-    other arrays, RuntimeError during a step; nothing has changed then.
-
-    >>> import numpy as np, kickdrift as kd
-    >>> world = kd.Stepper(np.zeros((2, 3)), np.ones((2, 3)), dt=0.5)
-    >>> world.step(2)
-    >>> position, velocity = np.asfortranarray(world.position), np.asfortranarray(world.velocity)
-    >>> world.rebind(position, velocity)
-    >>> world.step()
-    >>> world.position is position, position[0].tolist(), world.tick
-    (True, [1.5, 1.5, 1.5], 3)
-    """
-    turning = {"angular_velocity": angular_velocity, "angle": angle, "orientation": orientation}
-    self._exclusively(_rebind, self, position, velocity, turning)
-
-
-def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, Any]) -> None:
-    given = validation.state_arrays(position, velocity, None if self._slots is None else self._slots.alive)
-    (n, dim), dtype = given[0].shape, given[0].dtype
-    if dtype != self.dtype:
-        raise TypeError(f"position: expected {self.dtype}, in which this stepper computes, got {dtype}")
-    if dim != self.dim:
-        raise ValueError(f"position: expected shape (n, {self.dim}), as before, got {given[0].shape}")
-    if n < self.n:
-        raise ValueError(f"position: expected at least {self.n} bodies, as before, got {n}")
-    rotation = self._rebound_rotation(given, turning)
-    turned = () if rotation is None else rotation.given
-    for name, own in self._user_arrays.items():
-        if any(np.shares_memory(array, own) for array in (*given, *turned)):
-            names = ", ".join(("position", "velocity", *self._turning_arrays()))
-            raise ValueError(f"{names}: share memory with state[{name!r}], expected arrays of their own")
-    views = [array.view() for array in given]
-    attributes: dict[str, Any] = {"_given": given, "_position": views[0], "_velocity": views[1]}
-    plan = self._plan
-    if n != self.n:
-        attributes["_first_plan"] = _grown(self, self._first_plan, n, declared=True)
-        plan = _grown(self, self._plan, n)
-        plan.impulses = self._impulses_for(plan)
-        plan.rotating, plan.loads = None if rotation is None else rotation.spin, self._plan.loads
-        plan.motion = self._motion
-        attributes |= {"_plan": plan, "_impulses": plan.impulses}
-        attributes["_identity"] = self._described(attributes["_first_plan"])
-        attributes["_snapshot_text"] = None
-        if self._slots is not None:
-            attributes["_slots"] = self._slots.grown(n)
-    olds = (self._position, self._velocity)
-    same_values = all(same(new, old) for new, old in zip(views, olds, strict=True))
-    keep = self._started and n == self.n and same_values
-    history = None
-    if self._history is not None:
-        history = np.zeros_like(views[0])
-        if keep:
-            history[...] = self._history
-    attributes |= self._rebound(history)
-    if rotation is not None:
-        attributes["_rotation"] = rotation
-    binding = self._binding(plan, (*views, history))
-    resume = (self.tick, keep, self._last_h)
-    numbers = self._numbers(binding, self._dt)
-    self._commit(binding=binding, numbers=numbers, resume=resume, attributes=attributes)
-
-
-def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Plan:
-    """Extend a plan without per-body coefficients to n bodies. declared: whether it is the constructor's plan."""
-    way = (
-        "a stepper that was made with one number for all bodies can grow, and be set per body afterwards"
-        if declared
-        else "`set` or `set_mass` one number for all bodies, rebind, and set those of each afterwards, with index="
-    )
-    if not plan.uniform_mass:
-        raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}; {way}")
-    try:
-        return Plan(n, self.dim, self.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
-    except ValueError as error:
-        raise ValueError(f"position: expected {self.n} bodies, as before, got {n}: {error}; {way}") from error
-
-
 # Shared implementation.
 
 
@@ -462,10 +369,11 @@ def _remade(
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
-    model.rotating, model.loads = old.rotating, by_declaration(entries)
-    model.motion = motion.motion_of(self, entries, follow)
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
-    attributes |= {"_motion": model.motion, **self._numbered(self.tick, entries)}
+    if not model.same_constraints(old):
+        model.loads = by_declaration(entries)
+        attributes["_motion"] = model.motion = motion.motion_of(self, entries, follow)
+        attributes |= self._numbered(self.tick, entries)
     return {"binding": self._binding(model), "attributes": attributes}
 
 
@@ -481,7 +389,7 @@ def _change(
 
     changed: see Plan. follow: see Motion.
     """
-    if any(not entries[place].enabled for place in checked):
+    if not all(entries[place].enabled for place in checked):
         trial = [entry._replace(enabled=entry.enabled or place in checked) for place, entry in enumerate(entries)]
         plan = self._plan
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting(trial), previous=plan)
@@ -489,14 +397,15 @@ def _change(
     impulses = changes["attributes"]["_impulses"]
     if self._impulses is not None and impulses is not None and impulses.level is not self._impulses.level:
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)
-    if self._events is not None and impulses is not self._impulses and getattr(impulses, "moved", None) is not None:
+    if impulses is not self._impulses and self._events is not None and getattr(impulses, "moved", None) is not None:
         changes["touching"] = impulses.renumbered(self._plan, self._touching())
     _take(self, changes)
 
 
 def _check_moves(self: StepperBase, plan: Plan, before: Level, now: Level) -> None:
     """Reject shapes moved into bodies: the shapes have no velocity, and the bodies would tunnel through them."""
-    fields = next(record.fields for record in plan.constraint_records if record.kind == "contacts")
+    fields = plan.contacts
+    assert fields is not None
     alive = np.ones(plan.n, np.bool_) if self._slots is None else self._slots.alive.astype(np.bool_)
     found = now.moved_into(before, fields | {"weight": fields["weight"] * alive}, self._position)
     if found is not None:

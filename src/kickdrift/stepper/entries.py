@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
+from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -43,17 +47,17 @@ class Origin:
         """Key that identifies the declared values, identical on every machine."""
         from hashlib import blake2b  # loads OpenSSL: a tenth of the import time
 
-        digest = blake2b(type(self.first).__name__.encode(), digest_size=16)
         told = self.first.declared_values()
         if self.first.places:
             told["at"] = self.at
+        parts = [type(self.first).__name__.encode()]
         for name, value in told.items():
-            digest.update(f" {name} ".encode())
+            parts.append(f" {name} ".encode())
             if isinstance(value, np.ndarray):
-                digest.update(f"{value.shape} ".encode())
-                value = value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes()
-            digest.update(value if isinstance(value, bytes) else repr(value).encode())
-        return digest.hexdigest()
+                parts.append(f"{value.shape} ".encode())
+                value = little_endian(value)
+            parts.append(value if isinstance(value, bytes) else repr(value).encode())
+        return blake2b(b"".join(parts), digest_size=16).hexdigest()
 
     @property
     def key(self) -> str:
@@ -84,6 +88,11 @@ class Entry(NamedTuple):
         return self._replace(offset=offset, today=at_offset(self.now, offset - self.at))
 
 
+def little_endian(array: np.ndarray) -> bytes:
+    """Return the items of an array as bytes that are equal on every machine."""
+    return (array if sys.byteorder == "little" else array.astype(array.dtype.newbyteorder("<"))).tobytes()
+
+
 def at_offset(declaration: Declaration, displacement: np.ndarray) -> Declaration:
     """Return a declaration in coordinates displaced by `displacement`."""
     return declaration.shifted(displacement) if displacement.any() else declaration
@@ -96,10 +105,12 @@ def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
 
 def acting(entries: Iterable[Entry]) -> dict[str, Any]:
     """Return enabled forces and constraints, and disabled ones, as arguments of `Plan`."""
-    today = [entry.today for entry in entries if entry.enabled]
-    idle = [entry.today for entry in entries if not entry.enabled]
-    terms = next((number for number, each in enumerate(today) if not isinstance(each, Term)), len(today))
-    return {"forces": today[:terms], "constraints": today[terms:], "idle": idle}
+    found: dict[str, list[Any]] = {"forces": [], "constraints": [], "idle": []}
+    for entry in entries:
+        today = entry.today
+        name = "idle" if not entry.enabled else "forces" if isinstance(today, Term) else "constraints"
+        found[name].append(today)
+    return found
 
 
 def same(a: Any, b: Any) -> bool:
@@ -171,24 +182,35 @@ def entries(self: StepperBase) -> tuple[Entry, ...]:
     return tuple(entry.shifted(self._offset) for entry in entered(self._declared))
 
 
-#: Limit on the changes of `numberings` that are remembered.
+#: Earlier numberings that are remembered, at least; twice as many at most.
 MOST_NUMBERINGS = 4096
+#: Constraints by number, for events after a tick from which on they had these numbers.
+Numbering = tuple[float, tuple[Origin, ...]]
+#: Earlier ones, how many of them count (the others are of a change that failed, or were undone), and the present one.
+Numberings = tuple[list[Numbering], int, Numbering]
 
 
-def numberings(self: StepperBase) -> tuple[tuple[float, tuple[Origin, ...]], ...]:
-    """Return the constraints by number, for events after each tick from which on they had these numbers."""
-    return ((-math.inf, _enabled(self._entries)),)
+def numberings(self: StepperBase) -> Numberings:
+    return [], 0, (-math.inf, _enabled(self._entries))
 
 
 def numbered(self: StepperBase, tick: int, entries: tuple[Entry, ...] | None = None) -> dict[str, Any]:
     """Return the change of `numberings` where these entries act from this tick on; what was later is dropped."""
     if entries is None and "_numberings" not in vars(self):
         return {}  # nothing was ever added, removed or disabled
-    known, now = self._numberings, _enabled(self._entries if entries is None else entries)
-    kept = [each for each in known if each[0] < tick]
-    if kept[-1][1] != now:
-        kept.append((tick, now))
-    return {} if len(kept) == len(known) and kept[-1] == known[-1] else {"_numberings": tuple(kept[-MOST_NUMBERINGS:])}
+    (known, count, last), now = self._numberings, _enabled(self._entries if entries is None else entries)
+    if last[1] == now and last[0] <= tick:
+        return {}
+    if last[0] < tick:
+        known = known[:count] if count < len(known) else known
+        known.append(last)
+        if count + 1 == 2 * MOST_NUMBERINGS:
+            known = known[MOST_NUMBERINGS:]
+        return {"_numberings": (known, len(known), (tick, now))}
+    count = bisect_left(known, tick, 0, count, key=itemgetter(0))
+    if count and known[count - 1][1] == now:
+        return {"_numberings": (known, count - 1, known[count - 1])}
+    return {"_numberings": (known, count, (tick, now))}
 
 
 def sources_of(self: StepperBase, declaration: Any) -> dict[Origin, tuple[float, float]]:
@@ -256,7 +278,7 @@ def remember(self: StepperBase, origin: Origin) -> None:
     self._added[origin.token] = known if origin in known else (*known, origin)  # moves the token to the end
     present = {id(origin), *(id(entry.origin) for entry in self._entries)}
     absent = [old for old in known if id(old) not in present][: max(0, len(self._added[origin.token]) - MOST_ALIKE)]
-    for token in [*self._added][: max(0, len(self._added) - MOST_ADDED)]:
+    for token in [*islice(self._added, max(0, len(self._added) - MOST_ADDED))]:
         if not any(id(old) in present for old in self._added[token]):
             absent += self._added.pop(token)
     for old in absent:

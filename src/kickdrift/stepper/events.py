@@ -183,7 +183,8 @@ class EventLog:
         if not {"source", "slot_b"} <= {*names}:
             raise TypeError(f"events: expected events or contacts of a stepper, got {validation.show(events)}")
         wanted = self._stepper._sources_of(declaration)
-        begin, constraints = zip(*self._stepper._numberings, strict=True)
+        known, count, last = self._stepper._numberings
+        begin, constraints = zip(*known[:count], last, strict=True)
         ticks = events["tick"] if "tick" in names else np.full(events.shape, self._stepper.tick + 1)
         since = np.searchsorted(begin, ticks) - 1  # events of a tick follow the changes before it
         if (since < 0).any():

@@ -34,7 +34,7 @@ def present(entry: Entry) -> list[tuple[Any, np.ndarray, bool]]:
 
 def by_declaration(entries: Iterable[Entry]) -> dict[int, np.ndarray]:
     """Return the arrays by id of the current declarations."""
-    return {id(each): array for entry in entries for each, array, _ in present(entry)}
+    return {id(each): array for entry in entries if entry.origin.loads for each, array, _ in present(entry)}
 
 
 def load(self: StepperBase, declaration: Any) -> np.ndarray:

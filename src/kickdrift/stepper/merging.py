@@ -28,6 +28,8 @@ class Column(NamedTuple):
     acts: tuple[bool, bool]  #: whether the sum, and the mean, differ from 0
 
 
+_NONE: list[Share] = []
+_LEAST = np.nextafter(0.0, 1.0)  #: the least number above 0
 #: Column of worlds without damping of angular velocities.
 _NO_SPIN = Column([], np.zeros(1), (np.zeros(1), np.zeros((1, 1))), (False, False))
 
@@ -39,15 +41,15 @@ def columns(
     rounded: Callable[[str, np.ndarray], np.ndarray],
 ) -> dict[str, Column]:
     """Compute columns by symbol. known: columns of another plan, reused if their contributions are the same."""
-    mine: dict[str, list[Share]] = {symbol: [] for symbol in _MEANS}
+    mine: dict[str, list[Share]] = {}
     for share in shares:
-        mine[share[0]].append(share)
+        mine.setdefault(share[0], []).append(share)
     found = {}
-    for symbol, added in mine.items():
+    for symbol in _MEANS:
+        added, before = mine.get(symbol, _NONE), known.get(symbol)
         if symbol == "spin" and not added:
             found[symbol] = _NO_SPIN
             continue
-        before = known.get(symbol)
         same = before is not None and len(before.shares) == len(added) and all(map(is_, before.shares, added))
         found[symbol] = before if before is not None and same else _column(symbol, added, dim, rounded)
     return found
@@ -70,6 +72,6 @@ def _weighted(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add a weight and its value to a running total and weighted mean."""
     total = total + weight
-    # This form of the mean keeps equal values exact, and a single value unrounded.
-    share = np.divide(weight, total, out=np.zeros(total.shape), where=total > 0)
+    # This form of the mean keeps equal values exact, and a single value unrounded. A sum of 0 has weights of 0.
+    share = weight / np.maximum(total, _LEAST)
     return total, mean + share[:, None] * (value - mean)

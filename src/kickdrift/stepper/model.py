@@ -12,7 +12,6 @@ kind. Unless stated otherwise, an array of a plan has one row for all bodies or 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
@@ -53,6 +52,8 @@ if TYPE_CHECKING:
     from .slots import Slots
 
 Changed = Mapping[int, tuple[Part | None, Collection[str]]]
+#: What a plan computes at first use: of all, and the rest of masses and pins.
+_COMPUTED = ("fingerprint", "weights", "rounded_weights", "applied_share", "weight")
 
 
 class Plan:
@@ -69,15 +70,30 @@ class Plan:
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
     loads: dict[int, np.ndarray] = {}  # noqa: RUF012 #: arrays of `Distance` by id, owned by the stepper: loads.py
     rotating: Any = None  #: `Spin` of the stepper; None where nothing rotates
+    n: int
+    dim: int
+    dtype: np.dtype
+    mass: np.ndarray  #: kg, one or one per body
     inverse_mass: np.ndarray  #: 1/m; zero for infinite mass
     mobility: np.ndarray  #: factor on gravity: 1, or 0 for infinite mass
     finite_mass: np.ndarray  #: m, or 0 for infinite mass, which has no part in the energy
     periodic: Any
     torus: Any  #: the periodic box; None for open space
+    records: list[Record]
+    interactions: list[InteractionRecord]
+    applied: list[np.ndarray]  #: forces in users' arrays, (n, dim): see `held`
+    torques: list[np.ndarray]  #: torques in users' arrays, (n,) or (n, 3)
+    at_rest: np.ndarray | None  #: per body, with links only: see `add_links`
     drag: bool
+    linked: bool
+    _parts: dict[int, Part]  #: by id of the declaration, disabled ones included; each part references its declaration
     _pins: list[Constraint]
+    _late: list[Part]  #: the parts of forces that act like constraints
+    _event_velocities: bool  #: whether forces other than linear drag depend on velocities
+    _shares: list[merging.Share]
     _columns: dict[str, merging.Column]
-    _undragged: list[ConstraintRecord]
+    _undragged: list[ConstraintRecord]  #: the constraints before `_drag`
+    contacts: dict[str, np.ndarray] | None  #: the fields of `Contacts`, if there are any
 
     def __init__(
         self,
@@ -92,75 +108,96 @@ class Plan:
         changed: Changed = MappingProxyType({}),
         idle: Iterable[Declaration] = (),
     ) -> None:
+        own, same = vars(self), previous is not None and previous.mass is mass
+        if previous is not None:
+            own.update(vars(previous))  # what this change does not concern stays
         self.n, self.dim, self.dtype = n, dim, dtype
         self.mass = mass
         self.uniform_mass = len(mass) == 1
         self.integrator = integrator
-        self._derive_masses(previous)
-        self.forces, self.constraints = tuple(forces), tuple(constraints)
-        same = previous is not None and self.constraints == previous.constraints
-        if same:
-            assert previous is not None
-            self.periodic, self.torus, self._pins = previous.periodic, previous.torus, previous._pins
+        self.forces, self.constraints, idle = tuple(forces), tuple(constraints), tuple(idle)
+        self.disabled = tuple([each for each in idle if not isinstance(each, Term)])  #: constraints
+        if not same:
+            self._derive_masses()
+        if previous is not None and self.constraints == previous.constraints:
+            self.constraints = previous.constraints
         else:
-            self.periodic = periodic_among(self.constraints)
-            self.torus = None if self.periodic is None else self.periodic.torus(dim, dtype)
-            pins = (each for each in self.constraints if type(each).pins is not Constraint.pins)
-            self._pins = [each for each in pins if len(each.pins)]
-        known = self._known(previous)
-        #: Parts by id of the declaration, disabled ones included. Each part references its declaration.
-        self._parts = known.copy() if known else {}
-        if previous is not None:
-            for gone in {*previous._parts}.difference(map(id, (*self.forces, *self.constraints, *idle))):
-                self._parts.pop(gone, None)
+            self._surround(previous)
+            own.pop("_numbers", None)
+        known = self._known(previous) if previous is not None and same else {}
+        for name in _COMPUTED if previous is None or known is not previous._parts else _COMPUTED[:1]:
+            own.pop(name, None)
+        whole = previous is None or known is not previous._parts  # whether all parts are collected anew
+        self._parts = known.copy()
+        for gone in self._parts.keys() - [*map(id, (*self.forces, *self.constraints, *idle))]:
+            del self._parts[gone]
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is detected below
-            self._push(previous if known else None, changed)
-            self._hold(previous if known and same else None, previous, changed)
+            if whole or self.forces != previous.forces:  # type: ignore[union-attr]
+                self._push(changed)
+                self._merge(previous)
+            if whole or self.constraints is not previous.constraints or self._late != previous._late:  # type: ignore[union-attr]
+                self._hold(previous, changed)
             check_company(self)
-            self._merge(previous)
+        self.velocity_dependent = self.drag or self._event_velocities
+        # Linked bodies: use the last step's velocity. The other one has half a step of gravity, on which drag acts.
+        if self.linked and isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward":
+            self.velocity_dependent = False
         self.integrator.check(self)
         self._drag(previous)
         self.idle = [self._parts[id(each)] for each in idle if id(each) in self._parts]
 
-    def _push(self, previous: Plan | None, changed: Changed) -> None:
-        """Collect the parts of forces. previous: a plan whose parts of the same declarations are identical."""
-        if previous is not None and self.forces == previous.forces:
-            for name in ("records", "interactions", "applied", "torques", "_event_velocities", "_shares"):
-                setattr(self, name, getattr(previous, name))
-            return
-        parts = [self._part_of(each, changed) for each in self.forces]
-        self.records = [record for part in parts for record in part.records]
-        self.interactions = [interaction for part in parts for interaction in part.interactions]
-        written = [term for part in parts for term in part.applied]
-        #: Forces in users' arrays, (n, dim): see `held`.
-        self.applied = [term.array for term in written if not term.turns] if written else []
-        #: Torques in users' arrays, (n,) or (n, 3).
-        self.torques = [term.array for term in written if term.turns] if written else []
-        self._shares = [share for part in parts for share in part.affine]
-        #: Whether forces other than linear drag depend on velocities.
+    def same_constraints(self, other: Plan) -> bool:
+        """Return whether another plan has the same constraints, enabled and disabled ones."""
+        return self.constraints is other.constraints and self.disabled == other.disabled
+
+    def _surround(self, previous: Plan | None) -> None:
+        """Collect what all constraints depend on: the periodic box and the pins."""
+        periodic = periodic_among(self.constraints)
+        if previous is None or periodic is not previous.periodic:
+            self.periodic = periodic
+            self.torus = None if periodic is None else periodic.torus(self.dim, self.dtype)
+        pins = [each for each in self.constraints if type(each).pins is not Constraint.pins]
+        pins = [each for each in pins if len(each.pins)]
+        self._pins = pins if previous is None or pins != previous._pins else previous._pins
+
+    def _known(self, previous: Plan) -> dict[int, Part]:
+        """Return the parts of a plan with the same masses that are valid here."""
+        if previous.periodic is not self.periodic:
+            return {}  # separations between bodies differ
+        if self._pins is previous._pins:
+            return previous._parts
+        # Every constraint depends on the pins: if these change, no constraint is reused.
+        return {key: part for key, part in previous._parts.items() if not (part.constraint_records or part.linked)}
+
+    def _push(self, changed: Changed) -> None:
+        """Collect the parts of forces."""
+        self.records, self.interactions, self._shares = [], [], []
+        self.applied, self.torques, self._late = [], [], []
+        for each in self.forces:
+            part = self._part_of(each, changed)
+            self.records += part.records
+            self.interactions += part.interactions
+            self._shares += part.affine
+            for term in part.applied:
+                (self.torques if term.turns else self.applied).append(term.array)
+            if part.constraint_records:
+                self._late.append(part)
         self._event_velocities = any(record.velocity_dependent for record in self.records) or any(
             interaction.term.velocity_dependent for interaction in self.interactions
         )
-        if sum(interaction.kind == "langevin" for interaction in self.interactions) > 1:
+        if sum([interaction.kind == "langevin" for interaction in self.interactions]) > 1:
             raise ValueError("forces: expected at most one Langevin, got more")
 
-    def _hold(self, same: Plan | None, previous: Plan | None, changed: Changed) -> None:
-        """Collect the parts of constraints. same: a plan whose constraint records can be reused."""
-        #: Parts of forces that act like constraints.
-        self._late = [part for each in self.forces if (part := self._parts[id(each)]).constraint_records]
-        if same is not None and self._late == same._late:
-            for name in ("constraint_records", "_corners", "_paired", "_ties", "linked", "links", "at_rest"):
-                setattr(self, name, getattr(same, name))
-            self.constraint_records = same._undragged
-            return
-        parts = [*self._late, *(self._part_of(each, changed) for each in self.constraints)]
+    def _hold(self, previous: Plan | None, changed: Changed) -> None:
+        """Collect the parts of constraints."""
+        parts = [*self._late, *[self._part_of(each, changed) for each in self.constraints]]
         self._corners = self._colliding(tuple([wall for part in parts for wall in part.walls]), previous)
-        self.constraint_records = self._in_turn(self._with_corners(parts), previous)
+        self.constraint_records = self._undragged = self._in_turn(self._with_corners(parts), previous)
         self.linked = any(part.linked for part in parts)
         self.links = [ends for part in parts for ends in part.links]
-        #: Per body, with links only: see `add_links`.
         self.at_rest = self._shares_at_rest(previous)
-        if any(record.kind == "contacts" for record in self.constraint_records):
+        self.contacts = next((record.fields for record in self._undragged if record.kind == "contacts"), None)
+        if self.contacts is not None:
             from ..constraints.contacts import check_walls
 
             check_walls(self)
@@ -193,10 +230,7 @@ class Plan:
             return None
         other = Part()
         vars(other).update(vars(part), declaration=now)
-        changed = dataclasses.replace(
-            record, fields=record.fields | self._rounded(fields), **{"term" if part.interactions else "constraint": now}
-        )
-        setattr(other, which, (changed,))
+        setattr(other, which, (record.changed(record.fields | self._rounded(fields), now),))
         other.walls = (now,) if part.walls else ()
         return other
 
@@ -206,7 +240,7 @@ class Plan:
             previous is not None
             and previous.mass is self.mass
             and previous._corners.walls == walls
-            and self._pins == previous._pins
+            and self._pins is previous._pins
             # Corners record contacts as those of their walls.
             and all(self._parts[id(wall)] is previous._parts.get(id(wall)) for wall in walls)
         ):
@@ -245,18 +279,18 @@ class Plan:
 
     def _drag(self, previous: Plan | None) -> None:
         """Set the drag of both ends for compliant distances under velocity Verlet."""
-        self._undragged = self.constraint_records
-        if not self.drag or not any(record.splits for record in self._ties):
+        drags = self.drag and any(record.splits for record in self._ties)
+        if not drags:
+            self.constraint_records = self._undragged
             return
         if previous is not None and self._undragged == previous._undragged and np.array_equal(self._c, previous._c):
             self.constraint_records = previous.constraint_records
             return
         drag = self._c + np.zeros(self.n)
         self.constraint_records = [
-            dataclasses.replace(
-                record,
-                fields=record.fields
-                | self._rounded({f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}),
+            record.changed(
+                record.fields | self._rounded({f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}),
+                record.constraint,
             )
             if record.splits
             else record
@@ -274,11 +308,10 @@ class Plan:
         few.n, few.dim, few.dtype, few.integrator, few.constraints = self.n, self.dim, self.dtype, self.integrator, ()
         few.mass, few.uniform_mass, few.rows = mass, len(mass) == 1, rows
         few.forces = tuple(term for term in self.forces if not self._parts[id(term)].interactions)
-        few._derive_masses(None)
+        few._derive_masses()
         with np.errstate(over="ignore", invalid="ignore"):
             few._parts = {}
-            few.linked = False
-            few._push(None, {})
+            few._push({})
             few._merge(None)
         names = ("g", "c", "w", "k", "p", "rate")
         return {name: getattr(few, name) for name in names} | {
@@ -295,10 +328,6 @@ class Plan:
         self.spring, self.damped, self.turned = (self._columns[symbol].acts[0] for symbol in ("k", "rate", "omega"))
         self.spin_damped = self._columns["spin"].acts[0]
         self._remembered = step_numbers.still_true(self, previous)
-        self.velocity_dependent = self.drag or self._event_velocities
-        # Linked bodies: use the last step's velocity. The other one has half a step of gravity, on which drag acts.
-        if self.linked and isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward":
-            self.velocity_dependent = False
 
     def _rounded_column(self, name: str, array: np.ndarray) -> np.ndarray:
         if name not in ("rate", "omega", "spin"):
@@ -306,30 +335,11 @@ class Plan:
         _check_finite(name, array, _F64)  # results derived from it are rounded
         return array
 
-    def _derive_masses(self, previous: Plan | None) -> None:
-        if previous is not None and previous.mass is self.mass:
-            self.inverse_mass, self.mobility = previous.inverse_mass, previous.mobility
-            self.finite_mass = previous.finite_mass
-            return
+    def _derive_masses(self) -> None:
         infinite = np.isinf(self.mass)
         self.inverse_mass = 1 / self.mass
         self.mobility = np.where(infinite, 0.0, 1.0)
         self.finite_mass = np.where(infinite, 0.0, self.mass)
-
-    def _known(self, previous: Plan | None) -> dict[int, Part]:
-        """Return the parts of another plan that are valid here."""
-        if previous is None or previous.mass is not self.mass or previous.n != self.n:
-            return {}
-        if previous.periodic is not self.periodic:
-            return {}  # separations between bodies differ
-        if self._pins == previous._pins:
-            weights = (
-                (name, vars(previous)[name]) for name in ("weights", "rounded_weights") if name in vars(previous)
-            )
-            vars(self).update(weights)
-            return previous._parts
-        # Every constraint depends on the pins: if these change, no constraint is reused.
-        return {key: part for key, part in previous._parts.items() if not (part.constraint_records or part.linked)}
 
     def _compile(self, declaration: Any) -> Part:
         """Return the part of a declaration, with coefficients rounded."""
@@ -401,12 +411,15 @@ class Plan:
         return [self.loads[id(each)] for each in members]
 
     def numbered(self) -> list[tuple[np.ndarray, None, np.ndarray]]:
-        """Return the writes that number the arrays of loads as the constraints are numbered."""
-        return [
-            (self.loads[id(each)][:1], None, np.array([[number, 0.0]]))
-            for number, constraint in enumerate(self.constraints if self.loads else ())
+        """Return the writes that number the arrays of loads as the constraints are numbered, where that differs."""
+        if not self.loads:
+            return []
+        numbers = [
+            (self.loads[id(each)][:1], number)
+            for number, constraint in enumerate(self.constraints)
             for each in constraint.distances
         ]
+        return [(row, None, np.array([[number, 0.0]])) for row, number in numbers if row[0, 0] != number]
 
     def source(self, record: ConstraintRecord) -> int:
         """Return the number of a record's constraint; -1 for a force that acts like one."""
@@ -527,18 +540,18 @@ class Plan:
 
     def _ordinary(self, numbers: list[float]) -> bool:
         """Return whether rounding to the dtype of the state cannot overflow or underflow, and NumPy will not warn."""
-        if self.dtype is _F64 or self.dtype == _F64:
+        if self.dtype is _F64:  # else the checks of float32, which are stricter
             return math.isfinite(sum(numbers))
         least, most = _ORDINARY
         return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)
 
     def _round(self, name: str, array: np.ndarray) -> np.ndarray:
-        if array.size <= 4 and self._ordinary(array.reshape(-1).tolist()):  # much faster for few numbers
+        if array.size <= 4 and self._ordinary(array.ravel().tolist()):  # much faster for few numbers
             array = array.astype(self.dtype, order="C")
-            array.flags.writeable = False
+            array.setflags(write=False)
             return array
         with np.errstate(over="ignore", under="ignore"):
-            array = np.ascontiguousarray(array.astype(self.dtype))
+            array = array.astype(self.dtype, order="C", copy=False)
         _check_finite(name, array, self.dtype)
         array.flags.writeable = False
         return array

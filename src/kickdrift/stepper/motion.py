@@ -7,7 +7,7 @@ displacement, its angle and its velocities, in float64 whatever the dtype of the
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -22,17 +22,20 @@ if TYPE_CHECKING:
     from ..constraints.shapes import Shapes
     from .base import StepperBase
 
+#: Kinds of declarations that are or have shapes.
+HOLDERS = ("shapes", "contacts")
 #: Coefficients whose present values are in the rows.
 SPEEDS = frozenset(("velocity", "angular_velocity"))
 
 
-def shapes_of(entry: Entry) -> Iterator[tuple[int, Shapes, Shapes]]:
-    """Yield the shapes of an entry: number, as declared or changed, and the same in the current coordinates."""
-    now, today = (
-        each.shapes if each.kind == "contacts" else (each,) if each.kind == "shapes" else ()  # type: ignore[union-attr]
-        for each in (entry.now, entry.today)
-    )
-    yield from zip(range(len(now)), now, today, strict=True)
+def shapes_of(entry: Entry) -> Sequence[tuple[int, Shapes, Shapes]]:
+    """Return the shapes of an entry: number, as declared or changed, and the same in the current coordinates."""
+    now, today = entry.now, entry.today
+    if now.kind == "shapes":
+        return ((0, now, today),)  # type: ignore[return-value]
+    if now.kind == "contacts":
+        return [*zip(range(len(now.shapes)), now.shapes, today.shapes, strict=True)]  # type: ignore[attr-defined, union-attr]
+    return ()
 
 
 class Motion:
@@ -95,7 +98,8 @@ def motion_of(
     self: StepperBase, entries: tuple[Entry, ...], follow: Mapping[tuple[int, int], int | None] = MappingProxyType({})
 ) -> Motion | None:
     """Return the motion for these entries; None where no shape moves."""
-    if not any(now.moves for entry in entries for _, now, _ in shapes_of(entry)):
+    held = [entry for entry in entries if entry.now.kind in HOLDERS]
+    if not any(now.moves for entry in held for _, now, _ in shapes_of(entry)):
         return None
     return Motion(entries, self._plan.dim, self._motion, follow)
 
@@ -122,7 +126,9 @@ def acting(plan: Any) -> list[Shapes]:
 
 def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
     """Find shapes of this stepper: (number of the entry, number in `Contacts(shapes=)` or 0)."""
-    places = []
+    places: list[tuple[int, int]] = []
+    if getattr(declaration, "kind", None) != "shapes":
+        return places
     for place, entry in enumerate(self._entries):
         alone = () if entry.now.kind == "contacts" else (entry.origin.handle, entry.origin.first)
         for k, now, today in shapes_of(entry):
@@ -156,7 +162,7 @@ def set_speeds(self: StepperBase, places: list[tuple[int, int]], speeds: dict[st
     """Change velocities of shapes that move already; return whether only these were to be changed, and could be."""
     if not SPEEDS.issuperset(speeds):
         return False
-    parts = [list(shapes_of(self._entries[place]))[k] for place, k in places]
+    parts = [shapes_of(self._entries[place])[k] for place, k in places]
     if self._motion is None or not all(today.moves for _, _, today in parts):
         return False
     writes = []
@@ -207,7 +213,7 @@ def _interpolate_shapes(self: StepperBase, shapes: Any, alpha: float | None) -> 
         if getattr(shapes, "kind", None) != "shapes":
             raise TypeError(f"shapes: expected Boxes or Segments, got {validation.show(shapes)}")
         raise ValueError(f"shapes: expected some that this stepper has, got another {type(shapes).__name__}")
-    today = list(shapes_of(self._entries[places[0][0]]))[places[0][1]][2]
+    today = shapes_of(self._entries[places[0][0]])[places[0][1]][2]
     if not today.moves or self._motion is None:
         return np.stack(today.ends(), axis=1)
     now = self._motion.of(today)

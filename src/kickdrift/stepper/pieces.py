@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -22,13 +22,26 @@ class Record(NamedTuple):
     fields: dict[str, np.ndarray]
 
 
+class Changeable:
+    """Base of records that can be changed."""
+
+    owner: ClassVar[str]  #: the field with the declaration
+
+    def changed(self, fields: dict[str, np.ndarray], declaration: Any) -> Self:
+        """Return a copy of the same lineage, with other fields, of another declaration."""
+        other = object.__new__(type(self))
+        other.__dict__.update(vars(self), fields=fields, **{self.owner: declaration})
+        return other
+
+
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
-class InteractionRecord:
+class InteractionRecord(Changeable):
     """A force that is evaluated for all bodies at once, into a zeroed array, which is then added.
 
     It is a user's function, or a force between bodies.
     """
 
+    owner: ClassVar[str] = "term"
     kind: str
     term: Any
     factor: np.ndarray  #: multiplier: 1/m of forces, 1 of accelerations
@@ -38,9 +51,10 @@ class InteractionRecord:
 
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
-class ConstraintRecord:
+class ConstraintRecord(Changeable):
     """A constraint: its kind and its coefficients."""
 
+    owner: ClassVar[str] = "constraint"
     kind: str
     constraint: Any
     fields: dict[str, np.ndarray]

@@ -29,13 +29,16 @@ def with_rows(
         if vector:
             value = validation.per_body_vectors(label, value, len(rows), dim)
             all_of_them = validation.per_body_vectors(label, all_of_them, n, dim)
-            array = np.broadcast_to(all_of_them, (n, dim)).copy()
+            array = np.empty((n, dim), all_of_them.dtype)
         else:
             value = validation.per_body(label, value, len(rows), "body of index")
-            array = np.broadcast_to(validation.per_body(label, all_of_them, n), (n,)).copy()
+            all_of_them = validation.per_body(label, all_of_them, n)
+            array = np.empty(n, all_of_them.dtype)
+        array[...] = all_of_them
         array[rows] = value
         single = np.shape(getattr(first, name)) == ((dim,) if vector else ())
-        alike = single and n > 0 and array.tobytes() == np.broadcast_to(array[:1], array.shape).tobytes()
+        alike = single and n > 0 and bool((array == array[0]).all())
+        alike = alike and array.tobytes() == np.broadcast_to(array[:1], array.shape).tobytes()  # -0.0 is another number
         whole[name] = array[0] if alike else array
     return whole
 
