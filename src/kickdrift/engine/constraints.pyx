@@ -233,6 +233,8 @@ cdef class BoundGrid(BoundConstraint):
         if "category" in fields:
             data.category = <const uint64_t*> self.keep(np.broadcast_to(fields["category"], (n,)), np.uint64)
             data.mask_bits = <const uint64_t*> self.keep(np.broadcast_to(fields["mask"], (n,)), np.uint64)
+            data.categories = <uint64_t*> self.allocate(data.mask + 1, np.uint64)
+            data.masks = <uint64_t*> self.allocate(data.mask + 1, np.uint64)
         if "sensor" in fields:
             data.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
         return 0
@@ -395,11 +397,11 @@ cdef class BoundCollisions(BoundGrid):
         self.each(&data.restitution, fields, "restitution", plan.dtype)
         if "friction" in fields:
             self.each(&data.friction, fields, "friction", plan.dtype)
-        self.filter(data, fields, n)
         data.iterations = fields["iterations"][0]
         data.lag = fields["lag"][0]
         data.moved = <uint8_t*> self.allocate(n, np.uint8)
         self.lay_out(data, fields, plan, table)
+        self.filter(data, fields, n)
         self.cost = 200 * plan.n
         if "swept" in fields and data.classes > 0:
             data.swept = True
