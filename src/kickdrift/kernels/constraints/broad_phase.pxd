@@ -80,6 +80,8 @@ cdef inline int32_t find_partners_around(
     cdef real size, reach, d, square
     cdef real quarter = 0.25
     cdef int32_t count = 0
+    cdef bint filtered = data.category != NULL
+    cdef bint kept
     cdef int64_t row, k, last
     cdef int j
     for j in range(dim + 1):
@@ -98,7 +100,10 @@ cdef inline int32_t find_partners_around(
                 square = square + d * d
             # Store unconditionally: half have a higher index, and a branch would be mispredicted.
             partner[count] = body[k]
-            count += (square < reach * reach) & (body[k] > i) and collide_by_filter(i, body[k], data)
+            kept = (square < reach * reach) & (body[k] > i)
+            if filtered and kept:
+                kept = collide_by_filter(i, body[k], data)
+            count += kept
     sort(partner, count)
     return count
 
@@ -113,10 +118,22 @@ cdef inline Found find_unlike(
     cdef int64_t row, k
     cdef int32_t i, j
     cdef int size_class
+    cdef uint64_t categories[MOST_CLASSES]  # bits of all bodies of each class
+    cdef uint64_t masks[MOST_CLASSES]
+    memset(categories, 0, sizeof(categories))
+    memset(masks, 0, sizeof(masks))
+    for i in range(<int32_t> (n if data.category != NULL else 0)):
+        if data.size_class[i] < data.classes:
+            categories[data.size_class[i]] |= data.category[i]
+            masks[data.size_class[i]] |= data.mask_bits[i]
     for i in range(<int32_t> n):
         if not looks_around(i, data):
             continue
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
+            if data.category != NULL and (
+                categories[size_class] & data.mask_bits[i] == 0 or masks[size_class] & data.category[i] == 0
+            ):
+                continue
             if is_periodic(&data.torus):
                 look_around_box(
                     bucket_in_box(dim, stride, x, i, size_class, data), category_of(i, data), mask_of(i, data),

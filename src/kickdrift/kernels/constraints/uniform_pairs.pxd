@@ -61,6 +61,8 @@ cdef inline int32_t find_partners(
     cdef uint64_t bit
     cdef int32_t i = data.body[slot]
     cdef int32_t count = 0
+    cdef bint filtered = data.category != NULL
+    cdef bint kept
     cdef int64_t row, k, left
     cdef int64_t j
     for j in range(dim + 1):
@@ -88,7 +90,10 @@ cdef inline int32_t find_partners(
                     bit = first_bit(found)
                     # Store unconditionally: half have a higher index, and a branch would be mispredicted.
                     partner[count] = from_[bit // w][bit % w]
-                    count += partner[count] > i and collide_by_filter(i, partner[count], data)
+                    kept = partner[count] > i
+                    if filtered and kept:
+                        kept = collide_by_filter(i, partner[count], data)
+                    count += kept
                     found &= found - 1
                 vectors = 0
             if left <= 0:
