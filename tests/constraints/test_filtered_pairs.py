@@ -1,4 +1,4 @@
-"""The broad phase leaves out pairs by category: the same bits as the reference, and the pairs that brute force finds."""
+"""The broad phase leaves out pairs by category: equal to the reference, and it finds what brute force finds."""
 
 import numpy as np
 import pytest
