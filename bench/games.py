@@ -133,6 +133,88 @@ def asteroids(rounds: int) -> list[Row]:
     return compare("asteroids, a frame of two ticks", runs, {"NumPy": 2}, 10 * rounds, [])
 
 
+# A bullet hell: rows of each kind, radius in px, and how many live.
+FIELD = np.array([800.0, 600.0])
+KINDS = {"player": (1, 3.0), "enemy": (99, 12.0), "shot": (200, 3.0), "bullet": (5000, 4.0)}
+KIND = np.repeat(np.arange(4), [count for count, _ in KINDS.values()])
+RADII = np.repeat([radius for _, radius in KINDS.values()], [count for count, _ in KINDS.values()])
+PLAYER, ENEMY, SHOT, BULLET = (slice(*np.flatnonzero(kind == KIND)[[0, -1]] + (0, 1)) for kind in range(4))
+
+
+def places(rng: np.random.Generator, count: int, enemies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where bullets begin, and how fast: from enemies, in all directions."""
+    angle, speed = rng.uniform(0, 2 * np.pi, count), rng.uniform(40, 120, count)
+    return enemies[rng.integers(0, len(enemies), count)], (speed * [np.cos(angle), np.sin(angle)]).T
+
+
+class BulletHell:
+    """5,300 bodies written as docs/events.md says: one constraint with categories, events, spawn and kill."""
+
+    def __init__(self, swept: bool = False) -> None:
+        category = np.array([1, 2, 4, 8])[KIND]  # the player meets bullets and enemies, shots meet enemies
+        mask = np.array([2 | 8, 1 | 4, 2, 1])[KIND]
+        self.meets = kd.ElasticCollisions(RADII, category=category, mask=mask, sensor=True, swept=swept)
+        events = kd.Events(end=False, hits_above=1e9)
+        self.rng, self.score = np.random.default_rng(1), 0
+        self.world = kd.Stepper(np.zeros((len(KIND), 2)), hz=60, alive=0, constraints=[self.meets], events=events)
+        self.world.spawn(FIELD * (0.5, 0.9), rows=PLAYER)
+        self.world.spawn(self.rng.uniform((20, 20), (780, 300), (99, 2)), rows=ENEMY)
+        self.world.spawn(self.rng.uniform(0, FIELD, (200, 2)), (0.0, -300.0), rows=SHOT)
+        self.world.spawn(self.rng.uniform(0, FIELD, (5000, 2)), self.rng.normal(0, 60, (5000, 2)), rows=BULLET)
+
+    def frame(self) -> np.ndarray:
+        world = self.world
+        for _ in world.ticks(1 / 60):
+            x = world.position
+            begun = world.events.take()
+            self.score += len(begun)
+            gone = ((x < 0) | (x > FIELD)).any(axis=1)
+            gone[begun["slot_b"]] = True  # the higher row: a bullet, or a shot
+            gone[: SHOT.start] = False
+            world.kill(gone)
+            shots = 200 - np.count_nonzero(world.alive[SHOT])
+            world.spawn(x[0] + self.rng.normal(0, 20, (shots, 2)), (0.0, -300.0), rows=SHOT)
+            count = 5000 - np.count_nonzero(world.alive[BULLET])
+            world.spawn(*places(self.rng, count, x[ENEMY]), rows=BULLET)
+        return np.asarray(world.interpolate(living=True))
+
+
+class PlainBulletHell:
+    """The same in plain NumPy: an array per kind and quantity, distances of those kinds that meet."""
+
+    def __init__(self) -> None:
+        self.rng, self.score, self.left = np.random.default_rng(1), 0, 0.0
+        self.player, self.enemies = FIELD * (0.5, 0.9), self.rng.uniform((20, 20), (780, 300), (99, 2))
+        self.shots = self.rng.uniform(0, FIELD, (200, 2))
+        self.x, self.v = self.rng.uniform(0, FIELD, (5000, 2)), self.rng.normal(0, 60, (5000, 2))
+        self.before = self.x.copy()
+
+    def frame(self) -> np.ndarray:
+        d = self.x - self.player
+        hit = (d * d).sum(axis=1) < (3.0 + 4.0) ** 2
+        d = self.shots[:, None] - self.enemies
+        shot = ((d * d).sum(axis=2) < (3.0 + 12.0) ** 2).any(axis=1)
+        self.score += int(hit.sum() + shot.sum())
+        gone = np.flatnonzero(hit | ((self.x < 0) | (self.x > FIELD)).any(axis=1))
+        self.x[gone], self.v[gone] = places(self.rng, len(gone), self.enemies)
+        spent = np.flatnonzero(shot | (self.shots < 0).any(axis=1) | (self.shots > FIELD).any(axis=1))
+        self.shots[spent] = self.player + self.rng.normal(0, 20, (len(spent), 2))
+        self.before[:] = self.x
+        self.x += self.v / 60
+        self.shots += (0.0, -5.0)
+        bullets = self.before + 1.0 * (self.x - self.before)
+        return np.concatenate([self.player[None], self.enemies, self.shots, bullets])
+
+
+def bullets(rounds: int) -> list[Row]:
+    rows = []
+    for swept in (False, True):
+        runs = {"ours": BulletHell(swept).frame, "NumPy": PlainBulletHell().frame}
+        title = "bullet hell of 5,300, a frame" + (", swept" if swept else "")
+        rows += compare(title, runs, {"NumPy": 2.5}, 5 * rounds, [])
+    return rows
+
+
 def casts(rounds: int) -> list[Row]:
     """Rays and circles through 1,000 boxes and 500 circles, all in one call; pymunk needs one call for each."""
     import pymunk
@@ -178,7 +260,7 @@ def main() -> None:
         print(f"- {key}: {value}")
     print(f"\n{table.header()}")
     rounds = 5 if options.quick else 21
-    for row in (*casts(rounds), *asteroids(rounds)):
+    for row in (*casts(rounds), *asteroids(rounds), *bullets(rounds)):
         print(table.line(row.cells()), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Rollback netplay of two peers over a lossy line for a million ticks: see tests/netplay.py."""
+"""Rollback netplay of two peers over a lossy line for a million ticks: see tests/netplay.py and netplay_level.py."""
 
 import sys
 
@@ -9,5 +9,7 @@ sys.path[:0] = [str(common.ROOT / "tests"), str(common.ROOT / "src")]
 
 def main(*arguments):
     import netplay
+    import netplay_level
 
-    netplay.main(*arguments)
+    own = [argument for argument in arguments if argument != "--level"]
+    (netplay_level if "--level" in arguments else netplay).main(*own)

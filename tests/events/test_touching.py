@@ -161,3 +161,26 @@ def test_wrong_arguments(Stepper):
             world.grounded(**wrong)
     assert world.grounded().tolist() == [False]
     assert len(world.touching()) == 0
+
+
+def test_a_body_in_contact_with_many_shapes(Stepper):
+    low = np.stack([np.linspace(-1, 1, 150), np.zeros(150)], axis=1)
+    world = Stepper([[0.0, 0.5]], constraints=[kd.Contacts(2.0, shapes=[kd.Boxes(low, low + 0.01)])])
+    assert world.touching()["shape"].tolist() == [*range(149, -1, -1)]
+
+
+def test_changes_are_seen_at_once(Stepper):
+    """Coefficients are collected once for each plan."""
+    rods, shelf = kd.ElasticCollisions(1.0), kd.Boxes([(-9, -1)], [(99, 0)], radius=1.0)
+    world = Stepper([[0.0, 1.0], [1.9, 1.0], [9.0, 5.0]], constraints=[rods, shelf], alive=3)
+    assert world.touching()["slot_b"].tolist() == [1, -1, -1]
+    world.set(rods, radius=0.5)
+    assert world.touching()["slot_b"].tolist() == [-1, -1]
+    world.set(shelf, enabled=False)
+    assert world.touching()["slot_b"].tolist() == []
+    world.set(rods, radius=np.array([1.0, 1.0, 9.0]))
+    assert world.touching()[["slot_a", "slot_b"]].tolist() == [(0, 1), (0, 2), (1, 2)]
+    world.kill([1])
+    assert world.touching()[["slot_a", "slot_b"]].tolist() == [(0, 2)]
+    world.shift((100.0, 0.0))
+    assert world.touching()[["slot_a", "slot_b"]].tolist() == [(0, 2)]

@@ -293,3 +293,18 @@ def test_shapes_that_move_are_hit_where_they_are(Stepper, inside):
     assert world.cast((0.75, 5), (0, -10))["point"][1] == pytest.approx(1)
     world.set(lift, lower=[(-1, -1)], upper=[(1, 0)])
     assert world.cast((0.75, 5), (0, -10))["point"][1] == pytest.approx(0)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_a_ray_alone_hits_what_it_hits_among_many(dim):
+    """Few rays test all bodies, many search a grid."""
+    rng = np.random.default_rng(dim)
+    world = kd.Stepper(**level(rng, dim, n=400, filters=True))
+    origin, motion = rays(rng, dim, 60)
+    rows = rng.choice(np.flatnonzero(world.alive), 60)
+    many = world.cast(origin, motion, 0.2, 5, ignore=rows)
+    assert len({*many["slot"].tolist()}) > 5
+    for k in range(60):
+        alone = world.cast(origin[k], motion[k], 0.2, 5, ignore=rows[k])
+        alone["query"] = k
+        assert alone.tobytes() == many[k].tobytes()

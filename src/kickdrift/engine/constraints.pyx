@@ -234,6 +234,8 @@ cdef class BoundGrid(BoundConstraint):
             each = {name: np.broadcast_to(fields[name], (n,)) for name in ("category", "mask")}
             data.category = <const uint64_t*> self.field(each, "category", np.uint64)
             data.mask_bits = <const uint64_t*> self.field(each, "mask", np.uint64)
+            data.categories = <uint64_t*> self.allocate(data.mask + 1, np.uint64)
+            data.masks = <uint64_t*> self.allocate(data.mask + 1, np.uint64)
         if "sensor" in fields:
             data.sensor = <const uint8_t*> self.field(fields, "sensor", np.uint8)
         return 0
@@ -396,11 +398,11 @@ cdef class BoundCollisions(BoundGrid):
         self.each(&data.restitution, fields, "restitution", plan.dtype)
         if "friction" in fields:
             self.each(&data.friction, fields, "friction", plan.dtype)
-        self.filter(data, fields, n)
         data.iterations = fields["iterations"][0]
         data.lag = fields["lag"][0]
         data.moved = <uint8_t*> self.allocate(n, np.uint8)
         self.lay_out(data, fields, plan, table)
+        self.filter(data, fields, n)
         self.cost = 200 * plan.n
         if "swept" in fields and data.classes > 0:
             data.swept = True

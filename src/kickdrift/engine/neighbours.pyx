@@ -12,6 +12,7 @@ from ..kernels.neighbours.cells cimport (
 from ..kernels.neighbours.tree cimport Box, Point, Tree, find_nearest, leaves_for, plant
 from ..kernels.space cimport is_periodic
 from ..kernels.simd.rounding cimport require_rounding
+from .slots cimport address
 
 import numpy as np
 
@@ -21,18 +22,14 @@ require_rounding(__name__)
 
 
 cdef class Found:
-    """Neighbour lists, freed with this object."""
-
-    cdef List lower, higher
-
     def __dealloc__(self):
         free(self.lower.number)
         free(self.higher.number)
 
 
-cdef void* keep(object array, list kept) except? NULL:
+cdef void* keep(object array, list kept) except NULL:
     kept.append(array)
-    return <void*> <size_t> array.ctypes.data
+    return address(array)
 
 
 cdef int bind_torus(Torus* to, object torus, list kept) except -1:
@@ -45,10 +42,6 @@ cdef int bind_torus(Torus* to, object torus, list kept) except -1:
 
 cdef class Index:
     """Points sorted by grid cell. Immutable after construction: any number of threads may query it."""
-
-    cdef Cells cells
-    cdef list kept          # arrays that the cells point to
-    cdef object rows        # public index of each point; None: its number
 
     def __init__(self, object points, object rows, double radius, double per_cell, int64_t buckets, list step,
                  object torus, object size=None):
@@ -77,6 +70,10 @@ cdef class Index:
             sort_points(cells)
 
     def pairs(self, object out):
+        return self.sorted_pairs(self.unsorted_pairs(), out)
+
+    cdef Found unsorted_pairs(self):
+        """Return the pairs of points within the radius, by number, each once."""
         cdef const Cells* cells = &self.cells
         cdef Found found = Found.__new__(Found)
         cdef List* lower = &found.lower
@@ -96,7 +93,7 @@ cdef class Index:
             PyErr_CheckSignals()
         if failed or lower.count >= 2**31:
             raise MemoryError(f"pairs: no room for {lower.count} of them")
-        return self.sorted_pairs(found, out)
+        return found
 
     cdef object sorted_pairs(self, Found found, object out):
         cdef int64_t count = found.lower.count

@@ -1,89 +1,447 @@
-"""Level: the shapes of a stepper as rays and points find them, through the trees of its constraints."""
+"""Level: the bodies, walls and shapes of a stepper as rays, points and contacts find them, in float64."""
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t
+from libc.math cimport INFINITY, NAN, sqrt
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memcpy
 
 from ..kernels.abi.constraints cimport CONTACTS, Contacts, Shapes
 from ..kernels.abi.plan cimport MAX_DIM
 from ..kernels.constraints.motion cimport lay
 from ..kernels.constraints.queries cimport Near, first_shape, shapes_near
+from ..kernels.forces.fields cimport dot, magnitude
+from ..kernels.neighbours.cells cimport time_of_hit
 from ..kernels.simd.rounding cimport require_rounding
+from ..kernels.space cimport turn_to_image
 from .bodies cimport Core
+from .neighbours cimport Found, Index
 from .slots cimport address
 
 import numpy as np
-
-from .neighbours import Index
 
 require_rounding(__name__)
 
 cdef enum:
     TESTS = 1_000_000   # between two checks for Ctrl-C: some milliseconds
+    BESIDE = 1024       # bodies are in contact up to this part of the sum of their radii
+    FEW = 64            # shapes in contact with a body for which there is room
 
 NEAR = np.dtype(
     [("row", np.int64), ("number", np.int64), ("distance", np.float64), ("normal", np.float64, (MAX_DIM,))]
 )
 
+# A contact of the present positions.
+ctypedef struct Touch:
+    int64_t source, first, second, shape    # constraint; rows, or -1 - number of a wall or shape; number in its part
+    bint sensed
+    double point[MAX_DIM]
+    double normal[MAX_DIM]
+
+
+cdef class Touches:
+    """A growing list of contacts."""
+
+    cdef Touch* at
+    cdef int64_t count, room
+
+    def __dealloc__(self):
+        free(self.at)
+
+    cdef bint add(self, const Touch* touch) noexcept nogil:
+        """Return False without memory."""
+        cdef void* place
+        if self.count == self.room:
+            place = realloc(self.at, (2 * self.room + 64) * sizeof(Touch))
+            if place == NULL:
+                return False
+            self.at, self.room = <Touch*> place, 2 * self.room + 64
+        self.at[self.count] = touch[0]
+        self.count += 1
+        return True
+
+
+cdef int compare(const void* one, const void* other) noexcept nogil:
+    cdef const Touch* a = <const Touch*> one
+    cdef const Touch* b = <const Touch*> other
+    if a.source != b.source:
+        return -1 if a.source < b.source else 1
+    if a.first != b.first:
+        return -1 if a.first < b.first else 1
+    return -1 if a.second < b.second else a.second > b.second
+
 
 cdef class Level:
-    """Valid until the stepper changes. Each method takes the number of a record of the plan, and that of a part."""
+    """Valid until the stepper changes. Each method takes the number of a record of the plan, and that of a part, or
+    the `Scene` of the plan and the positions of all rows."""
 
     cdef Core core
+    cdef int dim
+    cdef const uint8_t* alive   # per row; NULL: all are
 
     index_type = Index
 
     def __init__(self, Core stepper):
-        self.core = stepper
+        self.core, self.dim, self.alive = stepper, stepper._plan.dim, NULL
+        if stepper.slots is not None:
+            self.alive = stepper.slots.alive
 
     cdef object find(self, Shapes* shapes, Py_ssize_t record, Py_ssize_t part):
         """Copy the description of a part, with coordinates in float64; return the arrays that it points to."""
-        fields = self.core._plan.constraint_records[record].fields
         cdef const void* data = self.core.coupled.constraint[record].data
         cdef const Shapes* own = <const Shapes*> data
         if self.core.coupled.constraint[record].kind == CONTACTS:
             own = &(<const Contacts*> data).shapes[part]
+        # Shapes that move are where the last step left them, unless they were changed since.
+        if not self.core.single:
+            lay[double](self.dim, 0, own, NULL)
+            shapes[0] = own[0]
+            return None
+        lay[float](self.dim, 0, own, NULL)
+        shapes[0] = own[0]
+        fields = self.core._plan.constraint_records[record].fields
+        if self.core.coupled.constraint[record].kind == CONTACTS:
             begin = fields["shape_begin"]
             count = begin[part + 1] - begin[part]
         else:
             count = len(fields["lower"])
-        # Shapes that move are where the last step left them, unless they were changed since.
-        if self.core.single:
-            lay[float](self.core._plan.dim, 0, own, NULL)
-        else:
-            lay[double](self.core._plan.dim, 0, own, NULL)
-        shapes[0] = own[0]
         arrays = [as_doubles(shapes.lower, self.core, count), as_doubles(shapes.upper, self.core, count)]
         shapes.lower, shapes.upper = address(arrays[0]), address(arrays[1])
         return arrays
 
-    def cast(
-        self, Py_ssize_t record, Py_ssize_t part, object origins, object motions, double reach, object shares,
-        object normals,
-    ):
-        """Return the shape that each ray hits before its share, or -1; update the shares and normals."""
-        cdef Shapes shapes
-        cdef const double* x = <const double*> address(origins)
+    cdef int64_t id_of(self, int64_t row) noexcept nogil:
+        if row < 0:
+            return row
+        return row | <int64_t> 1 << 32 if self.alive == NULL else self.core.slots.id[row]
+
+    # What a ray hits first.
+
+    def first_bodies(self, object scene, object x, object origins, object motions, double reach, uint64_t seen,
+                     object skip):
+        """Return the row of the body that each ray hits first, or -1, and the share of its motion, testing all."""
+        cdef const double* place = <const double*> address(x)
+        cdef const double* origin = <const double*> address(origins)
         cdef const double* motion = <const double*> address(motions)
-        cdef double* share = <double*> address(shares)
-        cdef double* normal = <double*> address(normals)
-        cdef int dim = origins.shape[1]
+        cdef const double* radius = <const double*> address(scene.radius)
+        cdef const uint64_t* category = <const uint64_t*> address(scene.category)
+        cdef const uint8_t* sensor = <const uint8_t*> address(scene.sensor)
+        cdef const int64_t* passed = NULL
+        cdef int64_t n = len(x)
         cdef int64_t count = len(origins)
+        cdef double d[MAX_DIM]
+        cdef double r, t
+        cdef int64_t i, k
+        cdef int c
+        if skip is not None:
+            passed = <const int64_t*> address(skip)
+        rows, times = np.empty(count, np.int64), np.empty(count)
+        cdef int64_t* row = <int64_t*> address(rows)
+        cdef double* time = <double*> address(times)
+        with nogil:
+            for k in range(count):
+                row[k], time[k] = -1, 1
+                for i in range(n):
+                    r = reach + radius[i]
+                    if not r > 0 or not category[i] & seen or sensor[i] or (passed != NULL and passed[k] == i):
+                        continue
+                    if self.alive != NULL and not self.alive[i]:
+                        continue
+                    for c in range(self.dim):
+                        d[c] = origin[k * self.dim + c] - place[i * self.dim + c]
+                    t = time_of_hit(self.dim, d, motion + k * self.dim, r)
+                    if t <= 1 and (row[k] < 0 or t < time[k]):
+                        row[k], time[k] = i, t
+        return rows, times
+
+    def cast(self, object scene, object x, object origins, object motions, double reach, uint64_t seen, object rows,
+             object times):
+        """Return the first hit of each ray. rows, times: see `first_bodies`."""
+        cdef const double* place = <const double*> address(x)
+        cdef const double* origin = <const double*> address(origins)
+        cdef const double* motion = <const double*> address(motions)
+        cdef const int64_t* row = <const int64_t*> address(rows)
+        cdef const double* time = <const double*> address(times)
+        cdef int64_t count = len(origins)
+        cdef int64_t words = 6 + 2 * self.dim
+        cdef double r
+        cdef double* normal
+        cdef double* share
+        cdef int64_t* what
+        cdef int64_t k
+        cdef int c
+        cdef int dim = self.dim
+        hits = np.zeros(count, scene.hit)
+        cdef double* hit = <double*> address(hits)
+        for k in range(count):
+            share = hit + k * words
+            what, normal = <int64_t*> (share + 1), share + 5 + dim
+            share[0], what[1], what[2], what[3] = INFINITY, row[k], -1, -1
+            (<int64_t*> (normal + dim))[0] = k
+            if row[k] >= 0:
+                share[0], what[0] = time[k], self.id_of(row[k])
+                for c in range(dim):
+                    normal[c] = origin[k * dim + c] + share[0] * motion[k * dim + c] - place[row[k] * dim + c]
+                r = sqrt(dot(dim, normal, normal))
+                for c in range(dim):
+                    normal[c] = normal[c] / r if r > 0 else 0
+        for side in scene.sides:
+            if side.mask & seen:
+                if side.normals is None:
+                    self.cast_at_shapes(side, hit, words, origin, motion, count, reach + side.half)
+                else:
+                    self.cast_at_planes(side, hit, words, origin, motion, count, reach)
+        for k in range(count):
+            share = hit + k * words
+            what, normal = <int64_t*> (share + 1), share + 5 + dim
+            share[0] = share[0] if what[0] != 0 else 1
+            for c in range(dim):
+                share[5 + c] = origin[k * dim + c] + share[0] * motion[k * dim + c]
+                if what[0] != 0:
+                    share[5 + c] -= reach * normal[c]
+        return hits
+
+    cdef int cast_at_planes(self, object side, double* hit, int64_t words, const double* origin, const double* motion,
+                            int64_t count, double reach) except -1:
+        cdef const double* normal = <const double*> address(side.normals)
+        cdef const double* offset = <const double*> address(side.offsets)
+        cdef int64_t planes = len(side.offsets)
+        cdef int64_t first = side.first
+        cdef int64_t source = side.source
+        cdef double gap, speed, time
+        cdef int64_t* what
+        cdef int64_t k, p
+        cdef int c
+        for k in range(count):
+            what = <int64_t*> (hit + 1)
+            for p in range(planes):
+                gap = dot(self.dim, normal + p * self.dim, origin + k * self.dim) - offset[p] - reach
+                speed = -dot(self.dim, normal + p * self.dim, motion + k * self.dim)
+                time = 0 if gap <= 0 else (gap / speed if speed > 0 else INFINITY)
+                if time <= 1 and time < hit[0]:
+                    hit[0], what[0], what[1], what[2], what[3] = time, -1 - first - p, -1, p, source
+                    for c in range(self.dim):
+                        hit[5 + self.dim + c] = normal[p * self.dim + c]
+            hit += words
+        return 0
+
+    cdef int cast_at_shapes(self, object side, double* hit, int64_t words, const double* origin, const double* motion,
+                            int64_t count, double reach) except -1:
+        cdef Shapes shapes
+        cdef int64_t first = side.first
+        cdef int64_t source = side.source
         cdef int64_t k = 0
-        cdef int64_t tests
-        _arrays = self.find(&shapes, record, part)
-        result = np.empty(count, np.int64)
-        cdef int64_t* number = <int64_t*> address(result)
+        cdef int64_t number, tests
+        cdef int64_t* what
+        _arrays = self.find(&shapes, side.record, side.part)
         while k < count:
             with nogil:
                 tests = 0
                 while k < count and tests < TESTS:
-                    number[k] = first_shape(
-                        dim, x + k * dim, motion + k * dim, reach, &shapes, share + k, normal + k * dim, &tests,
+                    number = first_shape(
+                        self.dim, origin + k * self.dim, motion + k * self.dim, reach, &shapes, hit,
+                        hit + 5 + self.dim, &tests,
                     )
+                    if number >= 0:
+                        what = <int64_t*> (hit + 1)
+                        what[0], what[1], what[2], what[3] = -1 - first - number, -1, number, source
+                    hit += words
                     k += 1
             PyErr_CheckSignals()
-        return result
+        return 0
+
+    # Contacts.
+
+    def touching(self, object scene, object x, list indices, object known):
+        """Return the contacts, sorted, and a mask of those with a sensor. indices: of the active rows, for each part
+        with pairs, or None; known: constraint, pairs and impulses that `Contacts` has stored, or None."""
+        cdef Touches found = Touches.__new__(Touches)
+        for number, part in enumerate(scene.contacts):
+            if part.side is None:
+                if indices[number] is not None:
+                    self.pairs_touching(found, part, x, indices[number])
+            elif part.side.normals is not None:
+                self.planes_touching(found, part, x)
+            else:
+                self.shapes_touching(found, part, x)
+            PyErr_CheckSignals()
+        qsort(found.at, found.count, sizeof(Touch), compare)
+        result, sensed = np.empty(found.count, scene.contact), np.empty(found.count, np.bool_)
+        if found.count:
+            self.write(found, <double*> address(result), <uint8_t*> address(sensed), known)
+        return result, sensed
+
+    cdef int pairs_touching(self, Touches found, object part, object x, Index index) except -1:
+        cdef Found pairs = index.unsorted_pairs()
+        cdef const double* place = <const double*> address(x)
+        cdef const double* radius = <const double*> address(part.radius)
+        cdef const uint64_t* category = <const uint64_t*> address(part.category)
+        cdef const uint64_t* mask = <const uint64_t*> address(part.mask)
+        cdef const uint8_t* sensor = <const uint8_t*> address(part.through)
+        cdef const uint8_t* moves = <const uint8_t*> address(part.moves)
+        cdef const int64_t* row = NULL
+        cdef int dim = self.dim
+        cdef bint room = True
+        cdef double distance, r
+        cdef int64_t i, j, k
+        cdef Touch touch
+        cdef int c
+        touch.source, touch.shape = part.source, -1
+        if index.rows is not None:
+            row = <const int64_t*> address(index.rows)
+        with nogil:
+            for k in range(pairs.lower.count):
+                i, j = pairs.lower.number[k], pairs.higher.number[k]
+                if row != NULL:
+                    i, j = row[i], row[j]
+                if not category[i] & mask[j] or not category[j] & mask[i]:
+                    continue
+                touch.sensed = sensor[i] or sensor[j]
+                if not (touch.sensed or moves[i] or moves[j]):
+                    continue
+                for c in range(dim):
+                    touch.normal[c] = place[j * dim + c] - place[i * dim + c]
+                turn_to_image(dim, touch.normal, &index.cells.torus)
+                distance = sqrt(dot(dim, touch.normal, touch.normal))
+                r = radius[i] + radius[j]
+                if not distance <= r * (1 + 1.0 / BESIDE):
+                    continue
+                for c in range(dim):
+                    touch.normal[c] = touch.normal[c] / distance if distance > 0 else 0
+                    touch.point[c] = place[i * dim + c] + radius[i] * touch.normal[c]
+                touch.first, touch.second = i, j
+                room = room and found.add(&touch)
+        if not room:
+            raise MemoryError(f"touching: no room for more than {found.count} contacts")
+        return 0
+
+    cdef int planes_touching(self, Touches found, object part, object x) except -1:
+        cdef const double* place = <const double*> address(x)
+        cdef const double* radius = <const double*> address(part.radius)
+        cdef const uint8_t* through = <const uint8_t*> address(part.through)
+        cdef const double* normal = <const double*> address(part.side.normals)
+        cdef const double* offset = <const double*> address(part.side.offsets)
+        cdef const double* y
+        cdef int64_t planes = len(part.side.offsets)
+        cdef int64_t n = len(x)
+        cdef int64_t first = part.side.first
+        cdef int dim = self.dim
+        cdef double slack = part.slack
+        cdef bint room = True
+        cdef double gap, large
+        cdef int64_t i, p
+        cdef Touch touch
+        cdef int c
+        touch.source = part.source
+        with nogil:
+            for p in range(planes):
+                touch.second, touch.shape = -1 - first - p, p
+                for i in range(n):
+                    if self.alive != NULL and not self.alive[i]:
+                        continue
+                    y = place + i * dim
+                    gap = dot(dim, normal + p * dim, y) - offset[p] - radius[i]
+                    large = magnitude(y[0]) * magnitude(normal[p * dim])
+                    for c in range(1, dim):
+                        large = large + magnitude(y[c]) * magnitude(normal[p * dim + c])
+                    if not gap <= radius[i] / BESIDE + slack * (magnitude(offset[p]) + large):
+                        continue
+                    touch.first, touch.sensed = i, through[p * n + i] == 1
+                    for c in range(dim):
+                        touch.normal[c] = 0.0 - normal[p * dim + c]
+                        touch.point[c] = y[c] + radius[i] * touch.normal[c]
+                    room = room and (through[p * n + i] == 2 or found.add(&touch))
+        if not room:
+            raise MemoryError(f"touching: no room for more than {found.count} contacts")
+        return 0
+
+    cdef int shapes_touching(self, Touches found, object part, object x) except -1:
+        cdef Shapes shapes
+        cdef Near near[FEW]
+        cdef const double* place = <const double*> address(x)
+        cdef const double* radius = <const double*> address(part.radius)
+        cdef const double* reach = <const double*> address(part.reach)
+        cdef const uint8_t* through = <const uint8_t*> address(part.through)
+        cdef int64_t n = len(x)
+        cdef int64_t first = part.side.first
+        cdef int dim = self.dim
+        cdef double slack = part.slack
+        cdef bint room = True
+        cdef int64_t tests = 0
+        cdef int64_t i, k, count
+        cdef double large
+        cdef Near* at
+        cdef Touch touch
+        cdef int c
+        _arrays = self.find(&shapes, part.side.record, part.side.part)
+        touch.source = part.source
+        with nogil:
+            for i in range(n):
+                if through[i] == 2 or (self.alive != NULL and not self.alive[i]):
+                    continue
+                large = magnitude(place[i * dim])
+                for c in range(1, dim):
+                    large = large + magnitude(place[i * dim + c])
+                large = reach[i] + reach[i] / BESIDE + slack * (reach[i] + large)
+                at = near
+                count = shapes_near(dim, place + i * dim, large, i, &shapes, at, FEW, &tests)
+                if count > FEW:
+                    at = <Near*> realloc(NULL, count * sizeof(Near))
+                    if at == NULL:
+                        room = False
+                        break
+                    shapes_near(dim, place + i * dim, large, i, &shapes, at, count, &tests)
+                touch.first, touch.sensed = i, through[i] == 1
+                for k in range(count):
+                    touch.second, touch.shape = -1 - first - at[k].number, at[k].number
+                    for c in range(dim):
+                        touch.normal[c] = 0.0 - at[k].normal[c]
+                        touch.point[c] = place[i * dim + c] + radius[i] * touch.normal[c]
+                    room = room and found.add(&touch)
+                if at != near:
+                    free(at)
+        if not room:
+            raise MemoryError(f"touching: no room for more than {found.count} contacts")
+        return 0
+
+    cdef int write(self, Touches found, double* to, uint8_t* sensed, object known) except -1:
+        """Write contacts as rows of numbers, with the impulses that `Contacts` has stored, sorted by pair."""
+        cdef const int64_t* pair = NULL
+        cdef const double* push = NULL
+        cdef int64_t n = self.core._plan.n
+        cdef int64_t count = 0
+        cdef int64_t source = -1
+        cdef int64_t k, low, high, middle, second
+        cdef int64_t* whole = <int64_t*> to
+        cdef const Touch* touch
+        cdef int dim = self.dim
+        cdef int c
+        if known is not None:
+            source, pairs, pushes = known
+            count, pair, push = len(pairs), <const int64_t*> address(pairs), <const double*> address(pushes)
+        for k in range(found.count):
+            touch = &found.at[k]
+            whole[0], whole[1], whole[2] = touch.source, self.id_of(touch.first), self.id_of(touch.second)
+            whole[3], whole[4] = touch.first, touch.second
+            for c in range(dim):
+                to[5 + c], to[5 + dim + c] = touch.point[c], touch.normal[c]
+            to[5 + 2 * dim] = NAN if touch.source != source else 0
+            whole[6 + 2 * dim] = touch.shape
+            sensed[k] = touch.sensed
+            low, high = 0, count if touch.source == source else 0
+            second = n - 1 - touch.second if touch.second < 0 else touch.second
+            while low < high:
+                middle = (low + high) // 2
+                if pair[2 * middle] < touch.first or (
+                    pair[2 * middle] == touch.first and pair[2 * middle + 1] < second
+                ):
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < count and touch.source == source and pair[2 * low] == touch.first and pair[2 * low + 1] == second:
+                to[5 + 2 * dim] = push[low]
+            to += 7 + 2 * dim
+            whole += 7 + 2 * dim
+        return 0
 
     def near(self, Py_ssize_t record, Py_ssize_t part, object points, object reaches):
         """Return (row, number, distance, outward normal) of all shapes within reach of each point, in this order."""

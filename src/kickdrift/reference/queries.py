@@ -1,4 +1,4 @@
-"""Shapes along a ray and around a point in plain Python, by brute force, in float64."""
+"""Bodies, walls and shapes along a ray and around a point, and contacts, by brute force, in float64."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ from .constraints.motion import laid_out
 from .constraints.shapes import Shapes
 from .constraints.touching import fields_of
 from .neighbours import Index
+from .space import space_of
 from .vector import Vector, dot
 
 
 class Level:
-    """The shapes of a stepper. Each method takes the number of a record of the plan, and that of a part."""
+    """The bodies, walls and shapes of a stepper. Each method takes the number of a record of the plan, and that of a
+    part, or the `Scene` of the plan and the positions of all rows."""
 
     index_type = Index
 
     def __init__(self, stepper: Any) -> None:
-        self._plan = stepper._plan
+        self._plan, self._slots = stepper._plan, stepper._slots
+        self._alive = np.ones(stepper.n, np.bool_) if self._slots is None else self._slots.alive
         self._system = SimpleNamespace(stepper=stepper, real=stepper.dtype.type, dim=stepper.dim)
+
+    def _ids(self, rows):
+        ids = rows | 1 << 32 if self._slots is None else self._slots.ids[np.maximum(rows, 0)]
+        return np.where(rows < 0, rows, ids)
 
     def _shapes(self, record, part):
         record = self._plan.constraint_records[record]
@@ -29,13 +36,55 @@ class Level:
         fields = fields_of(fields, part) if record.kind == "contacts" else fields
         return Shapes(SimpleNamespace(real=np.float64, alive=()), fields)
 
-    @np.errstate(all="ignore")  # squares of large distances overflow
-    def cast(self, record, part, origins, motions, reach, shares, normals):
-        """Return the shape that each ray hits before its share, or -1; update the shares and normals.
+    def first_bodies(self, scene, x, origins, motions, reach, seen, skip):
+        """Return the row of the body that each ray hits first, or -1, and the share of its motion."""
+        rows = np.flatnonzero(self._alive & (scene.category & np.uint64(seen) != 0) & (scene.sensor == 0))
+        rows = rows[reach + scene.radius[rows] > 0]
+        skipped = None if skip is None else [int(np.searchsorted(rows, row)) if row in rows else -1 for row in skip]
+        row, time = np.empty(len(origins), np.int64), np.empty(len(origins))
+        Index(x[rows], rows, reach, None, size=scene.radius[rows]).cast(origins, motions, reach, row, time, skipped)
+        return row, time
 
-        A ray that begins in a shape hits it with a share of 0.
-        """
-        shapes, numbers = self._shapes(record, part), np.full(len(origins), -1)
+    def cast(self, scene, x, origins, motions, reach, seen, rows, times):
+        """Return the first hit of each ray. rows, times: see `first_bodies`."""
+        hits, hit = np.zeros(len(origins), scene.hit), rows >= 0
+        share, normal = np.where(hit, times, np.inf), hits["normal"]
+        d = origins[hit] + share[hit, None] * motions[hit] - x[rows[hit]]
+        distance = np.sqrt(dot(Vector(d.T), Vector(d.T)))[:, None]
+        normal[hit] = np.divide(d, distance, out=np.zeros_like(d), where=distance > 0)
+        hits["query"], hits["slot"], hits["shape"], hits["source"] = np.arange(len(hits)), rows, -1, -1
+        hits["what"][hit] = self._ids(rows[hit])
+        for side in scene.sides:
+            if not side.mask & seen:
+                continue
+            if side.normals is None:
+                number = self._cast_at_shapes(side, origins, motions, reach + side.half, share, normal)
+            else:
+                number = self._cast_at_planes(side, origins, motions, reach, share, normal)
+            closer = number >= 0
+            hits["what"][closer], hits["shape"][closer] = -1 - side.first - number[closer], number[closer]
+            hits["source"][closer], hits["slot"][closer] = side.source, -1
+        hit = hits["what"] != 0
+        hits["share"] = np.where(hit, share, 1.0)
+        hits["point"] = origins + hits["share"][:, None] * motions
+        hits["point"][hit] -= (reach * normal)[hit]
+        return hits
+
+    def _cast_at_planes(self, side, x, motions, r, share, normal):
+        """Return the number of the plane that each ray hits before its share, or -1; update the shares and normals."""
+        found = np.full(len(x), -1)
+        for number, (n, offset) in enumerate(zip(side.normals, side.offsets, strict=True)):
+            gap, speed = dot(n, x.T) - offset - r, -dot(n, motions.T)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                time = np.where(gap <= 0, 0.0, np.where(speed > 0, gap / speed, np.inf))
+            closer = (time <= 1) & (time < share)
+            share[closer], found[closer], normal[closer] = time[closer], number, n
+        return found
+
+    @np.errstate(all="ignore")  # squares of large distances overflow
+    def _cast_at_shapes(self, side, origins, motions, reach, shares, normals):
+        """The same for shapes. A ray that begins in a shape hits it with a share of 0."""
+        shapes, numbers = self._shapes(side.record, side.part), np.full(len(origins), -1)
         for k, (y, displacement) in enumerate(zip(map(Vector, origins), map(Vector, motions), strict=True)):
             for number, a, b in shapes.ends:
                 inside = shapes.away(y, a, b)[0] < reach
@@ -47,6 +96,68 @@ class Level:
                 # Beside a thin segment the sign of the normal is that of a rounding error.
                 normals[k] = -1 * n if shapes.segments and share > 0 and dot(n, displacement) > 0 else n
         return numbers
+
+    def touching(self, scene, x, indices, known):
+        """Return the contacts, sorted, and a mask of those with a sensor. indices: of the active rows, for each part
+        with pairs, or None; known: constraint, pairs and impulses that `Contacts` has stored, or None."""
+        found, rows = [], np.flatnonzero(self._alive)
+        for part, index in zip(scene.contacts, indices, strict=True):
+            if part.side is None:
+                i, second, shape, normal, sensed = self._pairs(part, x, index)
+            else:
+                at = self._at_shapes if part.side.normals is None else self._at_planes
+                i, shape, normal, sensed = at(part, rows, x[rows])
+                i, second = rows[i], -1 - part.side.first - shape
+            for k, one in enumerate(i):
+                point = x[one] + part.radius[one] * normal[k]
+                found.append((part.source, one, second[k], shape[k], point, normal[k], sensed[k]))
+        found.sort(key=lambda touch: touch[:3])
+        result = np.zeros(len(found), scene.contact)
+        names = ("source", "slot_a", "slot_b", "shape", "point", "normal")
+        for name, values in zip(names, zip(*found, strict=True), strict=False):
+            result[name] = values
+        for name in "ab":
+            result[name] = self._ids(result[f"slot_{name}"])
+        result["impulse"], source = np.nan, -1
+        stored: dict[tuple[int, int], float] = {}
+        if known is not None:
+            source, pairs, pushes = known
+            stored = dict(zip(map(tuple, pairs.tolist()), pushes, strict=True))
+        for k in np.flatnonzero(result["source"] == source).tolist():
+            first, second = result[["slot_a", "slot_b"]][k].tolist()
+            result["impulse"][k] = stored.get((first, len(x) - 1 - second if second < 0 else second), 0.0)
+        return result, np.array([touch[-1] for touch in found], np.bool_)
+
+    def _pairs(self, part, x, index):
+        i, j = (np.zeros(0, np.int64),) * 2 if index is None else index.pairs(None)
+        space = space_of(None if index is None else index._torus, float)
+        columns = space.nearest(Vector((x[j] - x[i]).T))
+        d = np.stack(columns, axis=1)
+        distance, sensed = np.sqrt(dot(columns, columns)), (part.through[i] | part.through[j]) != 0
+        kept = distance <= (part.radius[i] + part.radius[j]) * (1 + 1 / 1024)
+        kept &= (part.category[i] & part.mask[j] != 0) & (part.category[j] & part.mask[i] != 0)
+        kept &= sensed | (part.moves[i] != 0) | (part.moves[j] != 0)
+        i, j, d, distance = i[kept], j[kept], d[kept], distance[kept, None]
+        normal = np.divide(d, distance, out=np.zeros_like(d), where=distance > 0)
+        return i, j, np.full(len(i), -1), normal, sensed[kept]
+
+    def _at_planes(self, part, rows, x):
+        """Return indices of bodies in contact with a wall, its number, the normal into it, and who is a sensor."""
+        side, r, through = part.side, part.radius[rows], part.through[:, rows]
+        found = []
+        for number, (n, offset) in enumerate(zip(side.normals, side.offsets, strict=True)):
+            gap, large = dot(n, x.T) - offset - r, abs(offset) + dot(abs(n), abs(x.T))
+            near = (gap <= r / 1024 + part.slack * large) & (through[number] != 2)
+            found += [(i, number, 0.0 - n, through[number, i] == 1) for i in np.flatnonzero(near)]
+        return listed(found, x.shape[1])
+
+    def _at_shapes(self, part, rows, x):
+        """The same for shapes."""
+        reach, through = part.reach[rows], part.through[0, rows]
+        large = reach + dot(Vector(abs(x.T)), Vector(np.ones(x.shape[1])))
+        near = self.near(part.side.record, part.side.part, x, reach + reach / 1024 + part.slack * large)
+        found = [(i, shape, 0.0 - n, through[i] == 1) for i, shape, _, n in zip(*near, strict=True) if through[i] != 2]
+        return listed(found, x.shape[1])
 
     @np.errstate(all="ignore")
     def near(self, record, part, points, reaches):
@@ -60,3 +171,10 @@ class Level:
         rows, numbers, distances, normals = zip(*found, strict=True) if found else ((),) * 4
         whole = np.array(rows, np.int64), np.array(numbers, np.int64)
         return *whole, np.array(distances, np.float64), np.array(normals, np.float64).reshape(-1, points.shape[1])
+
+
+def listed(found, dim):
+    """Return the columns of contacts: arrays, also of none."""
+    i, number, normal, sensed = zip(*found, strict=True) if found else ((),) * 4
+    normals = np.array(normal, np.float64).reshape(-1, dim)
+    return np.array(i, np.int64), np.array(number, np.int64), normals, np.array(sensed, np.bool_)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..clock.fixed_clock import FixedClock
     from .entries import Entry
     from .events import EventLog, Events
+    from .queries import Scene
     from .recording import Recorder
     from .trajectory import Trajectory
 
@@ -265,6 +266,7 @@ class StepperBase(State):
 
     #: Impulse storage of contacts; None without contacts.
     _impulses: Impulses | None = None
+    _scene: Scene | None = None  # of the plan, for queries
 
     def _impulses_for(self, plan: Plan, shifted: bool = False) -> Impulses | None:
         """Return the impulse storage for a plan, carrying over the impulses of unchanged contacts.

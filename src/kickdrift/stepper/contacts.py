@@ -6,19 +6,18 @@ its methods in base.py.
 
 from __future__ import annotations
 
-from functools import cache
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import validation
-from .queries import Side, along, dot, ids, living, planes, sides
+from .queries import dot, scene
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .base import StepperBase
-    from .model import Plan
 
 
 def touching(self: StepperBase) -> np.ndarray:
@@ -59,146 +58,54 @@ def grounded(self: StepperBase, up: ArrayLike = (0, 1), slope: float = 0.7) -> n
     >>> world.grounded().tolist()
     [True, False]
     """
-    direction = validation.numbers("up", up).astype(np.float64)
+    direction = validation.numbers("up", up)
     if direction.shape != (self.dim,) or not direction.any():
         raise ValueError(f"up: expected a direction of shape ({self.dim},) other than zero, got {validation.show(up)}")
-    direction = direction / max(abs(direction))
-    direction = direction / np.sqrt(dot(direction, direction))
+    direction = direction / max(map(abs, direction.tolist()))
+    direction = direction / math.sqrt(dot(direction, direction))
     slope = validation.real("slope", slope, minimum=0.0)
     if slope > 1:
         raise ValueError(f"slope: expected a number from 0 to 1, got {slope!r}")
     found, sensed = self._exclusively(_touching, self)
-    found = found[~sensed]
-    rise = dot(found["normal"], direction)
+    rise, first, second = dot(found["normal"], direction), found["slot_a"], found["slot_b"]
     result = np.zeros(self.n, np.bool_)
-    result[found["slot_a"][-rise >= slope]] = True
-    result[found["slot_b"][(found["slot_b"] >= 0) & (rise >= slope)]] = True
+    result[first[~sensed & (-rise >= slope)]] = True
+    result[second[~sensed & (second >= 0) & (rise >= slope)]] = True
     return result
 
 
 def _touching(self: StepperBase) -> tuple[np.ndarray, np.ndarray]:
     """Return the contacts, and a mask of those with a sensor."""
-    plan, level = self._plan, self._level()
-    rows = living(self)
-    x = self._position[rows].astype(np.float64)
-    records = [record for record in plan.constraint_records if record.constraint.reports_pairs]
-    found = [_pairs(self, record, level, rows, x) for record in records]
-    for side in sides(plan):
-        fields = plan.constraint_records[side.record].fields
-        radius = np.broadcast_to(fields["radius"], (plan.n,))[rows].astype(np.float64)
-        contacts = _at_shapes if side.own.kind == "shapes" else _at_walls
-        i, number, normal, sensed = contacts(plan, side, fields, level, rows, x, radius)
-        slot = -1 - side.first - number
-        found.append((side.source, rows[i], slot, number, x[i] + radius[i, None] * normal, normal, sensed))
-    names = ("source", "slot_a", "slot_b", "shape", "point", "normal")
-    count = sum(len(part[1]) for part in found)
-    result, sensors = np.zeros(count, _contact(self.dim)), np.zeros(count, np.bool_)
-    result["impulse"] = np.nan
-    first = 0
-    for part in found:
-        last = first + len(part[1])
-        for name, values in zip(names, part, strict=False):
-            result[name][first:last] = values
-        sensors[first:last] = part[-1]
-        first = last
-    order = np.lexsort((result["slot_b"], result["slot_a"], result["source"]))
-    result, sensors = result[order], sensors[order]
-    for name in "ab":
-        result[name] = ids(self, result[f"slot_{name}"])
-    if self._impulses is not None:
-        _add_impulses(self, result)
-    return result, sensors
+    known, level = scene(self), self._level()
+    places = np.ascontiguousarray(self._position, np.float64)
+    indices = [_index(self, part, level, places) for part in known.contacts]
+    found: tuple[np.ndarray, np.ndarray] = level.touching(known, places, indices, _impulses(self))
+    return found
 
 
-@cache
-def _contact(dim: int) -> np.dtype:
-    whole = [(name, np.int64) for name in ("source", "a", "b", "slot_a", "slot_b")]
-    vectors = [(name, np.float64, (dim,)) for name in ("point", "normal")]
-    return np.dtype([*whole, *vectors, ("impulse", np.float64), ("shape", np.int64)])
-
-
-def _pairs(self: StepperBase, record: Any, level: Any, rows: np.ndarray, x: np.ndarray) -> tuple[Any, ...]:
-    """Return the pairs of bodies in contact, as `_touching` collects them."""
+def _index(self: StepperBase, part: Any, level: Any, places: np.ndarray) -> Any:
+    """Return an index of the active bodies for pairs in contact; None for a wall, shapes, or a single body."""
     from ..neighbours import grid  # imported late: few programs use queries
 
-    plan, fields = self._plan, record.fields
-    torus = None if plan.periodic is None else plan.periodic.torus(plan.dim)
-
-    def each(name: str, default: Any) -> np.ndarray:
-        return np.broadcast_to(fields.get(name, default), (plan.n,))
-
-    radius = each("radius", 0).astype(np.float64)
-    reach = float(np.sort(radius[rows])[-2:].sum()) * (1 + 1 / 1024)
-    i = j = np.zeros(0, np.int64)
-    if len(rows) > 1 and reach > 0:
-        places = x if torus is None else torus.inside(x)
-        i, j = grid(level.index_type, places, rows, reach, torus).pairs(None)
-    there = np.ones(plan.n, np.bool_) if self._slots is None else self._slots.alive
-    category, mask, sensor = each("category", np.uint64(1)), each("mask", np.uint64(1)), each("sensor", 0) != 0
-    d = self._position[j].astype(np.float64) - self._position[i]
-    d = d if torus is None else torus.nearest(d)
-    near = (radius[i] + radius[j]) * (1 + 1 / 1024)
-    distance = np.sqrt(dot(d, d))
-    sensed = sensor[i] | sensor[j]
-    kept = (distance <= near) & (category[i] & mask[j] != 0) & (category[j] & mask[i] != 0)
-    weight = each("weight", 1) * there
-    kept &= sensed | (weight[i] > 0) | (weight[j] > 0)
-    i, j, d, distance = i[kept], j[kept], d[kept], distance[kept, None]
-    normal = np.divide(d, distance, out=np.zeros_like(d), where=distance > 0)
-    point = self._position[i] + radius[i, None] * normal
-    return plan.source(record), i, j, -1, point, normal, sensed[kept]
+    if part.side is not None:
+        return None
+    rows, radius = None, part.radius
+    if self._slots is not None:
+        rows = np.flatnonzero(self._slots.alive)
+        places, radius = places[rows], radius[rows]
+    if len(radius) < 2:
+        return None
+    reach = float(np.partition(radius, -2)[-2:].sum()) * (1 + 1 / 1024)
+    torus = None if self._plan.periodic is None else self._plan.periodic.torus(self.dim)
+    places = places if torus is None else torus.inside(places)
+    return grid(level.index_type, places, rows, reach, torus) if reach > 0 else None
 
 
-def _at_walls(
-    plan: Plan, side: Side, fields: dict[str, np.ndarray], _level: Any, rows: np.ndarray, x: np.ndarray, r: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return indices of bodies in contact with a wall, the wall's number, the normal into it, and who is a sensor."""
-    normals, offsets = planes(plan, side)
-    nobody = np.zeros(1, np.uint8)
-    if "wall_friction" in fields:  # of `Contacts`, whose own sensors are in it
-        through = fields["through"][side.first : side.first + len(offsets)] if "through" in fields else nobody
-    else:
-        through = fields.get("sensor", nobody)
-    through = np.broadcast_to(through, (len(offsets), plan.n))[:, rows]
-    gap = along(x, normals) - offsets[:, None] - r
-    large = abs(offsets[:, None]) + along(abs(x), abs(normals))
-    number, i = np.nonzero((gap <= r / 1024 + _slack(plan) * large) & (through != 2))
-    return i, number, 0.0 - normals[number], through[number, i] == 1
-
-
-def _at_shapes(
-    plan: Plan, side: Side, fields: dict[str, np.ndarray], level: Any, rows: np.ndarray, x: np.ndarray, r: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The same for shapes."""
-    names = ("reach", "sensor") if "reach" in fields else ("shape_reach", "shape_through")
-    reach, through = (fields.get(name, np.zeros(1, np.uint8)) for name in names)
-    if "shape_reach" in fields:
-        reach, through = reach[side.part], through[side.part]
-    reach, through = (np.broadcast_to(each, (plan.n,))[rows] for each in (reach, through))
-    reach = reach.astype(np.float64)
-    large = reach + dot(abs(x), np.ones(plan.dim))
-    i, number, _, normal = level.near(side.record, side.part, x, reach + reach / 1024 + _slack(plan) * large)
-    kept = through[i] != 2
-    return i[kept], number[kept], 0.0 - normal[kept], through[i[kept]] == 1
-
-
-def _add_impulses(self: StepperBase, found: np.ndarray) -> None:
-    """Set the impulses that `Contacts` has stored."""
-    n = self.n
+def _impulses(self: StepperBase) -> tuple[int, np.ndarray, np.ndarray] | None:
+    """Return the constraint, pairs and impulses that `Contacts` has stored, of the last tick."""
+    if self._impulses is None:
+        return None
     record = next(record for record in self._plan.constraint_records if record.kind == "contacts")
-    assert self._impulses is not None
     pair, push, _ = self._impulses.now(self._slots)
-    own = found["source"] == self._plan.source(record)
-    second = np.where(found["slot_b"] < 0, n - 1 - found["slot_b"], found["slot_b"])
-    width = n + self._impulses.sides
-    known = pair[:, 0].astype(np.int64) * width + pair[:, 1]
-    key = found["slot_a"] * width + second
-    place = np.minimum(np.searchsorted(known, key), max(len(known) - 1, 0))
-    same = known[place] == key if len(known) else np.zeros(len(key), np.bool_)
     total = push[:, 0].astype(np.float64) * int(record.fields["substeps"][0])
-    found["impulse"][own] = np.where(same, total[place] if len(known) else 0.0, 0.0)[own]
-
-
-def _slack(plan: Plan) -> float:
-    """Return the part of a coordinate that counts as rounding, as in the constraints."""
-    return 4096 * float(np.finfo(plan.dtype).eps)
+    return self._plan.source(record), pair.astype(np.int64), total

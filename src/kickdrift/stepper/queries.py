@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import validation
 from ..constraints.base import ALL_BITS, bits
+from ..declaration import once
 from .rotation import radii
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from .model import Plan
 
 
+#: Tests of a body by a ray for which a grid is not worth while.
+_FEW = 16384
+
+
 class Side(NamedTuple):
     """A wall, or the shapes of one declaration."""
 
@@ -30,7 +35,88 @@ class Side(NamedTuple):
     record: int  #: index of its record in the plan
     part: int  #: index among the shapes of `Contacts`
     first: int  #: its first number in events
-    own: Any
+    mask: int  #: that of all bodies together
+    half: float  #: half the thickness of segments, m
+    normals: np.ndarray | None  #: of the planes of a wall, by number; None for shapes
+    offsets: np.ndarray | None
+
+
+class Touch(NamedTuple):
+    """What bodies may be in contact with, and the coefficients of each body: see `touching`."""
+
+    source: int  #: number of its constraint
+    side: Side | None  #: None for pairs of bodies
+    radius: np.ndarray
+    through: np.ndarray  #: of each side and body 0: collides, 1: a sensor, 2: passes; of each body for pairs
+    reach: np.ndarray | None = None  #: contact distance of shapes, m
+    slack: float = 0.0  #: part of a coordinate that counts as rounding
+    category: np.ndarray | None = None  #: of pairs, with `mask`, and whether a body can move
+    mask: np.ndarray | None = None
+    moves: np.ndarray | None = None
+
+
+class Scene:
+    """The bodies, walls and shapes of a plan as queries need them: arrays of their own, one number per row."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.radius = np.array(radii(plan))
+        pairs = [constraint for constraint in plan.constraints if constraint.reports_pairs]
+        own: Any = pairs[0] if pairs else None  # without, bodies have the default category
+        self.category = _each(plan, getattr(own, "category", 1), np.uint64)
+        self.sensor = _each(plan, getattr(own, "sensor", False), np.uint8)
+        self.sides = [*sides(plan)]
+        self.hit, self.contact = _hit(plan.dim), _contact(plan.dim)
+
+    @once
+    def contacts(self) -> list[Touch]:
+        plan = self._plan
+        # As in the constraints.
+        slack = 4096 * float(np.finfo(plan.dtype).eps)
+        found = []
+        for record in plan.constraint_records:
+            if record.constraint.reports_pairs:
+                given = record.fields
+                radius = _each(plan, given["radius"])
+                category, mask = (_each(plan, given.get(name, 1), np.uint64) for name in ("category", "mask"))
+                sensor = _each(plan, given.get("sensor", 0), np.uint8)
+                moves = _each(plan, given.get("weight", 1)) > 0
+                found.append(
+                    Touch(plan.source(record), None, radius, sensor, category=category, mask=mask, moves=moves)
+                )
+        for side in self.sides:
+            given = plan.constraint_records[side.record].fields
+            radius, none = _each(plan, given["radius"]), np.zeros((1, 1), np.uint8)
+            if side.normals is None:
+                own = side.part if "shape_reach" in given else 0
+                reach, through = (
+                    np.atleast_2d(given.get(f"shape_{other}", given.get(name, none)))[own]
+                    for name, other in (("reach", "reach"), ("sensor", "through"))
+                )
+                through = _each(plan, through, np.uint8)[None]
+                found.append(Touch(side.source, side, radius, through, _each(plan, reach), slack))
+                continue
+            through = given.get("sensor", none)
+            if "wall_friction" in given:  # of `Contacts`, whose own sensors are in it
+                through = given["through"][side.first : side.first + len(side.normals)] if "through" in given else none
+            through = np.array(np.broadcast_to(through, (len(side.normals), plan.n)), np.uint8)
+            found.append(Touch(side.source, side, radius, through, slack=slack))
+        return found
+
+
+def scene(self: StepperBase) -> Scene:
+    """Return the scene of the stepper's plan, which is made once."""
+    found = self._scene
+    if found is None or found._plan is not self._plan:
+        found = self._scene = Scene(self._plan)
+    return found
+
+
+def _each(plan: Plan, values: Any, dtype: Any = np.float64) -> np.ndarray:
+    """Copy a coefficient as one number per row."""
+    array = np.empty(plan.n, dtype)
+    array[...] = values
+    return array
 
 
 def sides(plan: Plan) -> Iterator[Side]:
@@ -42,7 +128,12 @@ def sides(plan: Plan) -> Iterator[Side]:
         walls, shapes = (owner.walls, owner.shapes) if record.kind == "contacts" else ((), (owner,))
         first = 0
         for part, own in enumerate((*walls, *shapes)):
-            yield Side(plan.source(record), number, part - len(walls), first, own)
+            mask = int(np.bitwise_or.reduce(np.atleast_1d(own.mask), initial=np.uint64(0)))
+            half, normals, offsets = float(getattr(own, "thickness", 0.0)) / 2, None, None
+            if own.kind != "shapes":
+                order = np.argsort(own.numbers(plan))
+                normals, offsets = (np.array(each[order], np.float64) for each in own.faces(plan))
+            yield Side(plan.source(record), number, part - len(walls), first, mask, half, normals, offsets)
             first += own.sides(plan)
 
 
@@ -94,25 +185,10 @@ def _cast(self: StepperBase, origin: Any, motion: Any, radius: Any, mask: Any, i
         raise ValueError(f"motion: expected shape ({plan.dim},) or {x.shape}, got {way.shape}")
     way = np.array(np.broadcast_to(way, x.shape), order="C")
     r, seen = _asked(radius, mask)
-    hits = np.zeros(len(x), _hit(plan.dim))
-    hits["query"], hits["slot"], hits["shape"], hits["source"] = np.arange(len(x)), -1, -1, -1
-    share, normal = np.full(len(x), np.inf), np.zeros(x.shape)
-    level = self._level()
-    _hit_bodies(self, level, x, way, r, seen, _skipped(self, ignore, len(x)), share, normal, hits)
-    for side in sides(plan):
-        if not _selected(side.own) & seen:
-            continue
-        if side.own.kind == "shapes":
-            reach = r + float(getattr(side.own, "thickness", 0.0)) / 2
-            number = level.cast(side.record, side.part, x, way, reach, share, normal)
-        else:
-            number = _cast_at_walls(plan, side, x, way, r, share, normal)
-        closer = number >= 0
-        hits["what"][closer], hits["shape"][closer] = -1 - side.first - number[closer], number[closer]
-        hits["source"][closer], hits["slot"][closer] = side.source, -1
-    hits["share"], hits["normal"] = np.where(hits["what"] == 0, 1.0, share), normal
-    hits["point"] = x + hits["share"][:, None] * way
-    hits["point"][hits["what"] != 0] -= (r * normal)[hits["what"] != 0]
+    known, level, skip = scene(self), self._level(), _skipped(self, ignore, len(x))
+    places = np.ascontiguousarray(self._position, np.float64)
+    hit = _first_bodies(self, known, level, places, x, way, r, seen, skip)
+    hits = level.cast(known, places, x, way, r, seen, *hit)
     return hits[0] if np.ndim(origin) == 1 else hits
 
 
@@ -143,7 +219,9 @@ def _overlap(self: StepperBase, point: Any, radius: Any, mask: Any) -> np.ndarra
     x = x if torus is None else torus.inside(x)
     r, seen = _asked(radius, mask)
     found: list[tuple[Any, ...]] = []
-    rows, places, size = _bodies(self, seen, sensors=True)
+    known = scene(self)
+    rows = _rows(self, known, seen, sensors=True)
+    places, size = self._position[rows].astype(np.float64), known.radius[rows]
     reach = r + float(size.max(initial=0.0))
     if len(rows) and reach > 0:
         places = places if torus is None else torus.inside(places)
@@ -159,18 +237,16 @@ def _overlap(self: StepperBase, point: Any, radius: Any, mask: Any) -> np.ndarra
         arrays = query, ids(self, row), row, on_surface, normal
         query, what, row, on_surface, normal = (each[there] for each in arrays)
         found.append((query, what, row, -1, -1, on_surface, normal))
-    for side in sides(plan):
-        if not _selected(side.own) & seen:
+    for side in known.sides:
+        if not side.mask & seen:
             continue
-        if side.own.kind == "shapes":
-            half = float(getattr(side.own, "thickness", 0.0)) / 2
-            query, number, distance, normal = level.near(side.record, side.part, x, np.full(len(x), r + half))
-            distance = distance - half
+        if side.normals is None or side.offsets is None:
+            query, number, distance, normal = level.near(side.record, side.part, x, np.full(len(x), r + side.half))
+            distance = distance - side.half
         else:
-            normals, offsets = planes(plan, side)
-            gap = along(x, normals) - offsets[:, None]
+            gap = along(x, side.normals) - side.offsets[:, None]
             query, number = np.nonzero((gap <= r).T)
-            distance, normal = gap[number, query], normals[number]
+            distance, normal = gap[number, query], side.normals[number]
         on_surface = x[query] - distance[:, None] * normal
         found.append((query, -1 - side.first - number, -1, number, side.source, on_surface, normal))
     result = np.zeros(sum(len(part[0]) for part in found), _hit(plan.dim))
@@ -190,18 +266,29 @@ def _hit(dim: int) -> np.dtype:
     return np.dtype([("share", np.float64), *whole, *vectors, ("query", np.int64)])
 
 
-def _hit_bodies(
-    self: StepperBase, level: Any, x: np.ndarray, way: np.ndarray, r: float, seen: int, skip: np.ndarray | None,
-    share: np.ndarray, normal: np.ndarray, hits: np.ndarray,
-) -> None:  # fmt: skip
-    """Cast at bodies, and write what is hit."""
-    from ..neighbours import grid
+@cache
+def _contact(dim: int) -> np.dtype:
+    whole = [(name, np.int64) for name in ("source", "a", "b", "slot_a", "slot_b")]
+    vectors = [(name, np.float64, (dim,)) for name in ("point", "normal")]
+    return np.dtype([*whole, *vectors, ("impulse", np.float64), ("shape", np.int64)])
 
-    rows, places, size = _bodies(self, seen, sensors=False)
-    reach = r + float(size.max(initial=0.0))
-    if not len(rows) or not reach > 0:
-        return
-    row, time = np.empty(len(x), np.int64), np.empty(len(x))
+
+def _first_bodies(
+    self: StepperBase, known: Scene, level: Any, places: np.ndarray, x: np.ndarray, way: np.ndarray, r: float,
+    seen: int, skip: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Return the row of the body that each ray hits first, or -1, and the share: few rays test all, others a grid."""
+    from ..neighbours import grid  # imported late: few programs use queries
+
+    if (len(x) - 8) * len(places) < _FEW:
+        found: tuple[np.ndarray, np.ndarray] = level.first_bodies(known, places, x, way, r, seen, skip)
+        return found
+    rows = _rows(self, known, seen, sensors=False)
+    size = known.radius[rows]
+    row, time, reach = np.full(len(x), -1), np.ones(len(x)), r + float(size.max(initial=0.0))
+    if not reach > 0:
+        return row, time
+    places = places[rows]
     if skip is not None:
         at = np.searchsorted(rows, skip) % len(rows)
         skip = np.where(rows[at] == skip, at, -1)
@@ -209,46 +296,17 @@ def _hit_bodies(
     if np.isfinite(spread):  # long rays pass few cells, each with a body on average
         reach = max(reach, float(spread) ** (1 / self.dim))
     grid(level.index_type, places, rows, reach, None, size).cast(x, way, r, row, time, skip)
-    closer = row >= 0
-    own = np.searchsorted(rows, row[closer])
-    d = x[closer] + time[closer, None] * way[closer] - places[own]
-    distance = np.sqrt(dot(d, d))[:, None]
-    share[closer], normal[closer] = time[closer], np.divide(d, distance, out=np.zeros_like(d), where=distance > 0)
-    hits["slot"][closer], hits["what"][closer] = row[closer], ids(self, row[closer])
-
-
-def _cast_at_walls(
-    plan: Plan, side: Side, x: np.ndarray, way: np.ndarray, r: float, share: np.ndarray, normal: np.ndarray
-) -> np.ndarray:
-    """Return the number of the wall that each ray hits before its share, or -1; update the shares and normals."""
-    found = np.full(len(x), -1)
-    normals, offsets = planes(plan, side)
-    gaps, speeds = along(x, normals) - offsets[:, None] - r, -along(way, normals)
-    for number, (gap, speed) in enumerate(zip(gaps, speeds, strict=True)):
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            time = np.where(gap <= 0, 0.0, np.where(speed > 0, gap / speed, np.inf))
-        closer = (time <= 1) & (time < share)
-        share[closer], found[closer], normal[closer] = time[closer], number, normals[number]
-    return found
+    return row, time
 
 
 # Shared.
 
 
-def _bodies(self: StepperBase, seen: int, sensors: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows, positions and radii of the active bodies whose category is in a mask."""
-    plan = self._plan
+def _rows(self: StepperBase, known: Scene, seen: int, sensors: bool) -> np.ndarray:
+    """Return the active rows whose category is in a mask."""
     rows = living(self)
-    kept = np.ones(plan.n, np.bool_)
-    for constraint in plan.constraints:
-        if constraint.reports_pairs:
-            kept &= np.asarray(constraint.category) & np.uint64(seen) != 0  # type: ignore[attr-defined]
-            kept &= ~np.asarray(constraint.sensor) | sensors  # type: ignore[attr-defined]
-            break
-    else:
-        kept &= bool(seen & 1)  # the default category
-    rows = rows[kept[rows]]
-    return rows, self._position[rows].astype(np.float64), np.ascontiguousarray(radii(plan)[rows])
+    kept = known.category[rows] & np.uint64(seen) != 0
+    return rows[kept if sensors else kept & (known.sensor[rows] == 0)]
 
 
 def living(self: StepperBase) -> np.ndarray:
@@ -269,7 +327,7 @@ def _skipped(self: StepperBase, ignore: Any, count: int) -> np.ndarray | None:
     rows = self.slots(ignore)
     if np.shape(rows) not in ((), (count,)):
         raise ValueError(f"ignore: expected one body or shape ({count},), got shape {np.shape(rows)}")
-    return np.broadcast_to(rows, (count,))
+    return np.array(np.broadcast_to(rows, (count,)), np.int64)
 
 
 def _asked(radius: Any, mask: Any) -> tuple[float, int]:
@@ -277,18 +335,6 @@ def _asked(radius: Any, mask: Any) -> tuple[float, int]:
     if seen.ndim:
         raise ValueError(f"mask: expected an int, got shape {seen.shape}")
     return validation.real("radius", radius, minimum=0.0), int(seen)
-
-
-def _selected(own: Any) -> int:
-    """Return the mask of a wall or shape, of all bodies together."""
-    return int(np.bitwise_or.reduce(np.atleast_1d(own.mask), initial=np.uint64(0)))
-
-
-def planes(plan: Plan, side: Side) -> tuple[np.ndarray, np.ndarray]:
-    """Return normals and offsets of a wall, by number."""
-    order = np.argsort(side.own.numbers(plan))
-    normals, offsets = side.own.faces(plan)
-    return normals[order], offsets[order]
 
 
 def _vectors(name: str, given: Any, dim: int) -> np.ndarray:

@@ -176,7 +176,8 @@ def candidates(n: int, rows: Any) -> np.ndarray | None:
         return None
     if isinstance(rows, np.ndarray):
         rows = validation.plain("rows", rows)
-    return np.unique(validation.rows(rows, n, name="rows")).astype(np.int64)
+    found = np.array(validation.rows(rows, n, name="rows"), np.int64).ravel()
+    return found if (found[1:] > found[:-1]).all() else np.unique(found)
 
 
 def spawned(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) -> tuple[Any, Any, Any]:

@@ -11,8 +11,8 @@ from ..forces.fields cimport root
 from ..simd.vec cimport real
 from ..space cimport is_periodic, nearest, toward
 from .grid cimport (
-    Around, bucket_in_box, bucket_of, buckets_around, classify, find_buckets, is_seen, lay_around, look_around,
-    look_around_box, looks_around, sort_bodies,
+    Around, bucket_in_box, bucket_of, buckets_around, category_of, classify, collide_by_filter, find_buckets,
+    is_empty_for, is_seen, lay_around, look_around, look_around_box, looks_around, mask_of, sort_bodies,
 )
 from .lists cimport keep_lowest, sort, sort_pairs
 
@@ -55,7 +55,7 @@ cdef inline void find_among_few(
         for j in range(i + 1, n):
             # Store unconditionally, because a branch would be mispredicted.
             data.partner[total] = <int32_t> j
-            total += seen_at[i] & seen_at[j] & is_near(dim, stride, x, i, j, data)
+            total += seen_at[i] & seen_at[j] & collide_by_filter(i, j, data) & is_near(dim, stride, x, i, j, data)
         data.count[i] = <int32_t> (total - data.begin[i])
 
 
@@ -89,11 +89,16 @@ cdef inline Found find_uniform_periodic(
     cdef int64_t slot
     cdef uint64_t bucket
     cdef int32_t i
+    cdef bint filtered
     memset(data.count, 0, n * sizeof(int32_t))  # bodies outside the grid are not visited
     for bucket in range(data.mask + 1):
         if data.start[bucket] == data.start[bucket + 1]:
             continue
-        look_around_box(bucket, 0, dim, data, &around)
+        filtered = data.category != NULL
+        look_around_box(
+            bucket, data.categories[bucket] if filtered else 0, data.masks[bucket] if filtered else 0, 0, dim, data,
+            &around,
+        )
         for slot in range(data.start[bucket], data.start[bucket + 1]):
             i = data.body[slot]
             data.begin[i] = total
@@ -121,6 +126,8 @@ cdef inline int32_t find_partners_around(
     cdef real size, reach, d, square
     cdef real quarter = 0.25
     cdef int32_t count = 0
+    cdef bint filtered = data.category != NULL
+    cdef bint kept
     cdef int64_t row, k, last
     cdef int j
     for j in range(dim + 1):
@@ -139,7 +146,10 @@ cdef inline int32_t find_partners_around(
                 square = square + d * d
             # Store unconditionally: half have a higher index, and a branch would be mispredicted.
             partner[count] = body[k]
-            count += (square < reach * reach) & (body[k] > i)
+            kept = (square < reach * reach) & (body[k] > i)
+            if filtered and kept:
+                kept = collide_by_filter(i, body[k], data)
+            count += kept
     sort(partner, count)
     return count
 
@@ -154,16 +164,32 @@ cdef inline Found find_unlike(
     cdef int64_t row, k
     cdef int32_t i, j
     cdef int size_class
+    cdef uint64_t categories[MOST_CLASSES]  # bits of all bodies of each class
+    cdef uint64_t masks[MOST_CLASSES]
+    memset(categories, 0, sizeof(categories))
+    memset(masks, 0, sizeof(masks))
+    for i in range(<int32_t> (n if data.category != NULL else 0)):
+        if data.size_class[i] < data.classes:
+            categories[data.size_class[i]] |= data.category[i]
+            masks[data.size_class[i]] |= data.mask_bits[i]
     for i in range(<int32_t> n):
         if not looks_around(i, data):
             continue
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
+            if data.category != NULL and (
+                categories[size_class] & data.mask_bits[i] == 0 or masks[size_class] & data.category[i] == 0
+            ):
+                continue
             if is_periodic(&data.torus):
                 look_around_box(
-                    bucket_in_box(dim, stride, x, i, size_class, data), size_class, dim, data, &around,
+                    bucket_in_box(dim, stride, x, i, size_class, data), category_of(i, data), mask_of(i, data),
+                    size_class, dim, data, &around,
                 )
             else:
-                look_around(bucket_of(dim, stride, x, i, size_class, data), data, &around)
+                look_around(
+                    bucket_of(dim, stride, x, i, size_class, data), category_of(i, data), mask_of(i, data), data,
+                    &around,
+                )
             for row in range(around.ranges):
                 for k in range(around.first[row], around.last[row]):
                     j = data.body[k]
@@ -193,6 +219,8 @@ cdef inline bint is_partner(
     cdef real size, reach, d, square
     cdef real quarter = 0.25
     cdef int c
+    if not collide_by_filter(i, j, data):
+        return False
     if data.size_class[j] != size_class or radius[j] < radius[i] or (radius[j] == radius[i] and j <= i):
         return False
     if data.swept_x != NULL:
@@ -353,6 +381,8 @@ cdef inline Found find_few(
                         beside = <uint64_t> (around.first[row] + c)
                     else:
                         beside = (bucket + data.row[row] + <uint64_t> c) & data.mask
+                    if is_empty_for(category_of(i, data), mask_of(i, data), beside, beside + 1, data):
+                        continue
                     first = data.next[beside] if own and even[size_class] else data.start[beside]
                     for k in range(first, data.start[beside + 1]):
                         if count == PAIRS_PER_BODY and data.body[k] > partner[count - 1]:

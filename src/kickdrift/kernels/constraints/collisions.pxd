@@ -52,8 +52,6 @@ cdef inline int collide(
             return INTERRUPTED
     elif not find_pairs(dim, n, stride, x, data, owner):
         return INTERRUPTED
-    if data.category != NULL:
-        drop_strangers(n, data)
     if data.swept and not collide_in_time(dim, h, n, stride, delta_v, x, v, s, data, owner, &changed):
         return INTERRUPTED
     pairs = list_pairs(n, data)
@@ -391,21 +389,6 @@ cdef inline real time_of_touch(
         return 0
     time = (root(under_root) - together) / square
     return time if time > 0 and time <= since[i] and time <= since[j] else <real> 0
-
-
-cdef inline void drop_strangers(int64_t n, const Collisions* data) noexcept nogil:
-    """Remove partners that the collision filter (category, mask) excludes."""
-    cdef int64_t i, j
-    cdef int32_t k, count
-    cdef int32_t* partner
-    for i in range(n):
-        partner = data.partner + data.begin[i]
-        count = 0
-        for k in range(data.count[i]):
-            j = partner[k]
-            partner[count] = <int32_t> j
-            count += (data.category[i] & data.mask_bits[j]) != 0 and (data.category[j] & data.mask_bits[i]) != 0
-        data.count[i] = count
 
 
 cdef inline void report_collision(

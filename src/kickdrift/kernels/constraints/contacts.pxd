@@ -4,7 +4,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
 from .broad_phase cimport find_pairs
-from .collisions cimport drop_strangers
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
 from .contact_rods cimport add_pulls, begin_rods, finish_rods, is_cut, solve_rods, start_rods
 from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_contacts, near_shapes
@@ -82,8 +81,6 @@ cdef inline int rest(
     if data.grid.classes > 0:
         if not find_pairs(dim, n, stride, x, &data.grid, owner):
             return INTERRUPTED
-        if data.grid.category != NULL:
-            drop_strangers(n, &data.grid)
     else:
         memset(data.grid.count, 0, n * sizeof(int32_t))
     for k in range(data.parts if data.moves else 0):

@@ -132,11 +132,17 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
     cdef int64_t i, slot
     cdef int j
     memset(data.start, 0, (data.mask + 2) * sizeof(int32_t))
+    if data.category != NULL:
+        memset(data.categories, 0, (data.mask + 1) * sizeof(uint64_t))
+        memset(data.masks, 0, (data.mask + 1) * sizeof(uint64_t))
     for i in range(n):
         if data.size_class[i] < data.classes and looks_around(i, data):
             if not is_periodic(&data.torus):
                 data.bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, data.size_class[i], data)
             data.start[data.bucket[i]] += 1
+            if data.category != NULL:
+                data.categories[data.bucket[i]] |= data.category[i]
+                data.masks[data.bucket[i]] |= data.mask_bits[i]
     for i in range(<int64_t> data.mask + 2):
         count = data.start[i]
         data.start[i] = total
@@ -158,8 +164,41 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
 
 # The cells around a cell.
 
-cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* around) noexcept nogil:
-    """Slots of a cell and its neighbours."""
+cdef inline uint64_t category_of(int64_t i, const Collisions* data) noexcept nogil:
+    return data.category[i] if data.category != NULL else 0
+
+
+cdef inline uint64_t mask_of(int64_t i, const Collisions* data) noexcept nogil:
+    return data.mask_bits[i] if data.category != NULL else 0
+
+
+cdef inline bint collide_by_filter(int64_t i, int64_t j, const Collisions* data) noexcept nogil:
+    """Do the masks of both bodies accept the other's category?"""
+    return data.category == NULL or (
+        data.category[i] & data.mask_bits[j] != 0 and data.category[j] & data.mask_bits[i] != 0
+    )
+
+
+cdef inline bint is_empty_for(
+    uint64_t category, uint64_t mask, uint64_t first, uint64_t last, const Collisions* data,
+) noexcept nogil:
+    """True if buckets `first` to `last` have no body that the filter lets collide with these bits. It may be False if
+    they have none: bits of several bodies are taken together."""
+    cdef uint64_t categories = 0
+    cdef uint64_t masks = 0
+    cdef uint64_t bucket
+    if data.category == NULL:
+        return False
+    for bucket in range(first, last):
+        categories |= data.categories[bucket]
+        masks |= data.masks[bucket]
+    return categories & mask == 0 or masks & category == 0
+
+
+cdef inline void look_around(
+    uint64_t bucket, uint64_t category, uint64_t mask, const Collisions* data, Around* around,
+) noexcept nogil:
+    """Slots of a cell and its neighbours, without rows where the filter lets nothing collide with these bits."""
     cdef uint64_t first, last
     cdef int64_t row
     around.ranges = 0
@@ -169,11 +208,14 @@ cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* ar
         last = first + 3
         if last > data.mask + 1:  # around the ring
             last -= data.mask + 1
-            around.first[around.ranges] = 0
-            around.last[around.ranges] = data.start[last]
-            around.slots += data.start[last]
-            around.ranges += 1
+            if not is_empty_for(category, mask, 0, last, data):
+                around.first[around.ranges] = 0
+                around.last[around.ranges] = data.start[last]
+                around.slots += data.start[last]
+                around.ranges += 1
             last = data.mask + 1
+        if is_empty_for(category, mask, first, last, data):
+            continue
         around.first[around.ranges] = data.start[first]
         around.last[around.ranges] = data.start[last]
         around.slots += data.start[last] - data.start[first]
@@ -181,16 +223,21 @@ cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* ar
 
 
 cdef inline void look_around_box(
-    uint64_t bucket, int size_class, int dim, const Collisions* data, Around* around,
+    uint64_t bucket, uint64_t category, uint64_t mask, int size_class, int dim, const Collisions* data, Around* around,
 ) noexcept nogil:
-    """Slots of a cell of this size class and its neighbours in a periodic box."""
+    """`look_around` for a cell of this size class in a periodic box."""
     cdef int64_t row
+    cdef int64_t kept = 0
     around.slots = 0
     buckets_around(bucket, data.cells + 3 * size_class, dim, around)
     for row in range(around.ranges):
-        around.first[row] = data.start[around.first[row]]
-        around.last[row] = data.start[around.last[row]]
-        around.slots += around.last[row] - around.first[row]
+        if is_empty_for(category, mask, around.first[row], around.last[row], data):
+            continue
+        around.first[kept] = data.start[around.first[row]]
+        around.last[kept] = data.start[around.last[row]]
+        around.slots += around.last[kept] - around.first[kept]
+        kept += 1
+    around.ranges = kept
 
 
 cdef inline void buckets_around(uint64_t bucket, const int64_t* cells, int dim, Around* around) noexcept nogil:

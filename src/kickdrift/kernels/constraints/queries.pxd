@@ -50,6 +50,15 @@ cdef inline bint is_passed(
     return enters <= leaves
 
 
+cdef inline bint is_within(int dim, const double* y, const double* bounds, double margin) noexcept nogil:
+    """Is a point within the margin of a bounding box?"""
+    cdef int j
+    for j in range(dim):
+        if not (bounds[j] - margin - y[j] <= 0 and bounds[dim + j] + margin - y[j] >= 0):
+            return False
+    return True
+
+
 cdef inline int64_t first_shape(
     int dim, const double* y, const double* motion, double reach, const Shapes* data, double* share, double* normal,
     int64_t* tests,
@@ -117,7 +126,7 @@ cdef inline int64_t shapes_near(
         count -= 1
         node = waiting[count]
         tests[0] += 1
-        if not is_passed(dim, y, still, data.bounds + node * 2 * dim, margin, 1):
+        if not is_within(dim, y, data.bounds + node * 2 * dim, margin):
             continue
         if data.leaves[node] == 0:
             waiting[count] = data.first[node]

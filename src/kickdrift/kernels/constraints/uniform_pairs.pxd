@@ -9,7 +9,7 @@ from ..abi.constraints cimport ALL, CROWD, GIVEN_UP, PAIRS_PER_BODY, TESTS, Coll
 from ..abi.plan cimport MAX_DIM
 from ..simd.masks cimport first_bit, flags_of, less
 from ..simd.vec cimport filled, spread, vec, width
-from .grid cimport Around, look_around
+from .grid cimport Around, category_of, collide_by_filter, look_around, mask_of
 from .lists cimport sort
 
 
@@ -27,7 +27,7 @@ cdef inline Found find_uniform(
     cdef int32_t i
     for slot in range(data.start[data.mask + 1]):
         i = data.body[slot]
-        look_around(data.bucket[i], data, &around)
+        look_around(data.bucket[i], category_of(i, data), mask_of(i, data), data, &around)
         data.begin[i] = total
         data.count[i] = find_partners(dim, n, slot, &around, data, data.partner + total, like)
         total += data.count[i]
@@ -61,6 +61,8 @@ cdef inline int32_t find_partners(
     cdef uint64_t bit
     cdef int32_t i = data.body[slot]
     cdef int32_t count = 0
+    cdef bint filtered = data.category != NULL
+    cdef bint kept
     cdef int64_t row, k, left
     cdef int64_t j
     for j in range(dim + 1):
@@ -88,7 +90,10 @@ cdef inline int32_t find_partners(
                     bit = first_bit(found)
                     # Store unconditionally: half have a higher index, and a branch would be mispredicted.
                     partner[count] = from_[bit // w][bit % w]
-                    count += partner[count] > i
+                    kept = partner[count] > i
+                    if filtered and kept:
+                        kept = collide_by_filter(i, partner[count], data)
+                    count += kept
                     found &= found - 1
                 vectors = 0
             if left <= 0:

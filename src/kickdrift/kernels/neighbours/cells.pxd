@@ -412,11 +412,8 @@ cdef inline void hit_image(
 ) noexcept nogil:
     """Replace hit i at `share` if this point is hit earlier, or as early with a lower index. turn: its periodic image
     so many widths away, or NULL."""
-    cdef double square = 0
-    cdef double along = 0
-    cdef double outside = 0
-    cdef double d, under_root
-    cdef double time = 0
+    cdef double d[3]
+    cdef double time
     cdef int64_t body = cells.body[slot]
     cdef int c
     if body == skip:
@@ -425,19 +422,29 @@ cdef inline void hit_image(
         reach = reach + cells.size[body]
     for c in range(cells.dim):
         if turn == NULL:
-            d = origin[c] - cells.place[c * cells.n + slot]
+            d[c] = origin[c] - cells.place[c * cells.n + slot]
         else:
-            d = origin[c] - (cells.place[c * cells.n + slot] + turn[c] * width[c])
-        square = square + motion[c] * motion[c] if c > 0 else motion[c] * motion[c]
-        along = along + d * motion[c] if c > 0 else d * motion[c]
-        outside = outside + d * d if c > 0 else d * d
-    outside = outside - reach * reach
-    if not outside <= 0:
-        under_root = along * along - square * outside
-        if not along < 0 or not under_root >= 0:
-            return
-        time = outside / (sqrt(under_root) - along)
-        if not time <= 1:
-            return
-    if i[0] < 0 or time < share[0] or (time == share[0] and body < i[0]):
+            d[c] = origin[c] - (cells.place[c * cells.n + slot] + turn[c] * width[c])
+    time = time_of_hit(cells.dim, d, motion, reach)
+    if time <= 1 and (i[0] < 0 or time < share[0] or (time == share[0] and body < i[0])):
         i[0], share[0] = body, time
+
+
+cdef inline double time_of_hit(int dim, const double* d, const double* motion, double reach) noexcept nogil:
+    """Share of the motion after which a point at the displacement -d comes within reach; above 1: it does not."""
+    cdef double square = 0
+    cdef double along = 0
+    cdef double outside = 0
+    cdef double under_root
+    cdef int c
+    for c in range(dim):
+        square = square + motion[c] * motion[c] if c > 0 else motion[c] * motion[c]
+        along = along + d[c] * motion[c] if c > 0 else d[c] * motion[c]
+        outside = outside + d[c] * d[c] if c > 0 else d[c] * d[c]
+    outside = outside - reach * reach
+    if outside <= 0:
+        return 0
+    under_root = along * along - square * outside
+    if not along < 0 or not under_root >= 0:
+        return 2
+    return outside / (sqrt(under_root) - along)

@@ -27,10 +27,9 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
     seen = Filter(len(x), filters)
     alive = system.alive
     if swept is None:
-        near = near_pairs(x, radius, alive, system.space)
+        pairs = near_pairs(x, radius, alive, system.space, seen)
     else:
-        near = swept_pairs(x, v, radius, system.h, alive, system.space)
-    pairs = [pair for pair in near if seen.collide(*pair)]
+        pairs = swept_pairs(x, v, radius, system.h, alive, system.space, seen)
     displacement = system.space.nearest
     since, last = [system.h] * len(x), [-1] * len(x)
     moved: set[int] = set()  # since the last pass over the walls
@@ -167,23 +166,23 @@ def when(d, u, size):
     return (sqrt(under_root) - together) / square
 
 
-def swept_pairs(x, v, radius, h, alive, space):
+def swept_pairs(x, v, radius, h, alive, space, seen):
     """Broad phase of swept bodies, see `few_pairs`: half of the displacement is added to the radius."""
     places, speeds, radii = stacked(x), stacked(v), np.array(radius)
     displacement = (h * speeds) / 2
-    seen = alive & space.seen(places - displacement)
+    there = alive & space.seen(places - displacement)
 
     def near(i):
         """Return a mask of the bodies whose swept sphere overlaps that of body i."""
         d, u = space.nearest(places - x[i]), speeds - v[i]
         time = quotient(dot(d, u), dot(u, u))
         time = np.where(time > h, h, time)
-        return seen[i] & seen & is_near(either(time > 0, d - time * u, d), radius[i] + radii)
+        return there[i] & there & is_near(either(time > 0, d - time * u, d), radius[i] + radii)
 
-    return few_pairs(near, radii + sqrt(dot(displacement, displacement)))
+    return few_pairs(near, radii + sqrt(dot(displacement, displacement)), seen)
 
 
-def near_pairs(x, radius, alive=None, space=None):
+def near_pairs(x, radius, alive=None, space=None, seen=None):
     """Broad phase of bodies at their present positions, see `few_pairs`."""
     alive = np.ones(len(x), np.bool_) if alive is None else np.asarray(alive)
     space = Space() if space is None else space
@@ -194,18 +193,20 @@ def near_pairs(x, radius, alive=None, space=None):
         """Return a mask of the bodies that overlap body i."""
         return alive[i] & alive & is_near(space.nearest(places - x[i]), radius[i] + radii)
 
-    return few_pairs(near, radius)
+    return few_pairs(near, radius, seen)
 
 
-def few_pairs(near, size):
+def few_pairs(near, size, seen=None):
     """Select pairs i < j in order: per body, the first few neighbours that are larger, or equal with a higher index.
 
     Bodies without deep overlap have no more neighbours. The limit bounds the time in dense crowds, and it is local:
-    distant bodies do not affect the selection.
+    distant bodies do not affect the selection, nor do those that the filter `seen` lets pass.
     """
     pairs, met = [], [0] * len(size)
     for i in range(len(size)):
         for j in later(i, near(i)):
+            if seen is not None and not seen.collide(i, j):
+                continue
             looks = j if size[j] < size[i] else i
             met[looks] += 1
             if met[looks] <= CROWD:

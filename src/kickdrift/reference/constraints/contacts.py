@@ -317,8 +317,8 @@ def candidates(system, x, p, radius, weight, normal, offset, alive, seen, throug
     """
     n = len(x)
     partners: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
-    for i, j in near_pairs(x, radius, alive, system.space):
-        if seen.collide(i, j) and (weight[i] + weight[j] > 0 or seen.senses(i, j)):
+    for i, j in near_pairs(x, radius, alive, system.space, seen):
+        if weight[i] + weight[j] > 0 or seen.senses(i, j):
             partners[i].append((j, seen.senses(i, j)))
     for i in range(n):
         for face in range(len(offset)):
