@@ -12,6 +12,7 @@ from .. import validation
 from ..declaration import Declaration
 from ..errors import SnapshotError
 from ..forces.applied import Applied
+from ..progress import in_parts
 from ..rollback import snapshots
 from .base import StepperBase
 from .entries import places_of
@@ -214,11 +215,13 @@ class WorldsBase:
 
     # Running.
 
-    def step(self, n: int = 1, active: np.ndarray | None = None) -> None:
+    def step(self, n: int = 1, active: np.ndarray | None = None, *, progress: bool = False) -> None:
         """Run n fixed steps of each world in compiled code, in place, and return None.
 
-        active: bool, (worlds,): those whose item is False stay as they are, tick and all; all run if left out. An
+        n: how many, an int >= 0. active: bool, (worlds,): those whose item is False stay as they are, tick and all; all run if left out. An
         error in one world names it, as in "world 3: ...", and has its number as `world`; all others make their steps.
+        progress: whether to show progress on standard error, if the call takes longer than two seconds. An error
+        then ends the call for all worlds, within some tenths of a second.
         A long call answers Ctrl-C within a fraction of a second, with each world at a completed tick.
 
         Raises the errors of `Stepper.step`: that of the first world that has one.
@@ -231,7 +234,10 @@ class WorldsBase:
         """
         number = validation.steps(n, int(self.tick.max(initial=0)))
         mask = None if active is None else self._mask("active", active)
-        self._exclusively(self._advance, number, mask)
+        if validation.flag("progress", progress):
+            in_parts(lambda part: self._exclusively(self._advance, part, mask), number, True)
+        else:
+            self._exclusively(self._advance, number, mask)
 
     def snapshot(self, index: int | None = None) -> bytes:
         """A snapshot of one world, as of a stepper; or of all of them, if index is left out.
