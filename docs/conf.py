@@ -10,7 +10,6 @@ from pathlib import Path
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx import addnodes
-from sphinx.ext.napoleon import Config, NumpyDocstring
 
 import kickdrift
 
@@ -38,6 +37,7 @@ html_math_renderer = "mathml"
 nitpicky = False
 suppress_warnings = ["config.cache"]  # Order cannot be pickled
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "NDArray": "NDArray"}
 autodoc_member_order = "bysource"
 maximum_signature_line_length = 80
 python_use_unqualified_type_names = True
@@ -120,17 +120,21 @@ def inline(line):
     return "".join(parts)
 
 
+def marked(lines):
+    """Apply `inline` to all lines that are not code: neither indented, nor an example."""
+    example = False
+    for line in lines:
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        yield line if example or line.startswith(" ") else inline(line)
+
+
 def plain(app, what, name, item, options, lines):
     """Convert docstrings, which are written for help(), to reStructuredText with a table of the parameters."""
     try:
         names = set(inspect.signature(item).parameters)
     except (TypeError, ValueError):
         names = set()
-    if any(re.fullmatch(r"\s*---+", line) for line in lines):  # NumPy's style
-        config = Config(napoleon_use_rtype=False)
-        lines[:] = NumpyDocstring("\n".join(map(inline, lines)), config, app, what, name, item, options).lines()
-        return
-    rest, found = make_api.arguments([inline(line) for line in lines], names)
+    rest, found = make_api.arguments(marked(lines), names)
     text, raised, example, code = [], [], False, False
     for line in rest:
         if line.lstrip().startswith(">>>") and not example:
@@ -162,9 +166,11 @@ def plain(app, what, name, item, options, lines):
     lines[:] = text
 
 
-def all_bits(app, what, name, item, options, signature, returned):
-    """Shorten the default of masks."""
-    return signature and signature.replace(str(2**64 - 1), "2**64 - 1"), returned
+def shortened(app, what, name, item, options, signature, returned):
+    """Shorten the default of masks, and types that are not evaluated."""
+    if signature:
+        signature = re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", signature.replace(str(2**64 - 1), "2**64 - 1"))
+    return signature, returned
 
 
 def raises(lines):
@@ -188,6 +194,21 @@ def link_names(app, doctree):
             "", literal.deepcopy(), **target, refexplicit=True, refwarn=False, refdoc=app.env.docname
         )
         literal.replace_self(link)
+
+
+def stack_tables(app, doctree):
+    """Label the cells of wide tables, and of tables whose last column is text: on phones each row is a paragraph."""
+    for table in doctree.findall(nodes.table):
+        head, *rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
+        prose = len(head) > 2 and max(len(row[-1].astext()) for row in rows) > 24
+        prose = prose or "parameters" in table["classes"]
+        if not prose and len(head) < 6:
+            continue
+        table["classes"] += ["stacked", "prose"] if prose else ["stacked"]
+        for row in rows:
+            for label, cell in list(zip(head, row, strict=True))[1 : -1 if prose else None]:
+                if label.astext() and cell.children:
+                    cell[0].insert(0, nodes.inline("", f"{label.astext()} ", classes=["stacked-label"]))
 
 
 def index_words(app, doctree):
@@ -222,7 +243,8 @@ def setup(app):
     make_api.write()
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("autodoc-process-docstring", plain)
-    app.connect("autodoc-process-signature", all_bits)
+    app.connect("autodoc-process-signature", shortened)
     app.connect("doctree-read", link_names)
+    app.connect("doctree-read", stack_tables)
     app.connect("doctree-read", index_words)
     app.connect("html-collect-pages", drop_compiled, priority=0)
