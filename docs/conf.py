@@ -167,8 +167,9 @@ def plain(app, what, name, item, options, lines):
 
 
 def shortened(app, what, name, item, options, signature, returned):
-    """Shorten the default of masks, and types that are not evaluated."""
+    """Shorten the default of masks and types that are not evaluated, and leave out `self` of compiled methods."""
     if signature:
+        signature = re.sub(r"^\(self(?:, )?", "(", signature)
         signature = re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", signature.replace(str(2**64 - 1), "2**64 - 1"))
     return signature, returned
 

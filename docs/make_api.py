@@ -138,6 +138,18 @@ IN_UNIT = re.compile(rf"\bin ({UNIT})(?=[\s,;.:)]|$)")
 BEFORE = re.compile(rf"(seconds|simulated seconds|steps per second|bits|{UNIT})(?=[\s,;.:]|$)")
 
 
+def undocumented(item):
+    """Return the parameters of a class or function that would have no row, if others have one."""
+    try:
+        parameters = inspect.signature(item).parameters
+    except (TypeError, ValueError):  # compiled
+        return set()
+    _, found = arguments((inspect.getdoc(item) or "").splitlines(), set(parameters))
+    rows = {name for key in found for name in key.split(", ")}
+    named = {name for name, value in parameters.items() if value.kind not in (value.VAR_POSITIONAL, value.VAR_KEYWORD)}
+    return named - rows - {"self", "generations"} if rows else set()
+
+
 def public():
     """Return all names that are shown on some page."""
     return {name for group in PAGES.values() for _, names, _ in group.values() for name in names.split()}
@@ -223,7 +235,7 @@ def arguments(lines, names):
             found[key] += f" {before.strip()}"
         elif before:
             rest.append(before)
-    return rest, found
+    return rest, {key: " ".join(text.split()) for key, text in found.items()}
 
 
 def table(item, found):
@@ -236,14 +248,19 @@ def table(item, found):
     rows += ["   * - name", "     - unit", "     - default", "     - range", "     - meaning"]
     for key, text in found.items():
         names = key.split(", ")
-        unit = IN_UNIT.search(re.split(r"(?<=[.;]) ", text)[0]) or BEFORE.match(text)
         defaults = dict.fromkeys(shown(parameters[name].default) for name in names)
         ranges = dict.fromkeys(between(bounds.get(name)) for name in names)
-        unit = unit[1] if unit and not text.startswith("called as") else "–"
-        unit = {"seconds": "s", "simulated seconds": "s", "steps per second": "Hz"}.get(unit, unit)
-        rows += [f"   * - {', '.join(f'``{name}``' for name in names)}", f"     - {unit}"]
+        rows += [f"   * - {', '.join(f'``{name}``' for name in names)}", f"     - {unit(text)}"]
         rows += [f"     - {', '.join(defaults)}", f"     - {', '.join(ranges)}", f"     - {text}"]
     return [*rows, ""]
+
+
+def unit(text):
+    """Return the unit of a parameter, from its text."""
+    found = IN_UNIT.search(re.split(r"(?<=[.;]) ", text)[0]) or BEFORE.match(text)
+    if not found or text.startswith("called as"):
+        return "–"
+    return {"seconds": "s", "simulated seconds": "s", "steps per second": "Hz"}.get(found[1], found[1])
 
 
 def shown(default):

@@ -1,8 +1,8 @@
 """A fluid of 400 atoms that attract each other when near, and repel when very near: cool it, and it condenses.
 
 Keys: up and down change the temperature of the thermostat; Escape ends. `--frames 300` plays by itself.
-The force is a formula, Lennard-Jones' potential, in `kd.PairPotential`; the thermostat is `kd.Langevin`. Units are those
-of the potential: lengths in diameters, energies in depths of its well, masses in atoms.
+The force is a formula, Lennard-Jones' potential, in `kd.PairPotential`; the thermostat is `kd.Langevin`. Units are
+those of the potential: lengths in diameters, energies in depths of its well, masses in atoms.
 """
 
 import argparse

@@ -108,6 +108,15 @@ def test_no_link_is_broken(site):
     assert not broken
 
 
+def test_code_in_the_reference_can_be_copied(site):
+    """Examples have no backslashes of the markup, and no example has become a parameter."""
+    for path in (site / "api").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        code = re.sub(r"<[^>]+>", "", "".join(re.findall(r"(?s)<pre>.*?</pre>", text)))
+        assert not re.findall(r".*\\\*.*", code), path
+        assert not re.findall(r"<(?:strong|li|td)[^>]*>(?:<p>)?(?:&gt;){3}", text), path
+
+
 def test_pages_load_nothing_from_other_sites(site):
     """Pages work without a network: formulas are MathML, fonts and scripts are local."""
     for path in site.glob("*.html"):

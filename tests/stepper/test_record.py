@@ -261,7 +261,7 @@ def test_a_long_step_shows_progress_and_has_equal_results(
         other.step(0, progress=True)
         assert (seen.tick, other.tick, capsys.readouterr().err) == (21, 20, "")
         for bad in ({"n": -1}, {"n": 1.5}, {"progress": 1}):
-            with pytest.raises((TypeError, ValueError), match=f"^{[*bad][0]}: expected"):
+            with pytest.raises((TypeError, ValueError), match=f"^{next(iter(bad))}: expected"):
                 seen.step(**{"n": 2, "progress": True, **bad})
         assert seen.tick == 21
 
@@ -291,9 +291,9 @@ def test_a_long_step_ends_at_an_error(Stepper, monkeypatch):
 
 def test_progress_in_a_frame_loop_keeps_interpolation(Stepper):
     seen, other = (world(Stepper) for _ in range(2))
-    for stepper, progress in ((seen, True), (other, False)):
+    for stepper, shown in ((seen, True), (other, False)):
         for _ in stepper.clock.steps(2.5 * stepper.dt):
-            stepper.step(progress=progress)
+            stepper.step(progress=shown)
     assert seen.interpolate().tolist() == other.interpolate().tolist()
 
 

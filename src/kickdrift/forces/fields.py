@@ -112,7 +112,10 @@ class AnchorSpring(Elastic):
     """A spring and damper from each body to a fixed anchor: F = -k (x - p) - d v (Hooke).
 
     stiffness: k >= 0 in N/m, scalar or (n,). damping: d >= 0 in kg/s, scalar or (n,).
-    anchor: p in m, 0, (dim,) or (n, dim). Potential: k |x - p|² / 2.
+    anchor: p in m, 0, (dim,) or (n, dim). per_mass: whether stiffness and damping are divided by the mass of each body,
+    in 1/s² and 1/s, as `from_frequency` gives them.
+
+    Potential: k |x - p|² / 2.
 
     >>> import kickdrift as kd
     >>> bob = kd.Stepper([[3.0]], mass=2.0, forces=[AnchorSpring(4.0, anchor=(1.0,))])

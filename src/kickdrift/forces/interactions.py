@@ -35,7 +35,8 @@ class Springs(Elastic, Interaction):
 
     pairs: indices of bodies, ints of shape (pairs, 2). A pair may appear more than once.
     stiffness: k >= 0 in N/m, scalar or (pairs,). rest_length: >= 0 in m, scalar or (pairs,); if left out, the distances
-    when the stepper is made. damping: d >= 0 in kg/s, scalar or (pairs,).
+    when the stepper is made. damping: d >= 0 in kg/s, scalar or (pairs,). per_mass: whether stiffness and damping are
+    divided by the reduced mass of each pair, in 1/s² and 1/s, as `from_frequency` gives them.
 
     u points from the first body of a pair to the second, L is their distance and L' its rate. The first body feels F,
     the second -F. At distance zero the direction is undefined and the force is zero. Potential: k (L - rest)² / 2.

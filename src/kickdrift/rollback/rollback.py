@@ -124,6 +124,7 @@ class Rollback:
     def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:
         """Step up to `tick`, saving each state on the way; `interpolate` then works as after a frame.
 
+        tick: not before the stepper's.
         inputs: called before each step as inputs(stepper, tick), to apply the present inputs. Game logic
         belongs there too: `stepper.events.of(tick)` returns the events of the previous step, equal in each replay.
         """

@@ -218,7 +218,8 @@ class WorldsBase:
     def step(self, n: int = 1, active: np.ndarray | None = None, *, progress: bool = False) -> None:
         """Run n fixed steps of each world in compiled code, in place, and return None.
 
-        n: how many, an int >= 0. active: bool, (worlds,): those whose item is False stay as they are, tick and all; all run if left out. An
+        n: how many, an int >= 0.
+        active: bool, (worlds,): those whose item is False stay as they are, tick and all; all run if left out. An
         error in one world names it, as in "world 3: ...", and has its number as `world`; all others make their steps.
         progress: whether to show progress on standard error, if the call takes longer than two seconds. An error
         then ends the call for all worlds, within some tenths of a second.
@@ -253,6 +254,7 @@ class WorldsBase:
     def restore(self, snapshot: bytes, where: np.ndarray | None = None) -> None:
         """Restore a snapshot of the template, or of one world, into each world of a mask; or one of all worlds.
 
+        snapshot: what `snapshot()` of the template or of a world returned, or `worlds.snapshot()`.
         where: bool, (worlds,); all worlds if left out. A snapshot of all worlds gives each its own state back. Events
         of later ticks that were not taken are dropped. Numbers that `set` gave each world stay: only `set` changes
         them. Raises SnapshotError, and changes nothing, for a snapshot of another stepper, or with other coefficients
@@ -416,8 +418,8 @@ class WorldsBase:
 
         where: bool, (worlds, n). Each of these rows must be free; to do as `Stepper.spawn`, name the lowest. position,
         velocity: m and m/s, of shape (worlds, n, dim), of which the rows of the mask are read; or of shape (k, dim) or
-        (dim,), as for `worlds.position[where] = position`. angular_velocity, angle, orientation likewise, where bodies
-        rotate; 0, 0 and (1, 0, 0, 0) if left out.
+        (dim,), as for `worlds.position[where] = position`. angular_velocity, angle, orientation: likewise, where
+        bodies rotate; 0, 0 and (1, 0, 0, 0) if left out.
 
         Raises ValueError for a row that is taken, or numbers that are not finite; nothing has changed then.
 
