@@ -391,7 +391,7 @@ cdef class Core(Runner):
 
     # Running.
 
-    def step(self, object n=1, *, progress=False):
+    def step(self, object n=1, object progress=False):
         """Run n fixed steps in compiled code, in place, and return None.
 
         Other threads run meanwhile where the work is worth it. A long call answers Ctrl-C within a

@@ -259,7 +259,7 @@ cdef class ODECore(Runner):
 
     # Running.
 
-    def step(self, object n=1, *, progress=False):
+    def step(self, object n=1, object progress=False):
         """Run n fixed steps, in place, and return None.
 
         Flows run in compiled code, without the GIL if a call is long enough; a function is called once per stage.

@@ -279,7 +279,7 @@ class ODEStepper(Exclusive, ODEBase):
     def _digest(self, values: np.ndarray, place: int) -> int:
         return digest(values, place)
 
-    def step(self, n: int = 1, *, progress: bool = False) -> None:
+    def step(self, n: int = 1, progress: bool = False) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.ODEStepper.step`."""
         n = validation.steps(n, self.tick)
         if validation.flag("progress", progress):

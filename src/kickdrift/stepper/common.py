@@ -51,7 +51,7 @@ class State:
         _started: bool  # whether the history is filled
         _last_h: float  # the step size of the history, in s
 
-        def step(self, n: int = 1, *, progress: bool = False) -> None: ...
+        def step(self, n: int = 1, progress: bool = False) -> None: ...
         def _step(self, n: int) -> None: ...  # only for callers that hold the stepper's lock
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
         def _numbers(self, binding: Any, h: float) -> Any: ...  # coefficients that depend on dt, for `_commit`
