@@ -52,6 +52,8 @@ class WorldsBase:
         self._count = counted(worlds, given)
         world._exclusively(self._begin, world, given)
 
+    __init__.__qualname__ = "Worlds.__init__"  # in Python's errors about arguments
+
     def _begin(self, world: StepperBase, given: dict[str, np.ndarray]) -> None:
         """Make the arrays of all worlds, and what steps them."""
         world._zero_inactive()
