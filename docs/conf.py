@@ -19,7 +19,7 @@ release = version = kickdrift.__version__
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
-make_api = import_module("make_api")  # in this folder
+make_api, make_lessons = import_module("make_api"), import_module("make_lessons")  # in this folder
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_gallery.gen_gallery"]
 extensions += ["sphinx_copybutton", "sphinx_design"]
@@ -197,6 +197,17 @@ def link_names(app, doctree):
         literal.replace_self(link)
 
 
+def link_lessons(app, doctree):
+    """Link a notebook to its page of docs/lessons, which has the notebook to download."""
+    for link in list(doctree.findall(addnodes.download_reference)):
+        path = Path(link["reftarget"])
+        if path.parent.name == "notebooks" and not app.env.docname.startswith("lessons/"):
+            target = {"refdomain": "std", "reftype": "doc", "reftarget": f"/lessons/{path.stem}"}
+            page = addnodes.pending_xref("", **target, refexplicit=True, refwarn=True, refdoc=app.env.docname)
+            page += nodes.inline("", link.astext())
+            link.replace_self(page)
+
+
 def stack_tables(app, doctree):
     """Label the cells of wide tables, and of tables whose last column is text: on phones each row is a paragraph."""
     for table in doctree.findall(nodes.table):
@@ -242,10 +253,12 @@ def block_math(translator, node):
 def setup(app):
     prepare_examples()
     make_api.write()
+    make_lessons.write()
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("autodoc-process-docstring", plain)
     app.connect("autodoc-process-signature", shortened)
     app.connect("doctree-read", link_names)
+    app.connect("doctree-read", link_lessons)
     app.connect("doctree-read", stack_tables)
     app.connect("doctree-read", index_words)
     app.connect("html-collect-pages", drop_compiled, priority=0)
