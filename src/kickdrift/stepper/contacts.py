@@ -156,7 +156,7 @@ def _at_walls(
     """Return indices of bodies in contact with a wall, the wall's number, the normal into it, and who is a sensor."""
     normals, offsets = planes(plan, side)
     nobody = np.zeros(1, np.uint8)
-    if "wall_friction" in fields:  # of `Contacts`, whose own sensors are in it
+    if "wall_friction" in fields:  # a wall of `Contacts`: `through` includes sensor bodies
         through = fields["through"][side.first : side.first + len(offsets)] if "through" in fields else nobody
     else:
         through = fields.get("sensor", nobody)
