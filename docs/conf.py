@@ -10,7 +10,6 @@ from pathlib import Path
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx import addnodes
-from sphinx.ext.napoleon import Config, NumpyDocstring
 
 import kickdrift
 
@@ -20,7 +19,7 @@ release = version = kickdrift.__version__
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
-make_api = import_module("make_api")  # in this folder
+make_api, make_lessons = import_module("make_api"), import_module("make_lessons")  # in this folder
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_gallery.gen_gallery"]
 extensions += ["sphinx_copybutton", "sphinx_design"]
@@ -38,6 +37,7 @@ html_math_renderer = "mathml"
 nitpicky = False
 suppress_warnings = ["config.cache"]  # Order cannot be pickled
 autodoc_typehints_format = "short"
+autodoc_type_aliases = {"ArrayLike": "ArrayLike", "NDArray": "NDArray"}
 autodoc_member_order = "bysource"
 maximum_signature_line_length = 80
 python_use_unqualified_type_names = True
@@ -120,17 +120,21 @@ def inline(line):
     return "".join(parts)
 
 
+def marked(lines):
+    """Apply `inline` to all lines that are not code: neither indented, nor an example."""
+    example = False
+    for line in lines:
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        yield line if example or line.startswith(" ") else inline(line)
+
+
 def plain(app, what, name, item, options, lines):
     """Convert docstrings, which are written for help(), to reStructuredText with a table of the parameters."""
     try:
         names = set(inspect.signature(item).parameters)
     except (TypeError, ValueError):
         names = set()
-    if any(re.fullmatch(r"\s*---+", line) for line in lines):  # NumPy's style
-        config = Config(napoleon_use_rtype=False)
-        lines[:] = NumpyDocstring("\n".join(map(inline, lines)), config, app, what, name, item, options).lines()
-        return
-    rest, found = make_api.arguments([inline(line) for line in lines], names)
+    rest, found = make_api.arguments(marked(lines), names)
     text, raised, example, code = [], [], False, False
     for line in rest:
         if line.lstrip().startswith(">>>") and not example:
@@ -162,9 +166,12 @@ def plain(app, what, name, item, options, lines):
     lines[:] = text
 
 
-def all_bits(app, what, name, item, options, signature, returned):
-    """Shorten the default of masks."""
-    return signature and signature.replace(str(2**64 - 1), "2**64 - 1"), returned
+def shortened(app, what, name, item, options, signature, returned):
+    """Shorten the default of masks and types that are not evaluated, and leave out `self` of compiled methods."""
+    if signature:
+        signature = re.sub(r"^\(self(?:, )?", "(", signature)
+        signature = re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", signature.replace(str(2**64 - 1), "2**64 - 1"))
+    return signature, returned
 
 
 def raises(lines):
@@ -188,6 +195,32 @@ def link_names(app, doctree):
             "", literal.deepcopy(), **target, refexplicit=True, refwarn=False, refdoc=app.env.docname
         )
         literal.replace_self(link)
+
+
+def link_lessons(app, doctree):
+    """Link a notebook to its page of docs/lessons, which has the notebook to download."""
+    for link in list(doctree.findall(addnodes.download_reference)):
+        path = Path(link["reftarget"])
+        if path.parent.name == "notebooks" and not app.env.docname.startswith("lessons/"):
+            target = {"refdomain": "std", "reftype": "doc", "reftarget": f"/lessons/{path.stem}"}
+            page = addnodes.pending_xref("", **target, refexplicit=True, refwarn=True, refdoc=app.env.docname)
+            page += nodes.inline("", link.astext())
+            link.replace_self(page)
+
+
+def stack_tables(app, doctree):
+    """Label the cells of wide tables, and of tables whose last column is text: on phones each row is a paragraph."""
+    for table in doctree.findall(nodes.table):
+        head, *rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
+        prose = len(head) > 2 and max(len(row[-1].astext()) for row in rows) > 24
+        prose = prose or "parameters" in table["classes"]
+        if not prose and len(head) < 6:
+            continue
+        table["classes"] += ["stacked", "prose"] if prose else ["stacked"]
+        for row in rows:
+            for label, cell in list(zip(head, row, strict=True))[1 : -1 if prose else None]:
+                if label.astext() and cell.children:
+                    cell[0].insert(0, nodes.inline("", f"{label.astext()} ", classes=["stacked-label"]))
 
 
 def index_words(app, doctree):
@@ -220,9 +253,12 @@ def block_math(translator, node):
 def setup(app):
     prepare_examples()
     make_api.write()
+    make_lessons.write()
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("autodoc-process-docstring", plain)
-    app.connect("autodoc-process-signature", all_bits)
+    app.connect("autodoc-process-signature", shortened)
     app.connect("doctree-read", link_names)
+    app.connect("doctree-read", link_lessons)
+    app.connect("doctree-read", stack_tables)
     app.connect("doctree-read", index_words)
     app.connect("html-collect-pages", drop_compiled, priority=0)

@@ -99,6 +99,8 @@ MODULES = {
     "math": ("kickdrift.math", ""),
     "distributed": ("kickdrift.distributed", "step step_ode sweep CaseError WorkerError"),
 }
+#: Members of these modules' classes that only other layers use.
+INTERNAL = "kind, constants, code, fields, derivatives, operations, identity, failure"
 #: Members that are shown after the class itself.
 MEMBERS = {
     "AnchorSpring": "from_frequency", "Springs": "from_frequency", "Damping": "per_frame",
@@ -130,10 +132,22 @@ COST = {
     "Force": "a call into Python for each evaluation, and passes over all arrays",
     "Acceleration": "a call into Python for each evaluation, and passes over all arrays",
 }
-UNITS = re.compile(
-    r"(?:^|(?<=[\s(,]))(m³/s²|m²/s²|m/s²|m/s|kg/s|rad/s|1/s|N/m|m/N|kg m²/s²|kg|Hz|[Ss]econds|[Ss]teps per second"
-    r"|in C|in T|in N|in J|m|N|J)(?=[\s,;.:)]|$)|^bits"
-)
+#: A unit at the start of a text, or with "in" in its first sentence.
+UNIT = r"m³/\(kg s²\)|m³/s²|m²/s²|m/s²|m/s|kg/m|kg/s|kg m²|rad/s|1/s|N/m|m/N|N m|kg|rad|Hz|C|T|m|N|J|s"
+IN_UNIT = re.compile(rf"\bin ({UNIT})(?=[\s,;.:)]|$)")
+BEFORE = re.compile(rf"(seconds|simulated seconds|steps per second|bits|{UNIT})(?=[\s,;.:]|$)")
+
+
+def undocumented(item):
+    """Return the parameters of a class or function that would have no row, if others have one."""
+    try:
+        parameters = inspect.signature(item).parameters
+    except (TypeError, ValueError):  # compiled
+        return set()
+    _, found = arguments((inspect.getdoc(item) or "").splitlines(), set(parameters))
+    rows = {name for key in found for name in key.split(", ")}
+    named = {name for name, value in parameters.items() if value.kind not in (value.VAR_POSITIONAL, value.VAR_KEYWORD)}
+    return named - rows - {"self", "generations"} if rows else set()
 
 
 def public():
@@ -154,6 +168,7 @@ def write():
         wanted[f"stepper-{page}"] = heading(f"Stepper: {title.lower()}") + also("api/stepper") + body
     for page, (module, names) in MODULES.items():
         members = f"   :members: {names.replace(' ', ', ')}\n" if names else "   :members:\n"
+        members += f"   :exclude-members: {INTERNAL}\n"
         wanted[page] = heading(module) + f".. automodule:: {module}\n{members}"
     for page, text in wanted.items():
         path = FOLDER / f"{page}.rst"
@@ -191,28 +206,36 @@ def kind(name):
 
 
 def arguments(lines, names):
-    """Split a docstring's lines: return those without parameter paragraphs, and {names: text} of these."""
-    rest, found, key = [], {}, None
-    pattern = re.compile(r"(?:^|(?<=[.)] ))(?:Or )?(\w+(?:, \w+)*): ")
-    for line in lines:
-        if not line.strip():
+    """Split a docstring's lines: return those without parameters, and {names: text} of these.
+
+    A parameter begins a line or a sentence with its name, several names, or a call such as `potential(position)`, and a
+    colon. Its text ends with the paragraph.
+    """
+    rest, found, key, code = [], {}, None, False
+    pattern = re.compile(r"(?:^|(?<=[.)] ))(?:Or )?(\w+(?:\([\w, ]*\))?(?:, \w+)*): ")
+    text = re.sub(r"(\w,)\n(?=\w+(?:, \w+)*: )", r"\1 ", "\n".join(lines))  # names on two lines
+    text = re.sub(r"(?<=\. )Raises (?=\w)", "\n\nRaises ", text)
+    for line in text.split("\n"):
+        code = line.startswith((" ", ">>>")) or (code and bool(line))
+        if code or not line:
             key = None
             rest.append(line)
             continue
-        parts = pattern.split(line)
-        starts = [set(parts[i].split(", ")) <= names for i in range(1, len(parts), 2)]
-        if key is None and not (starts and starts[0] and not parts[0].strip()):
-            rest.append(line)
-            continue
-        found[key] = f"{found.get(key, '')} {parts[0].strip()}" if key is not None else ""
-        for start, i in zip(starts, range(1, len(parts), 2), strict=True):
-            if start:
-                key = parts[i]
-                found[key] = parts[i + 1].strip()
+        before, *parts = pattern.split(line)
+        for name, text in zip(parts[::2], parts[1::2], strict=True):
+            given = re.sub(r"\(.*?\)", "", name)
+            if set(given.split(", ")) <= names:
+                if before:
+                    rest, found = (rest, found | {key: f"{found[key]} {before}"}) if key else ([*rest, before], found)
+                key, before = given, text if name == given else f"called as {name}: {text}"
+                found, before = found | {key: before.strip()}, ""
             else:
-                found[key] += f" {parts[i]}: {parts[i + 1].strip()}"
-    found.pop(None, None)
-    return rest, found
+                before += f"{name}: {text}"
+        if before and key:
+            found[key] += f" {before.strip()}"
+        elif before:
+            rest.append(before)
+    return rest, {key: " ".join(text.split()) for key, text in found.items()}
 
 
 def table(item, found):
@@ -225,14 +248,19 @@ def table(item, found):
     rows += ["   * - name", "     - unit", "     - default", "     - range", "     - meaning"]
     for key, text in found.items():
         names = key.split(", ")
-        unit = UNITS.search(text)
         defaults = dict.fromkeys(shown(parameters[name].default) for name in names)
         ranges = dict.fromkeys(between(bounds.get(name)) for name in names)
-        unit = unit[0].removeprefix("in ") if unit else "–"
-        unit = {"seconds": "s", "steps per second": "Hz"}.get(unit.lower(), unit)
-        rows += [f"   * - {', '.join(f'``{name}``' for name in names)}", f"     - {unit}"]
-        rows += [f"     - {' '.join(defaults)}", f"     - {' '.join(ranges)}", f"     - {text}"]
+        rows += [f"   * - {', '.join(f'``{name}``' for name in names)}", f"     - {unit(text)}"]
+        rows += [f"     - {', '.join(defaults)}", f"     - {', '.join(ranges)}", f"     - {text}"]
     return [*rows, ""]
+
+
+def unit(text):
+    """Return the unit of a parameter, from its text."""
+    found = IN_UNIT.search(re.split(r"(?<=[.;]) ", text)[0]) or BEFORE.match(text)
+    if not found or text.startswith("called as"):
+        return "–"
+    return {"seconds": "s", "simulated seconds": "s", "steps per second": "Hz"}.get(found[1], found[1])
 
 
 def shown(default):

@@ -37,7 +37,7 @@ def _run(cell, names):
         outputs.append({"name": "stdout", "output_type": "stream", "text": printed.getvalue().splitlines(True)})
     for number in pyplot.get_fignums():
         picture = io.BytesIO()
-        pyplot.figure(number).savefig(picture, dpi=60, bbox_inches="tight", metadata={"Software": None})
+        pyplot.figure(number).savefig(picture, dpi=100, bbox_inches="tight", metadata={"Software": None})
         data = {"image/png": base64.b64encode(picture.getvalue()).decode() + "\n"}
         outputs.append({"data": data, "metadata": {}, "output_type": "display_data"})
     pyplot.close("all")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
+from PIL import Image
 
 import kickdrift as kd
 from kickdrift.demos import compare
@@ -55,18 +57,38 @@ def bounce(axes):
     axes.legend(loc="lower right")
 
 
+def halves(figure, *names, width=0.42):
+    """Save the two panels of a figure in a file each: pages show them side by side, on phones one below the other."""
+    for axes, left, right in zip(figure.axes, (0.07, 0.57), (0.42, width), strict=True):
+        axes.set_position([left, 0.12, right, 0.8])
+        axes.set_title(axes.get_title(), fontsize=10, loc="left")
+        axes.set_title("")
+    for number, name in enumerate(names):
+        half = Bbox.from_bounds(5 * number, 0, 5, figure.get_figheight())
+        figure.savefig(FOLDER / f"{name}.png", dpi=160, bbox_inches=half)
+        with Image.open(FOLDER / f"{name}.png") as picture:
+            picture.convert("RGB").quantize(64).save(FOLDER / f"{name}.png", optimize=True)
+
+
 def main():
     for name in ("spring", "orbit", "throw"):
         parser = argparse.ArgumentParser()
         compare.add_arguments(parser)
         figure = Figure(layout="constrained")
         compare.plot(parser.parse_args([name]), figure)
-        figure.savefig(FOLDER / f"compare-{name}.png", dpi=100)
-    figure = Figure(layout="constrained", figsize=(10, 4))
+        figure.set_layout_engine("none")
+        figure.set_size_inches(10, 4.4)
+        left, right = figure.axes
+        right.legend(
+            *left.get_legend_handles_labels(), loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=9
+        )
+        figure.legends.clear()
+        halves(figure, f"compare-{name}-cost", f"compare-{name}-energy", width=0.25)
+    figure = Figure(figsize=(10, 4.4))
     left, right = figure.subplots(1, 2)
     slide(left)
     bounce(right)
-    figure.savefig(FOLDER / "rolling.png", dpi=80)
+    halves(figure, "rolling-slide", "rolling-bounce")
 
 
 if __name__ == "__main__":

@@ -81,11 +81,11 @@ class Game:
 
 
 def draw(game, screen, font):
-    screen.fill((12, 14, 24))
+    screen.fill((20, 26, 51))
     picture = game.world.interpolate()
     for slot in np.flatnonzero(game.world.alive):
         kind, place, radius = KIND[slot], picture[slot], RADIUS[KIND[slot]]
-        colour = [(120, 220, 255), (255, 220, 90), (200, 190, 170)][min(kind, LARGE)]
+        colour = [(120, 220, 255), (255, 220, 90), (239, 217, 180)][min(kind, LARGE)]
         angles, size = np.linspace(0, 2 * np.pi, 12, endpoint=False), np.ones(12)
         if kind >= LARGE:  # no two rocks are alike
             size = 0.85 + 0.25 * np.sin(slot + np.arange(12) * (2 + slot % 5))
@@ -93,7 +93,9 @@ def draw(game, screen, font):
         elif kind == SHIP:
             angles, size = game.ship[0] + np.array([0, 2.5, np.pi, -2.5]), np.array([1.7, 1.2, 0.5, 1.2])
         outline = place + radius * (size * np.array([np.cos(angles), np.sin(angles)])).T
-        pygame.draw.polygon(screen, colour, outline, 0 if kind == BULLET else 2)
+        if kind >= LARGE:
+            pygame.draw.polygon(screen, (78, 74, 92), outline)
+        pygame.draw.polygon(screen, colour, outline, 0 if kind == BULLET else 3)
     text = f"{game.score[0]} points   wave {game.score[1]}   arrows: turn, thrust   space: fire"
     screen.blit(font.render(text, True, (160, 160, 170)), (12, 10))
     pygame.display.flip()

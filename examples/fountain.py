@@ -55,8 +55,8 @@ def main(frames=None):
         light *= 0.7
         pixels = np.floor(fountain.world.interpolate(living=True) / 2).astype(int)
         pixels = pixels[((pixels >= 0) & (pixels < light.shape)).all(axis=1)]
-        np.add.at(light, tuple(pixels.T), 45)
-        colour = np.minimum(light[..., None] * (0.5, 0.9, 1.6) + (8, 10, 22), 255).astype(np.uint8)
+        np.add.at(light, tuple(pixels.T), 90)
+        colour = np.minimum(light[..., None] * (0.5, 0.9, 1.6) + (14, 20, 44), 255).astype(np.uint8)
         pygame.surfarray.blit_array(glow, colour)
         pygame.transform.smoothscale(glow, screen.get_size(), screen)
         text = f"{fountain.world.count} particles   wind {250 * math.sin(fountain.world.time):+.0f} px/s"

@@ -1,8 +1,8 @@
 """A fluid of 400 atoms that attract each other when near, and repel when very near: cool it, and it condenses.
 
-Keys: up and down change the temperature of the bath; Escape ends. `--frames 300` plays by itself.
-The force is a formula, Lennard-Jones' potential, in `kd.PairPotential`; the bath is `kd.Langevin`. Units are those of
-the potential: lengths in diameters, energies in depths of its well, masses in atoms.
+Keys: up and down change the temperature of the thermostat; Escape ends. `--frames 300` plays by itself.
+The force is a formula, Lennard-Jones' potential, in `kd.PairPotential`; the thermostat is `kd.Langevin`. Units are
+those of the potential: lengths in diameters, energies in depths of its well, masses in atoms.
 """
 
 import argparse
@@ -21,20 +21,20 @@ class Fluid:
         rng = np.random.default_rng(8)
         size = np.array([WIDTH, HEIGHT]) / SCALE
         grid = np.stack(np.divmod(np.arange(COUNT), 16), axis=1)  # 25 columns of 16
-        self.bath = kd.Langevin(friction=0.5, temperature=temperature, seed=3)
+        self.thermostat = kd.Langevin(friction=0.5, temperature=temperature, seed=3)
         self.temperature = temperature
         self.world = kd.Stepper(
             grid * (size - (0, 2)) / (25, 16) + (1, 0.9),
             rng.normal(0, np.sqrt(temperature), (COUNT, 2)),
             dt=DT,
-            forces=[kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5), self.bath],
+            forces=[kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5), self.thermostat],
             constraints=[kd.Box(0.5, size - (0.5, 2.5))],  # below the line of text
         )
 
     def heat(self, change):
-        """Another temperature of the bath; the atoms follow within a few time units."""
+        """Another temperature of the thermostat; the atoms follow within a few time units."""
         self.temperature = min(max(self.temperature + change, 0.05), 2.0)
-        self.world.set(self.bath, temperature=self.temperature)
+        self.world.set(self.thermostat, temperature=self.temperature)
 
     def measured(self):
         """The temperature of the atoms: kinetic energy per atom, in two dimensions."""
@@ -68,7 +68,7 @@ def main(frames=None):
         pixels = fluid.world.position * [SCALE, -SCALE] + [0, HEIGHT]
         for place, colour in zip(pixels.tolist(), colours.astype(int).tolist(), strict=True):
             pygame.draw.aacircle(screen, colour, place, 0.5 * SCALE)
-        text = f"temperature of the bath {fluid.temperature:.2f} [up, down], of the atoms {fluid.measured():.2f}"
+        text = f"temperature of the thermostat {fluid.temperature:.2f} [up, down], of the atoms {fluid.measured():.2f}"
         screen.fill("#a8dadc", (0, 0, WIDTH, 36))
         screen.blit(font.render(f"{text}   {fluid.bonds():.1f} neighbours each", True, "#1d3557"), (12, 10))
         pygame.display.flip()

@@ -76,9 +76,9 @@ def main(frames=None):
             world.kill(gone)
         trail.append(world.interpolate())
 
-        screen.fill("#0b0d17")
+        screen.fill("#141a33")
         for line in lines():
-            pygame.draw.aalines(screen, "#27304d", False, seen(line, turn).tolist())
+            pygame.draw.aalines(screen, "#4a5a8f", False, seen(line, turn).tolist())
         ways = np.stack([seen(places, turn) for places in trail], axis=1)
         for row in np.flatnonzero(world.alive).tolist():
             leaking = abs(world.position[row, 2]) > LENGTH

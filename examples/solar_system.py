@@ -71,11 +71,11 @@ def main(frames=None):
         if not world.clock.paused:
             trail.append(places)
 
-        screen.fill("#05070f")
+        screen.fill("#111a36")
         ways = np.stack(trail, axis=1)
         for (name, *_, size, colour), place, way in zip(BODIES, places.tolist(), ways, strict=True):
             for part in range(0, len(way) - 1, 10):  # older is darker
-                bright = pygame.Color(colour).lerp("#05070f", 0.95 - 0.6 * part / len(way))
+                bright = pygame.Color(colour).lerp("#111a36", 0.8 - 0.7 * part / len(way))
                 pygame.draw.aalines(screen, bright, False, way[part : part + 11].tolist())
             pygame.draw.aacircle(screen, colour, place, size)
             if name != "Sun":  # names are on the side away from the Sun

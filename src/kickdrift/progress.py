@@ -5,24 +5,25 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 EVERY = 5.0  #: seconds between two lines of a sweep
 PATIENCE = 2.0  #: seconds before a command shows its progress
+PART = 0.1  #: seconds of a part of a long step
 
 T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Callback for each finished case."""
+    """Callback for finished cases."""
 
-    def advance(self) -> None: ...
+    def advance(self, count: int = 1) -> None: ...
     def say(self, text: str) -> None: ...
 
 
 class _Silent:
-    def advance(self) -> None: ...
+    def advance(self, count: int = 1) -> None: ...
     def say(self, text: str) -> None: ...
 
 
@@ -33,8 +34,8 @@ class _Lines:
         self.total, self.what, self.of, self.every, self.done = total, what, of, every, 0
         self.begun = self.told = time.monotonic()
 
-    def advance(self) -> None:
-        self.done += 1
+    def advance(self, count: int = 1) -> None:
+        self.done += count
         now = time.monotonic()
         # Always print the last line, if the work took long enough to print any.
         if now - self.told >= self.every or (self.done == self.total and now - self.begun >= self.every):
@@ -85,8 +86,8 @@ def shown(
     task = bar.add_task(what, total=total)
 
     class Bar:
-        def advance(self) -> None:
-            bar.advance(task)
+        def advance(self, count: int = 1) -> None:
+            bar.advance(task, count)
             if time.monotonic() - begun >= patience:
                 bar.start()
 
@@ -99,6 +100,19 @@ def shown(
         yield Bar()
     finally:
         bar.stop()
+
+
+def in_parts(step: Callable[[int], None], steps: int, wanted: bool) -> None:
+    """Call step(k) until `steps` steps are done, and show progress if they take longer than `PATIENCE`."""
+    part, before = 1, time.monotonic()
+    with shown(steps, wanted, "step", "steps", PATIENCE) as bar:
+        while steps:
+            part = min(part, steps)
+            step(part)
+            bar.advance(part)
+            steps -= part
+            now = time.monotonic()
+            part, before = (part * 2 if now - before < PART else max(1, part // 2)), now
 
 
 def over(items: Iterable[T], what: str, of: str) -> Iterator[T]:

@@ -110,6 +110,55 @@ def test_the_api_pages_list_every_public_name():
     assert set(re.findall(r"^api/([a-z-]+)$", TEXTS["api.md"], re.MULTILINE)) == pages
 
 
+@pytest.mark.parametrize("name", sorted(make_api.public()))
+def test_a_table_of_parameters_has_all_of_them(name):
+    item = getattr(kd, name)
+    assert make_api.undocumented(item) == set()
+    steps_or_goes_back = name in {*make_api.WHOLE, "Stepper", "Worlds"}
+    for member in (*dir(item), *make_api.MEMBERS.get(name, "").split()) if steps_or_goes_back else ():
+        if not member.startswith("_"):
+            assert make_api.undocumented(getattr(item, member)) == set(), member
+
+
+def test_parameters_are_found_in_a_docstring():
+    """They begin a line or a sentence; their text ends with the paragraph, or before what is raised."""
+    text = """A b: c.
+
+stiffness: k in N/m, of
+each: one. damping: kg/s
+second. potential(position): in N m,
+
+alpha, pairs,
+gamma: as before. Raises Error.
+
+>>> pairs: int = 2 * 3
+pairs: 6"""
+    lines = text.splitlines()
+    rest, found = make_api.arguments(lines, {"stiffness", "damping", "potential", "alpha", "pairs", "gamma"})
+    assert found == {
+        "stiffness": "k in N/m, of each: one.",
+        "damping": "kg/s second.",
+        "potential": "called as potential(position): in N m,",
+        "alpha, pairs, gamma": "as before.",
+    }
+    assert [line for line in rest if line] == ["A b: c.", "Raises Error.", ">>> pairs: int = 2 * 3", "pairs: 6"]
+
+
+def test_units_come_from_the_first_sentence():
+    for text, unit in {
+        "k >= 0 in N/m, scalar": "N/m",
+        "T in N m, of a body": "N m",
+        "s in m²/s²": "m²/s²",
+        "m, 0, or (dim,)": "m",
+        "seconds per step": "s",
+        "steps per second": "Hz",
+        "whether it takes longer than two seconds": "–",
+        "how many. Each is in m": "–",
+        "a mask": "–",
+    }.items():
+        assert make_api.unit(text) == unit, text
+
+
 def test_the_api_pages_list_every_member_of_stepper():
     grouped = [name for _, names in make_api.STEPPER.values() for name in names.split()]
     assert sorted(grouped) == sorted(name for name in dir(kd.Stepper) if not name.startswith("_"))

@@ -108,6 +108,25 @@ def test_no_link_is_broken(site):
     assert not broken
 
 
+def test_code_in_the_reference_can_be_copied(site):
+    """Examples have no backslashes of the markup, and no example has become a parameter."""
+    for path in (site / "api").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        code = re.sub(r"<[^>]+>", "", "".join(re.findall(r"(?s)<pre>.*?</pre>", text)))
+        assert not re.findall(r".*\\\*.*", code), path
+        assert not re.findall(r"<(?:strong|li|td)[^>]*>(?:<p>)?(?:&gt;){3}", text), path
+
+
+def test_lessons_are_pages_with_all_questions(site):
+    for notebook in (DOCS / "notebooks").glob("*.ipynb"):
+        cells = notebook.read_text(encoding="utf-8")
+        page = (site / "lessons" / f"{notebook.stem}.html").read_text(encoding="utf-8")
+        assert page.count("<details>") == cells.count("<details>") > 0
+        assert page.count("<img") >= cells.count('"image/png"') > 0
+        assert f"/{notebook.name}" in page
+        assert f"lessons/{notebook.stem}.html" in (site / "teaching.html").read_text(encoding="utf-8")
+
+
 def test_pages_load_nothing_from_other_sites(site):
     """Pages work without a network: formulas are MathML, fonts and scripts are local."""
     for path in site.glob("*.html"):

@@ -250,6 +250,8 @@ def test_invalid_alpha_and_mode_are_refused(Stepper):
         bodies.interpolate("half")
     with pytest.raises(ValueError, match="mode: expected one of 'linear', 'hermite', 'extrapolate'"):
         bodies.interpolate(mode="cubic")
+    with pytest.raises(ValueError, match=r"got 'hermit' \(str\); did you mean 'hermite'\?$"):
+        bodies.interpolate(mode="hermit")
 
 
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "groot_warren"])

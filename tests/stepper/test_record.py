@@ -1,6 +1,7 @@
 """`record`: where samples go, what ends a run, and files of trajectories."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -236,6 +237,64 @@ def test_progress_is_shown_when_asked(capsys, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", math.inf)
     world(kd.Stepper).record(2, progress=True)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("patience", "part", "shown"),
+    [(0.0, math.inf, (1, 3, 7, 15, 20)), (0.0, 0.0, range(1, 21)), (math.inf, math.inf, ())],
+)
+def test_a_long_step_shows_progress_and_has_equal_results(
+    Stepper, ODEStepper, capsys, monkeypatch, patience, part, shown
+):
+    """Parts become longer until they take long enough."""
+    monkeypatch.setattr(progress, "PATIENCE", patience)
+    monkeypatch.setattr(progress, "PART", part)
+    for make in (partial(world, Stepper), partial(lorenz, ODEStepper)):
+        seen, other = make(), make()
+        seen.step(20, progress=True)
+        other.step(20)
+        assert seen.tick == 20
+        assert seen.checksum() == other.checksum()
+        lines = capsys.readouterr().err.splitlines()
+        assert [line.partition(",")[0] for line in lines] == [f"step: {done} of 20 steps" for done in shown]
+        seen.step(progress=False)
+        other.step(0, progress=True)
+        assert (seen.tick, other.tick, capsys.readouterr().err) == (21, 20, "")
+        for bad in ({"n": -1}, {"n": 1.5}, {"progress": 1}):
+            with pytest.raises((TypeError, ValueError), match=f"^{next(iter(bad))}: expected"):
+                seen.step(**{"n": 2, "progress": True, **bad})
+        assert seen.tick == 21
+
+
+def test_a_long_step_of_many_worlds_shows_progress(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PART", math.inf)
+    seen, other = (kd.Worlds(world(kd.Stepper), 3) for _ in range(2))
+    seen.step(5, np.array([True, False, True]), progress=True)
+    other.step(5, np.array([True, False, True]))
+    assert seen.tick.tolist() == [5, 0, 5]
+    assert seen.checksum().tolist() == other.checksum().tolist()
+    assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+def test_a_long_step_ends_at_an_error(Stepper, monkeypatch):
+    """The tick is that of single steps, and the next call goes on there."""
+    runaway = Stepper([[1.0]], dt=1.0, forces=[kd.AnchorSpring(1e5)])
+    with pytest.raises(kd.NonFiniteError) as caught:
+        runaway.step(10**6, progress=True)
+    single = Stepper([[1.0]], dt=1.0, forces=[kd.AnchorSpring(1e5)])
+    with pytest.raises(kd.NonFiniteError) as alone:
+        single.step(10**6)
+    assert str(caught.value) == str(alone.value)
+    assert runaway.tick == single.tick
+
+
+def test_progress_in_a_frame_loop_keeps_interpolation(Stepper):
+    seen, other = (world(Stepper) for _ in range(2))
+    for stepper, shown in ((seen, True), (other, False)):
+        for _ in stepper.clock.steps(2.5 * stepper.dt):
+            stepper.step(progress=shown)
+    assert seen.interpolate().tolist() == other.interpolate().tolist()
 
 
 # Files of trajectories.

@@ -210,6 +210,15 @@ def test_every_real_number_type_is_accepted_as_dt(Stepper):
     assert Stepper([[0.0]], hz=Fraction(1, 3)).dt == 3.0
 
 
+def test_unknown_arguments_name_the_public_class(Stepper, ODEStepper):
+    with pytest.raises(TypeError, match=r"^Stepper\.__init__\(\) got an unexpected keyword argument 'velocty'"):
+        Stepper([[0.0]], velocty=[[1.0]])
+    with pytest.raises(TypeError, match=r"^ODEStepper\.__init__\(\) got an unexpected keyword argument 'step'"):
+        ODEStepper([[0.0]], kd.flows.VanDerPol(), step=0.1)
+    with pytest.raises(TypeError, match=r"^Worlds\.__init__\(\) got an unexpected keyword argument 'count'"):
+        kd.Worlds(kd.Stepper([[0.0]]), count=3)
+
+
 def test_unknown_integrators_list_the_known_ones(refused):
     message, known = "^integrator: got ", f"; expected one of {KNOWN} or an instance of one$"
     refused(ValueError, message + r"'oiler' \(str\)" + known, integrator="oiler")

@@ -67,22 +67,12 @@ cdef class Clockwork:
         The steps are counted as done: `tick` and `alpha` are those after them. Under overload="budget(...)" it
         returns up to `max_steps`, because only `steps()`, `step()` and the stepper see how long steps take.
 
-        Parameters
-        ----------
-        seconds
-            Time of the frame: any real number, also a NumPy scalar. It is rounded down to nanoseconds, and the rest
-            is added to the next frame.
+        seconds: time of the frame, any real number, also a NumPy scalar. It is rounded down to nanoseconds, and the
+        rest is added to the next frame.
 
-        Raises
-        ------
-        TypeError, ValueError
-            Not a real number; negative or not finite. Nothing has changed then.
-        OverloadError
-            More than `max_steps` are due under overload="raise". Nothing has changed then.
-        RuntimeError
-            Called inside a step.
-
-        Thread-safety: one thread at a time.
+        Raises TypeError or ValueError if it is not a real number, negative or not finite, OverloadError if more than
+        `max_steps` are due under overload="raise", RuntimeError inside a step; nothing has changed then. Thread-safety:
+        one thread at a time.
 
         >>> import kickdrift as kd
         >>> clock = kd.FixedClock(60)
@@ -125,10 +115,7 @@ cdef class Clockwork:
         The first call, and the first after `resync()` or `load()`, sets the base and returns 0. A time that is
         earlier than the last one gives 0 steps, counts in `backwards`, and is the new base.
 
-        Parameters
-        ----------
-        now_ns
-            An absolute time in nanoseconds, as from `time.perf_counter_ns()`, within +-2**62.
+        now_ns: an absolute time in nanoseconds, as from `time.perf_counter_ns()`, within +-2**62.
 
         >>> import kickdrift as kd
         >>> clock = kd.FixedClock(60)
@@ -154,12 +141,8 @@ cdef class Clockwork:
         Equivalent to calls of `advance`. An `OverloadError` leaves the clock as it was before the frame that raised it.
         The GIL is released.
 
-        Parameters
-        ----------
-        frame_times
-            Array or list of seconds, one dimension. All are checked before anything changes.
-        counts, alphas
-            Arrays of int64 and float64 to write to, as long as `frame_times`; made when left out.
+        frame_times: array or list of seconds, one dimension. All are checked before anything changes.
+        counts, alphas: arrays of int64 and float64 to write to, as long as `frame_times`; made when left out.
 
         >>> import kickdrift as kd
         >>> counts, alphas = kd.FixedClock(60).plan([0.04, 0.01, 0.0])

@@ -29,46 +29,30 @@ class FixedClock(Clockwork):
     any rational rate. A step is due as soon as at most a nanosecond is missing. So a frame of 1/60 s runs one step of
     1/60 s, although neither a float nor whole nanoseconds can represent it.
 
-    Parameters
-    ----------
-    hz, dt
-        Steps per second, or seconds per step; int, float, Fraction or string such as "60000/1001".
-        Give one of them; 60 Hz if neither. A float stands for the simplest fraction that rounds to it:
-        `dt=1/60` means 60 Hz. This also applies to the dt of steppers. A step is a fraction of at most 2**27
-        seconds (4 years), with a denominator of at most 2**33 (0.12 ns).
-    policy
-        The rule for the number of steps in a frame: an instance or its name. `ExactSteps()`, "exact": as many as fit.
-        `Match()`, "match": the nearest whole number if the frame is close to one, as long as the clock stays within
-        `slack` of the true time; smoothest on screen. `Locked(k)`, "locked(k)": k, for any frame time.
-        `Variable(max_dt)`, "variable(max_dt)": one step, as long as the frame.
-    max_steps
-        Maximal number of steps in a frame.
-    overload
-        The rule for frames with more due steps: an instance or its name. `Drop()`, "drop": drop whole steps.
-        `Backlog(limit)`, "backlog(limit)": keep up to `limit` for later frames. `Resync()`, "resync": drop everything,
-        run nothing. `Raise()`, "raise": raise `OverloadError` and refuse the frame. `Budget(seconds)`,
-        "budget(seconds)": as "drop", and when the steps of a frame have taken this long in wall time, `steps()`,
-        `step()` and the stepper drop the remaining steps.
-    max_frame
-        Seconds. Longer frames are clamped to it. If left out, 0.25 or two steps, whichever is longer. Clamping a frame
-        of more than a second gives a RuntimeWarning, once for each clock: it may be in milliseconds.
-    scale
-        Simulated seconds per real second, 0 to 1000, rounded to a multiple of 2**-20.
-    substeps
-        Number of integrator steps in each step.
-    carry
-        False drops the rest of each frame after its steps.
-    slack, tolerance
-        For "match", in steps, 0 to 0.5 each. slack: how far the clock may be from the true time. tolerance: how far a
-        frame may be from a whole number of steps.
-    phase
-        The initial waiting time in steps, at least 0 and below 1.
+    hz: steps per second, an int, float, Fraction or string such as "60000/1001"; 60 if dt is left out too.
+    Or dt: seconds per step, of these types. A float stands for the simplest fraction that rounds to it, so dt=1/60
+    means 60 Hz. This also applies to the dt of steppers. A step is a fraction of at most 2**27 seconds (4 years), with
+    a denominator of at most 2**33 (0.12 ns).
+    policy: the rule for the number of steps in a frame, an instance or its name. `ExactSteps()`, "exact": as many as
+    fit. `Match()`, "match": the nearest whole number if the frame is close to one, as long as the clock stays within
+    `slack` of the true time; smoothest on screen. `Locked(k)`, "locked(k)": k, for any frame time. `Variable(max_dt)`,
+    "variable(max_dt)": one step, as long as the frame.
+    max_steps: maximal number of steps in a frame.
+    overload: the rule for frames with more due steps, an instance or its name. `Drop()`, "drop": drop whole steps.
+    `Backlog(limit)`, "backlog(limit)": keep up to `limit` for later frames. `Resync()`, "resync": drop everything, run
+    nothing. `Raise()`, "raise": raise `OverloadError` and refuse the frame. `Budget(seconds)`, "budget(seconds)": as
+    "drop", and when the steps of a frame have taken this long in wall time, `steps()`, `step()` and the stepper drop
+    the remaining steps.
+    max_frame: seconds. Longer frames are clamped to it. If left out, 0.25 or two steps, whichever is longer. Clamping a
+    frame of more than a second gives a RuntimeWarning, once for each clock: it may be in milliseconds.
+    scale: simulated seconds per real second, 0 to 1000, rounded to a multiple of 2**-20.
+    substeps: number of integrator steps in each step.
+    carry: False drops the rest of each frame after its steps.
+    slack: for "match", how far the clock may be from the true time, 0 to 0.5 steps.
+    tolerance: for "match", how far a frame may be from a whole number of steps, 0 to 0.5 steps.
+    phase: the initial waiting time in steps, at least 0 and below 1.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument is invalid, or all of them together could overflow 64 bits.
-
+    Raises TypeError or ValueError if an argument is invalid, or if all of them together could overflow 64 bits.
     Thread-safety: one clock is used by one thread at a time. Feeding it inside a step is a RuntimeError, and so is
     feeding it, or setting its rate or scale, while `plan()` runs in another thread.
 
@@ -229,13 +213,11 @@ class FixedClock(Clockwork):
     def set_hz(self, hz: _Rate, keep: Literal["time", "fraction"] = "time") -> None:
         """Change the rate, from the next frame on; `time` stays continuous.
 
-        Parameters
-        ----------
-        hz
-            Steps per second, as in the constructor.
-        keep
-            "time": keep the waiting time in seconds, rounded down by less than a nanosecond.
-            "fraction": keep the waiting time in steps; under "variable", which has none, in seconds.
+        hz: steps per second, as in the constructor.
+        keep: "time" keeps the waiting time in seconds, rounded down by less than a nanosecond. "fraction" keeps the
+        waiting time in steps; under "variable", which has none, in seconds.
+
+        Raises TypeError or ValueError for another rate or name.
 
         >>> clock = FixedClock(60)
         >>> clock.advance(0.03)

@@ -22,11 +22,13 @@ class ElasticCollisions(Filtered):
     """Collisions between bodies: spheres, circles in the plane, segments on a line.
 
     radius: m, >= 0, a number or (n,). restitution: the ratio of separation speed to approach speed, 0 to 1.
+    iterations: sweeps over all pairs in a step, at most.
     friction: Coulomb's coefficient, a number >= 0 or (n,), which limits the tangent impulse to this multiple of the
     normal impulse. Two bodies use the larger restitution and the geometric mean of the frictions.
 
     category, mask: bits, a number or (n,), up to 64. Two bodies collide if the category of each is in the mask of
-    the other. sensor: a bool or (n,). Collisions of sensors are recorded as events, without impulses.
+    the other. sensor: a bool or (n,). Collisions of sensors are recorded as events, without impulses. swept: whether
+    collisions are detected along the displacement of each step, for fast bodies.
 
     After each step, all pairs closer than 5/4 of the sum of their radii are processed in the order of their indices,
     i < j. The order alternates between sweeps, until no pair overlaps or `iterations` sweeps are done. An impact can

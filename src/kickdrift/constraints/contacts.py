@@ -35,15 +35,17 @@ class Contacts(Filtered):
     one. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls; two bodies
     use the geometric mean. rolling: coefficient of rolling resistance >= 0, scalar or (n,), of bodies that rotate:
     the torque is at most rolling * radius * normal force, and of two bodies the larger coefficient acts.
-    walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
-    Of these, restitution and radius are not used, and friction only if above 0.
+    hertz: Hz, of the contacts as springs; 0.3 of the substeps' rate if left out. damping_ratio: of these springs.
+    walls: `Box` and `Plane`. shapes: `Segments` and `Boxes`, the level that bodies rest on. Of walls and shapes,
+    restitution and radius are not used, and friction only if above 0.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
     corrects lengths is not carried over into the next substep, which lets nearly straight joints rest.
+    substeps: how many parts a step has, at least 1.
     category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too. A wall or shape
     whose category is 1, the default, takes the category of each body from here.
 
-    A step is divided into `substeps`. Each substep adds its share of the velocity change by forces. Then contacts are
+    Each substep adds its share of the velocity change by forces. Then contacts are
     solved, warm-started with the impulses of the last substep: they remove approach speed and a part of the overlap,
     at most two diameters a second. Then positions are integrated. Two relaxation sweeps remove the velocity that
     came from correcting overlap.
@@ -66,12 +68,12 @@ class Contacts(Filtered):
     the tick, including the restitution impulse at its end. A pair counts as touching also if it has an impulse while a
     gap is still closing.
 
-    Contacts are springs of `hertz` and `damping_ratio`. If left out, they are as stiff as the substeps allow, 0.3 of
-    their rate. At rest a force F compresses a contact by F (1/m + 1/m') (dt / substeps)² / 4.4; deep contacts are up
-    to twice as stiff. With friction, 90 % of the excess load causes no further overlap after some 36 steps. The excess
-    begins at the weight of ten such bodies; from 8 substeps on, at an impulse of m v / (40 h) in a substep of h
-    seconds, v being two diameters a second, if that is more. More substeps make piles stiffer, and allow heavy bodies
-    on light ones. With fewer than 8, piles of more than some 60 layers may keep oscillating.
+    Contacts are springs, by default as stiff as the substeps allow. At rest a force F then compresses a contact by F
+    (1/m + 1/m') (dt / substeps)² / 4.4; deep contacts are up to twice as stiff. With friction, 90 % of the excess load
+    causes no further overlap after some 36 steps. The excess begins at the weight of ten such bodies; from 8 substeps
+    on, at an impulse of m v / (40 h) in a substep of h seconds, v being two diameters a second, if that is more. More
+    substeps make piles stiffer, and allow heavy bodies on light ones. With fewer than 8, piles of more than some 60
+    layers may keep oscillating.
     Persistent contacts whose approach speed the forces of the step account for are over-relaxed by 1.25, in the two
     last sweeps by 1.4 (Young 1954), and their friction is under-relaxed by 0.9. This damps waves in a pile sooner.
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 class Sensor(Filtered):
     """A region that records an event for each body that enters or leaves. It changes no motion.
 
-    Sensor(lower, upper): a box, vectors of shape (dim,) or numbers for all components, in m. Sensor(center, radius):
-    a ball, a vector and a number >= 0. Arguments may be given by name.
+    lower, upper: the corners of a box in m, vectors of shape (dim,) or numbers for all components.
+    center, radius: a ball instead, a vector and a number >= 0 in m. Both forms may be given by position: Sensor(lower,
+    upper), Sensor(center, radius).
+    category, mask: bits, a number or (n,): only bodies whose category is in the mask are recorded.
 
     A body counts as a point, and its displacement in a step as straight; even the fastest body is detected. The events
     have the kinds `ENTER` and `LEAVE`, with b = -1. The stepper needs `events=`; without it a sensor does nothing. A
     body that is inside when the first step begins enters at that time.
-
-    category, mask: bits, a number or (n,): only bodies whose category is in the mask are recorded.
 
     Raises TypeError or ValueError for anything that is not a region.
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   python -m kickdrift compare spring
   python -m kickdrift compare orbit --plot orbit.png
-  python -m kickdrift compare throw --dt 1/30 --integrator velocity_verlet --integrator rk4
+  python -m kickdrift compare throw --dt 1/30 --integrator rk4
   python -m kickdrift compare pendulum --time 5 --json
 """
 

@@ -248,8 +248,9 @@ cdef class Core(Runner):
         position: m, of shape (k, dim); or (dim,) for one body, or for all bodies if velocity has rows. velocity: m/s,
         a row per body, one vector for all, of shape (dim,) or (1, dim), one number, or whatever can be broadcast to
         (k, dim). Shape (0, dim) adds no body.
-        mass: kg, one number or (k,). radius, m; category, bits; sensor; restitution; friction: one value or (k,), for
-        all constraints that have them per body, disabled ones too. mask: bits, for collisions; that of walls, shapes
+        mass: kg, one number or (k,).
+        radius, category, mask, sensor, restitution, friction: one value or (k,), in the units of the constraints, for
+        all constraints that have them per body, disabled ones too. The mask is for collisions; that of walls, shapes
         and sensors is their own. Where they differ from those of the row, they cost as much as `set`. What is left out
         stays that of the row.
         rows: the rows to choose from, a slice, ints or a mask; all by default. With rows kept for each kind of body,
@@ -395,13 +396,14 @@ cdef class Core(Runner):
 
     # Running.
 
-    def step(self, object n=1):
+    def step(self, object n=1, object progress=False):
         """Run n fixed steps in compiled code, in place, and return None.
 
         Other threads run meanwhile where the work is worth it. A long call answers Ctrl-C within a
         fraction of a second, at a completed tick.
 
         n: how many, an int >= 0.
+        progress: whether to show progress on standard error, if the call takes longer than two seconds.
 
         Raises NonFiniteError when a state overflows (it names the body; the world stays at the first tick that is not
         finite, as with single steps), ConvergenceError when an implicit step cannot be solved (the world stays at the
@@ -414,7 +416,9 @@ cdef class Core(Runner):
         >>> ball.position.tolist(), ball.tick, ball.time
         ([[0.0, 5.0]], 2, 1.0)
         """
-        if self.handed != NULL and self.handed[0] > 0:
+        if progress is not False:
+            self.step_and_show(n, progress)
+        elif self.handed != NULL and self.handed[0] > 0:
             self.step_in_frame(n)
         else:
             self.run_steps(n)

@@ -253,7 +253,7 @@ cdef class Coupled(Watch):
             raise MemoryError
         for number, (constraint, bound) in enumerate(zip(model.constraint_records, self.bound_constraints)):
             source = model.source(constraint)
-            if source in kinds and constraint.kind != "corners":  # the walls of a corner record its events
+            if source in kinds and constraint.kind != "corners":  # "corners": its walls record the events
                 bound.listen(kinds[source], model.n)
                 self.constraint[<Py_ssize_t> number].events = &bound.events
                 self.events[self.event_source_count] = &bound.events

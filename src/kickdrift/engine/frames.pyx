@@ -44,7 +44,7 @@ cdef class Ticks:
             if self.pending:
                 self.run()
             if self.clock.may_step():
-                # If the loop body drops waiting time, this step still runs.
+                # Counted before the loop body runs: a resync() there does not drop this step.
                 self.clock.now.taken = 1
                 self.pending = True
                 return self.world.completed

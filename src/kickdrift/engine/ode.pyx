@@ -259,13 +259,14 @@ cdef class ODECore(Runner):
 
     # Running.
 
-    def step(self, object n=1):
+    def step(self, object n=1, object progress=False):
         """Run n fixed steps, in place, and return None.
 
         Flows run in compiled code, without the GIL if a call is long enough; a function is called once per stage.
         A long call answers Ctrl-C within a fraction of a second.
 
         n: how many, an int >= 0.
+        progress: whether to show progress on standard error, if the call takes longer than two seconds.
 
         Raises NonFiniteError when a state overflows (it names the trajectory; the stepper stays at the first tick that
         is not finite, as with single steps), ConvergenceError when an implicit step cannot be solved (the stepper stays
@@ -279,7 +280,10 @@ cdef class ODECore(Runner):
         >>> weather.tick, weather.time
         (25, 0.25)
         """
-        self.run_steps(n)
+        if progress is not False:
+            self.step_and_show(n, progress)
+        else:
+            self.run_steps(n)
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
         if self._flow is None:

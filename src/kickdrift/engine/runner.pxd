@@ -117,6 +117,7 @@ cdef class Runner:
     cdef int raise_interrupt(self) except -1
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1
+    cdef int step_and_show(self, object n, object wanted) except -1
     cdef int coast(self, Py_ssize_t steps) except -1
     cdef int go_taped(self, Py_ssize_t steps) except -1
     cdef int record(self, object tape) except -1

@@ -30,6 +30,7 @@ from time import perf_counter
 import numpy as np
 
 from .. import kernels, validation
+from ..progress import in_parts
 from .workers import share
 
 require_rounding(__name__)
@@ -202,6 +203,12 @@ cdef class Runner:
             self.go(steps)
         finally:
             self.unlock()
+        return 0
+
+    @cython.final
+    cdef int step_and_show(self, object n, object wanted) except -1:
+        """Implement `step(n, progress=True)`: several calls of `step`, with their progress between them."""
+        in_parts(self.step, validation.steps(n, self.completed), validation.flag("progress", wanted))
         return 0
 
     @cython.final

@@ -108,9 +108,9 @@ class AppliedTorque(Applied):
     """A torque on each body that is read from your own array: dw/dt = T / I, constant within a step.
 
     torque: T in N m, an array of shape (n,) in two dimensions, counter-clockwise where y points up, or of shape (n, 3)
-    in three, with the dtype of the state and any strides. The stepper references the array, reads it, saves it and
-    in three, with the dtype of the state and any strides. The stepper references, reads, saves and restores the array
-    as for `AppliedForce`; it never clears it. It changes angular velocities only. Bodies of infinite
+    in three, with the dtype of the state and any strides. The stepper references, reads, saves and restores
+    the array as for `AppliedForce`; it never clears it. It changes angular velocities only. Bodies of infinite inertia
+    keep theirs.
 
     Raises TypeError or ValueError for other arrays, and ValueError for a stepper without `angular_velocity`. Numbers
     that are not finite raise NonFiniteError after the step.

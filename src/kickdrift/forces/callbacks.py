@@ -200,8 +200,10 @@ class Force(PythonFunction):
 class Acceleration(PythonFunction):
     """An acceleration in m/s² from a Python function: like `Force`, but not divided by mass.
 
-    Bodies of infinite mass are not accelerated. potential(position): energy per mass, in J/kg. Raises the errors of
-    `Force`.
+    function, velocity_dependent, jacobian: as for `Force`, with accelerations. potential(position): energy per mass, in
+    J/kg.
+
+    Bodies of infinite mass are not accelerated. Raises the errors of `Force`.
 
     >>> import kickdrift as kd
     >>> def down(t, position, velocity, out):
@@ -230,7 +232,8 @@ class NativeForce(Callback):
     dtype: float32 or float64, of the arrays of the function. Required only if the type of the function does
     not imply it.
     threadsafe: whether several threads may call the function at once. If not, the stepper uses one thread.
-    velocity_dependent, potential: as for `Force`. divided_by_mass=False: the function writes accelerations in m/s².
+    velocity_dependent, potential: as for `Force`. divided_by_mass: if False, the function writes
+    accelerations in m/s².
 
     After a failure the steps before it are repeated, and the function is called for them again. Raises TypeError
     or ValueError for an unsuitable function or user_data. Wrong native code can crash Python.

@@ -112,7 +112,10 @@ class AnchorSpring(Elastic):
     """A spring and damper from each body to a fixed anchor: F = -k (x - p) - d v (Hooke).
 
     stiffness: k >= 0 in N/m, scalar or (n,). damping: d >= 0 in kg/s, scalar or (n,).
-    anchor: p in m, 0, (dim,) or (n, dim). Potential: k |x - p|² / 2.
+    anchor: p in m, 0, (dim,) or (n, dim). per_mass: whether stiffness and damping are divided by the mass of each body,
+    in 1/s² and 1/s, as `from_frequency` gives them.
+
+    Potential: k |x - p|² / 2.
 
     >>> import kickdrift as kd
     >>> bob = kd.Stepper([[3.0]], mass=2.0, forces=[AnchorSpring(4.0, anchor=(1.0,))])
@@ -132,8 +135,8 @@ class AnchorSpring(Elastic):
     def from_frequency(cls, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, anchor: ArrayLike = 0.0) -> AnchorSpring:
         """Return the spring that makes a body of any mass oscillate `hertz` times a second.
 
-        hertz: undamped frequency >= 0 in Hz. damping_ratio: 0 never stops swinging, 1 returns fastest without
-        overshoot (critical). Both are scalar or (n,).
+        hertz: undamped frequency >= 0 in Hz, scalar or (n,). damping_ratio: 0 never stops swinging, 1 returns fastest
+        without overshoot (critical); scalar or (n,). anchor: as for `AnchorSpring`.
 
         >>> AnchorSpring.from_frequency(2.0, damping_ratio=1.0)
         AnchorSpring(stiffness=array(157.91367042), damping=array(25.13274123), anchor=array(0.), per_mass=True)
@@ -190,11 +193,11 @@ class PointGravity(FieldTerm):
 class Vortex(FieldTerm):
     """A vortex about an axis: a = s t / (|t|² + e²), t = axis x (x - center), for dim 2 and 3.
 
-    The acceleration is s / r along the circle about the axis (the field of a line vortex), softened
-    near it. strength: s in m²/s² (positive: counter-clockwise), scalar or (n,). center: m, 0, (dim,)
-    or (n, dim). axis: a direction of shape (3,), of any length; in two dimensions it is the z axis.
-    softening: e >= 0 in m, scalar or (n,). Not divided by mass. It does work along a circle, so there
-    is no potential.
+    strength: s in m²/s² (positive: counter-clockwise), scalar or (n,). center: m, 0, (dim,) or (n, dim). axis: a
+    direction of shape (3,), of any length; in two dimensions it is the z axis. softening: e >= 0 in m, scalar or (n,).
+
+    The acceleration is s / r along the circle about the axis (the field of a line vortex), softened near it. Not
+    divided by mass. It does work along a circle, so there is no potential.
 
     >>> import kickdrift as kd
     >>> leaf = kd.Stepper([[2.0, 0.0]], dt=0.01, integrator="explicit_euler", forces=[Vortex(1.0)])
@@ -258,7 +261,7 @@ class Damping(Term):
     def per_frame(cls, loss: ArrayLike, fps: float = 60) -> Damping:
         """Return the damping that equals `v -= v * loss` once per frame at `fps`, at any step rate.
 
-        loss: share of the velocity lost per frame, 0 <= loss < 1.
+        loss: share of the velocity lost per frame, 0 <= loss < 1. fps: frames per second.
 
         >>> Damping.per_frame(0.05)
         Damping(rate=array(3.07759766), angular=array(0.))

@@ -33,13 +33,16 @@ _FIELDS = {"stiffness": "k", "rest_length": "rest", "damping": "c"}
 class Springs(Elastic, Interaction):
     """Springs and dampers between pairs of bodies: F = (k (L - rest) + d L') u (Hooke; Baraff, Witkin 1998).
 
-    u points from the first body of a pair to the second, L is their distance and L' its rate. The first body feels F,
-    the second -F. At distance zero the direction is undefined and the force is zero.
     pairs: indices of bodies, ints of shape (pairs, 2). A pair may appear more than once.
-    stiffness: k >= 0 in N/m, damping: d >= 0 in kg/s, rest_length: >= 0 in m. Each is a scalar or (pairs,).
-    rest_length=None means the distances when the stepper is made.
-    Potential: k (L - rest)² / 2. Total momentum and angular momentum are conserved, to rounding. The forces on a body
-    are summed in the order of the pairs.
+    stiffness: k >= 0 in N/m, scalar or (pairs,). rest_length: >= 0 in m, scalar or (pairs,); if left out, the distances
+    when the stepper is made. damping: d >= 0 in kg/s, scalar or (pairs,). per_mass: whether stiffness and damping are
+    divided by the reduced mass of each pair, in 1/s² and 1/s, as `from_frequency` gives them.
+
+    u points from the first body of a pair to the second, L is their distance and L' its rate. The first body feels F,
+    the second -F. At distance zero the direction is undefined and the force is zero. Potential: k (L - rest)² / 2.
+    Total momentum and angular momentum are conserved, to rounding. The forces on a body are summed in the order of the
+    pairs.
+
     Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers. Unstable damping,
     where dt d / m adds up to more than 2 at a body, gives a RuntimeWarning, when the stepper is made and when `set`,
     `add`, `enable`, `set_mass` or another dt causes it.
@@ -76,9 +79,11 @@ class Springs(Elastic, Interaction):
     ) -> Springs:
         """Return the springs that make two bodies of any masses oscillate `hertz` times a second.
 
+        pairs, rest_length: as for `Springs`. hertz: undamped frequency >= 0 in Hz, scalar or (pairs,). damping_ratio: 0
+        never stops swinging, 1 returns fastest without overshoot (critical); scalar or (pairs,).
+
         Stiffness and damping follow from the reduced mass of each pair, m m' / (m + m'), and are exact for a pair
-        without other forces. hertz: undamped frequency >= 0 in Hz. damping_ratio: 0 never stops swinging, 1 returns
-        fastest without overshoot (critical). Both are scalar or (pairs,). Raises the errors of `Springs`.
+        without other forces. Raises the errors of `Springs`.
 
         >>> import kickdrift as kd
         >>> spring = Springs.from_frequency([(0, 1)], hertz=2.0, rest_length=1.0)

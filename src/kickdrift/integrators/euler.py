@@ -66,9 +66,10 @@ class SemiImplicitEuler(Integrator):
 class ImplicitEuler(Integrator):
     """Backward Euler: v' = v + h a(x', v'), x' = x + h v', solved by Newton's method.
 
-    Stable at any step, but it loses energy. `tolerance`: the residual v' - v - h a may be at most this share of |v'|
-    + |v| + h |a| (largest components), plus rounding.
-    `max_iterations`: Newton steps before ConvergenceError.
+    tolerance: the residual v' - v - h a may be at most this share of |v'| + |v| + h |a| (largest components), plus
+    rounding. max_iterations: Newton steps before ConvergenceError.
+
+    Stable at any step, but it loses energy.
 
     Independent bodies are solved separately. With interactions or callbacks all bodies form one system, with norms over
     all bodies. Its linear systems are solved matrix-free, from matrix-vector products only. For callbacks these come

@@ -15,8 +15,8 @@ class ODEStepper(ODEBase, ODECore):
     callback, `kd.flows.Native`; or a Python function rhs(t, y, out), which is called once per stage for all
     trajectories. t is in s, y is read-only, of shape (n, dim), and out, of equal shape, starts at zero. The function
     writes to out. It must not keep the arrays, because they are reused.
-    dt: seconds (or whatever the equation's unit of time is) per fixed step, a float, int or Fraction;
-    or hz, steps per second.
+    dt: seconds (or whatever the equation's unit of time is) per fixed step, a float, int or Fraction. Or hz: steps per
+    second.
     integrator: "explicit_euler", "implicit_euler", "midpoint", "heun", "rk4" or "dopri8", or an instance such as
     ImplicitEuler(tolerance=1e-6).
     threads: number of threads for large steps of a flow. Results are bitwise equal for any number.

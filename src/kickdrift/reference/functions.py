@@ -55,7 +55,8 @@ ROOTS = (1.0, 1.2599210498948732, 1.5874010519681996)  # cube roots of 1, 2 and 
 THIRD = 0.3333333333333333
 TWO_THIRDS, TWO_THIRDS_LO = 0.6666666567325592, 9.934107462565104e-09  # TWO_THIRDS has 26 bits
 TWO_OVER_PI = 0.6366197723675814
-HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)  # the first two parts have 33 bits
+# pi/2 as a sum of three. The first two have 33 bits, so that small multiples of them are exact.
+HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
 HALF_PI_HI, HALF_PI_LO = 1.5707963267948966, 6.123233995736766e-17
 FAR = 400000.0  # limit of the simple reduction of arguments of sin, cos and tan
 NEAR = 2.0**-14  # limit of the reduced argument: below it, reduce exactly

@@ -15,6 +15,7 @@ from ..errors import ConvergenceError, NonFiniteError
 from ..flows import QUOTIENT, Expression, refuse
 from ..integrators import EQUATION_INTEGRATORS
 from ..ode.base import ODEBase
+from ..progress import in_parts
 from .checksum import digest
 from .flows import FLOWS
 from .formulas import evaluate
@@ -278,9 +279,13 @@ class ODEStepper(Exclusive, ODEBase):
     def _digest(self, values: np.ndarray, place: int) -> int:
         return digest(values, place)
 
-    def step(self, n: int = 1) -> None:
+    def step(self, n: int = 1, progress: bool = False) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.ODEStepper.step`."""
-        self._exclusively(self._step, validation.steps(n, self.tick))
+        n = validation.steps(n, self.tick)
+        if validation.flag("progress", progress):
+            in_parts(self.step, n, True)
+        else:
+            self._exclusively(self._step, n)
 
     @taped
     def _step(self, n: int) -> None:

@@ -11,6 +11,7 @@ from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
 from ..integrators.compositions import Composition
 from ..integrators.exact import Exact
+from ..progress import in_parts
 from ..stepper.base import StepperBase
 from ..stepper.interpolation import Weights, canvas, weights
 from .checksum import digest
@@ -150,9 +151,12 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
     def _digest(self, values: np.ndarray, place: int) -> int:
         return digest(values, place)
 
-    def step(self, n: int = 1) -> None:
+    def step(self, n: int = 1, progress: bool = False) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
         n = validation.steps(n, self.tick)
+        if validation.flag("progress", progress):
+            in_parts(self.step, n, True)
+            return
         handed = 0 if self._clock is None else self._clock._handed
         self._exclusively(self._step_in_frame if handed else self._step, n)
 

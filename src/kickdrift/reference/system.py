@@ -490,7 +490,7 @@ class System(Body):
         return self.real(normals(k + self.stepper._world, self.noise_tick, i, 2, self.generation(i))[0])
 
     def damp(self, decay) -> None:
-        """Apply damping; linked bodies keep the velocity that they have at rest."""
+        """Apply damping, but not to the share of `delta_v` that linked bodies have as velocity at rest."""
         if self.at_rest is None:
             super().damp(decay)
             return

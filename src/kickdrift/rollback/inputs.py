@@ -113,9 +113,12 @@ class Inputs:
     def play(self, past: Rollback, keys: int | None, control: Callable[[Any, list[int]], None]) -> bool:
         """Correct frames whose inputs were wrongly predicted, then play one frame; return whether one was played.
 
+        past: the Rollback of the stepper.
         keys: the input of this player, which acts `delay` frames later; None corrects, and plays no frame.
-        control(stepper, inputs) is called before each step, with the input of each player. It depends on these and the
-        stepper alone. No frame is played before all players were heard from, nor beyond what `past` can go back to:
+        control(stepper, inputs): called before each step, with the input of each player. It depends on these and the
+        stepper alone.
+
+        No frame is played before all players were heard from, nor beyond what `past` can go back to:
         then keep your keys and call it again.
 
         Raises TypeError or ValueError for wrong keys, and DesyncError for a checksum of another player that differs.

@@ -124,6 +124,7 @@ class Rollback:
     def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:
         """Step up to `tick`, saving each state on the way; `interpolate` then works as after a frame.
 
+        tick: not before the stepper's.
         inputs: called before each step as inputs(stepper, tick), to apply the present inputs. Game logic
         belongs there too: `stepper.events.of(tick)` returns the events of the previous step, equal in each replay.
         """
@@ -148,10 +149,12 @@ class Rollback:
 def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:
     """Check that results depend only on what snapshots contain: go back `distance` ticks at each tick, and compare.
 
-    Each tick is simulated distance + 1 times, and must have an equal checksum each time. frames: how many ticks to
-    run. inputs: called before each step as inputs(stepper, tick). It must depend only on these two, and on
-    `stepper.events.of(tick)`. The stepper ends at the last tick. Events that were not taken before are dropped, unless
-    another Rollback keeps them.
+    stepper: a Stepper or an ODEStepper; it ends at the last tick. frames: how many ticks to run. distance: how many
+    ticks to go back, at least 1. inputs: called before each step as inputs(stepper, tick). It must depend only on these
+    two, and on `stepper.events.of(tick)`.
+
+    Each tick is simulated distance + 1 times, and must have an equal checksum each time. Events that were not taken
+    before are dropped, unless another Rollback keeps them.
 
     Raises DesyncError, which names the first tick whose checksums differ.
 

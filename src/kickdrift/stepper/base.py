@@ -121,6 +121,8 @@ class StepperBase(State):
         self._claim(self._clock)
         self._warn_of()
 
+    __init__.__qualname__ = "Stepper.__init__"  # in Python's errors about arguments
+
     #: The `Events` configuration; None if events are disabled.
     _events: Any = None
     #: Weak reference to the Rollback's event history that receives the events; number of events it had no room for.

@@ -51,7 +51,7 @@ class State:
         _started: bool  # whether the history is filled
         _last_h: float  # the step size of the history, in s
 
-        def step(self, n: int = 1) -> None: ...
+        def step(self, n: int = 1, progress: bool = False) -> None: ...
         def _step(self, n: int) -> None: ...  # only for callers that hold the stepper's lock
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
         def _numbers(self, binding: Any, h: float) -> Any: ...  # coefficients that depend on dt, for `_commit`
@@ -197,11 +197,12 @@ class State:
     def restore(self, snapshot: bytes, *, clock: bool = False) -> None:
         """Restore the state of a snapshot of this or an equal stepper, in the same arrays.
 
-        dt comes from the snapshot too, and with it the rate of the clock, unless that follows the frames. Events of
-        later ticks that were not taken are dropped: the steps will record them again.
-
+        snapshot: what `snapshot()` returned.
         clock: whether to reset the clock too, as for a new game. It then has its initial scale, is not paused, has no
         unconsumed time, and takes tick and time from the snapshot. If false, scale and pause stay as they are.
+
+        dt comes from the snapshot too, and with it the rate of the clock, unless that follows the frames. Events of
+        later ticks that were not taken are dropped: the steps will record them again.
 
         Raises SnapshotError, and changes nothing, if the snapshot is damaged, or was made by a stepper with another
         size, integrator or other coefficients, or if its dt does not suit the clock. Interpolation is reset. Raises

@@ -28,8 +28,7 @@ def weights(mode: str, alpha: float, h: float) -> Weights:
     "hermite" is the cubic with the positions and velocities of both states. "extrapolate" continues
     from the new state, which is passed as the old one, too.
     """
-    if mode not in MODES:
-        raise ValueError(f"mode: expected one of {', '.join(map(repr, MODES))}, got {validation.show(mode)}")
+    validation.one_of("mode", mode, MODES)
     if mode == "linear":
         return Weights(alpha, 0.0, 0.0)
     if mode == "extrapolate":

@@ -41,8 +41,8 @@ def shapes_of(entry: Entry) -> Sequence[tuple[int, Shapes, Shapes]]:
 class Motion:
     """The rows of all shapes that move: displacement, angle, velocity, angular velocity; 2 dim + 2 numbers each.
 
-    before: a motion that these shapes continue. follow: for an entry and a shape in it, by number, the number of the
-    shape before, or None; the same number by default.
+    before: the previous motion, whose rows are kept. follow: maps (entry, shape), by number, to the number that the
+    shape had before, or None if it is new; a shape that is left out has kept its number.
     """
 
     def __init__(

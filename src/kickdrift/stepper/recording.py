@@ -39,8 +39,9 @@ def record(
     energy: bool = False,
     progress: bool = False,
 ) -> Any:
-    """Run `steps` steps; sample the state now and after every `every` steps. Raises the same errors as `step`.
+    """Run `steps` steps; sample the state now and after every `every` steps.
 
+    steps: how many, an int >= 0. every: steps from a sample to the next, an int >= 1.
     out: where samples go, if not into memory: a path that ends in .npy, which is overwritten, or an array of shape
     (samples, ...), such as a memmap or one of Zarr, that is written row by row. It gets the positions, or y of an
     ODEStepper; for others a mapping such as {"position": "x.npy", "velocity": array}. What it leaves out is None in
@@ -50,8 +51,9 @@ def record(
     energy: whether to sample `energy()` too.
     progress: whether to show progress on standard error, if the run takes longer than two seconds.
 
-    If a step or the callback raises an error, the samples so far are in the error's attribute `trajectory`. Raises
-    TypeError or ValueError if `out` does not fit, MemoryError if there is no room; no step is run then.
+    Raises the errors of `step`. If a step or the callback raises an error, the samples so far are in the error's
+    attribute `trajectory`. Raises TypeError or ValueError if `out` does not fit, MemoryError if there is no room; no
+    step is run then.
 
     >>> import kickdrift as kd
     >>> world = kd.Stepper([[0.0]], [[2.0]], dt=0.5)

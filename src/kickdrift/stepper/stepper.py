@@ -32,9 +32,10 @@ class Stepper(StepperBase, Frames):
     seed of a random generator can be such an array: `np.random.default_rng(seed)` in each tick, then `seed += 1`.
     angular_velocity: rotation of bodies about their centers, in rad/s: (n,) in two dimensions, counter-clockwise if y
     points up, (n, 3) in three. It is stepped in place; a number makes an array. If left out, bodies do not rotate.
-    angle: rad, (n,), in two dimensions; orientation: unit quaternions w, x, y, z from body to world, (n, 4), in three.
-    They are stepped in place; 0 or (1, 0, 0, 0) if left out.
-    inertia: kg m2, a number or (n,). If left out, that of solid discs (m r2 / 2) or spheres (2 m r2 / 5), whose radius
+    angle: rad, (n,), in two dimensions, stepped in place; 0 if left out.
+    orientation: unit quaternions w, x, y, z from body to world, (n, 4), in three dimensions, stepped in place;
+    (1, 0, 0, 0) if left out.
+    inertia: kg m², a number or (n,). If left out, that of solid discs (m r² / 2) or spheres (2 m r² / 5), whose radius
     is that of `Contacts`, or else of `ElasticCollisions`, shapes, or walls. It then follows changes of both.
     events: `Events()`, if `stepper.events.take()` shall return collisions and contacts.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Worlds(WorldsBase, WorldsCore):
     """Many copies of one world, stepped together in compiled code: each as if it were alone, bit for bit.
 
-    world: a `Stepper`, which stays as it is. worlds: how many copies; or
+    world: a `Stepper`, which stays as it is. worlds: how many copies, if not given by arrays.
     position, velocity, angular_velocity, angle, orientation: your own arrays of all worlds, (worlds, n, ...), in the
     dtype of the world and with any strides. They are stepped in place, and their contents are the state. Those that
     are left out begin as copies of the world's.

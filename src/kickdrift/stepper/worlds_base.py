@@ -12,6 +12,7 @@ from .. import validation
 from ..declaration import Declaration
 from ..errors import SnapshotError
 from ..forces.applied import Applied
+from ..progress import in_parts
 from ..rollback import snapshots
 from .base import StepperBase
 from .entries import places_of
@@ -50,6 +51,8 @@ class WorldsBase:
         given = {name: array for name, array in given.items() if array is not None}
         self._count = counted(worlds, given)
         world._exclusively(self._begin, world, given)
+
+    __init__.__qualname__ = "Worlds.__init__"  # in Python's errors about arguments
 
     def _begin(self, world: StepperBase, given: dict[str, np.ndarray]) -> None:
         """Make the arrays of all worlds, and what steps them."""
@@ -214,11 +217,14 @@ class WorldsBase:
 
     # Running.
 
-    def step(self, n: int = 1, active: np.ndarray | None = None) -> None:
+    def step(self, n: int = 1, active: np.ndarray | None = None, *, progress: bool = False) -> None:
         """Run n fixed steps of each world in compiled code, in place, and return None.
 
+        n: how many, an int >= 0.
         active: bool, (worlds,): those whose item is False stay as they are, tick and all; all run if left out. An
         error in one world names it, as in "world 3: ...", and has its number as `world`; all others make their steps.
+        progress: whether to show progress on standard error, if the call takes longer than two seconds. An error
+        then ends the call for all worlds, within some tenths of a second.
         A long call answers Ctrl-C within a fraction of a second, with each world at a completed tick.
 
         Raises the errors of `Stepper.step`: that of the first world that has one.
@@ -231,7 +237,10 @@ class WorldsBase:
         """
         number = validation.steps(n, int(self.tick.max(initial=0)))
         mask = None if active is None else self._mask("active", active)
-        self._exclusively(self._advance, number, mask)
+        if validation.flag("progress", progress):
+            in_parts(lambda part: self._exclusively(self._advance, part, mask), number, True)
+        else:
+            self._exclusively(self._advance, number, mask)
 
     def snapshot(self, index: int | None = None) -> bytes:
         """A snapshot of one world, as of a stepper; or of all of them, if index is left out.
@@ -247,6 +256,7 @@ class WorldsBase:
     def restore(self, snapshot: bytes, where: np.ndarray | None = None) -> None:
         """Restore a snapshot of the template, or of one world, into each world of a mask; or one of all worlds.
 
+        snapshot: what `snapshot()` of the template or of a world returned, or `worlds.snapshot()`.
         where: bool, (worlds,); all worlds if left out. A snapshot of all worlds gives each its own state back. Events
         of later ticks that were not taken are dropped. Numbers that `set` gave each world stay: only `set` changes
         them. Raises SnapshotError, and changes nothing, for a snapshot of another stepper, or with other coefficients
@@ -410,8 +420,8 @@ class WorldsBase:
 
         where: bool, (worlds, n). Each of these rows must be free; to do as `Stepper.spawn`, name the lowest. position,
         velocity: m and m/s, of shape (worlds, n, dim), of which the rows of the mask are read; or of shape (k, dim) or
-        (dim,), as for `worlds.position[where] = position`. angular_velocity, angle, orientation likewise, where bodies
-        rotate; 0, 0 and (1, 0, 0, 0) if left out.
+        (dim,), as for `worlds.position[where] = position`. angular_velocity, angle, orientation: likewise, where
+        bodies rotate; 0, 0 and (1, 0, 0, 0) if left out.
 
         Raises ValueError for a row that is taken, or numbers that are not finite; nothing has changed then.
 

@@ -339,7 +339,7 @@ cdef inline f64vec cos(f64vec x) noexcept nogil:
 
 
 cdef inline f64vec tan_sine(f64vec r, f64vec low, f64vec z, f64vec* sl) noexcept nogil:
-    """sin(r + low) = sh + sl; returns sh."""
+    """Return sin(r + low) as an unevaluated sum of two doubles: sh, and sl as an output."""
     cdef f64vec rest = sin_rest(r, low, z)
     cdef f64vec sh = r + rest
     sl[0] = rest - (sh - r)

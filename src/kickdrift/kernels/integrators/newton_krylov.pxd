@@ -22,7 +22,7 @@ from ..forces.fields cimport field_vec, magnitude, root, term_jacobian, value
 
 cdef enum:
     MOST_PRODUCTS = 1000    # maximum number of products J p per linear system
-    SUMS = 16               # running sums: the largest vector width of any instruction set
+    SUMS = 16               # partial sums of a dot product: as many as the widest vector has numbers
 
 # Data of a step in progress.
 ctypedef struct System:

@@ -86,7 +86,7 @@ cdef inline vec sum_state(int dim, Py_ssize_t count, Py_ssize_t plane, const vec
     memset(&q, 0, sizeof(vec))
     p = q
     for j in range(dim):
-        for n in range(0, vectors - 1, 2):  # two sums, because one would wait for each addition
+        for n in range(0, vectors - 1, 2):  # two independent sums: additions overlap
             i = j * plane + n
             q = q + (x[i] + v[i])
             p = p + (x[i + 1] + v[i + 1])
