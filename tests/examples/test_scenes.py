@@ -218,7 +218,7 @@ def test_a_cold_fluid_condenses_and_a_hot_one_does_not(play):
         assert fluid.measured() == pytest.approx(fluid.temperature, rel=0.15)
     assert cold.bonds() > 1.3 * hot.bonds()
     hot.heat(-1.2)
-    assert hot.world.current(hot.bath).temperature == pytest.approx(0.3)
+    assert hot.world.current(hot.thermostat).temperature == pytest.approx(0.3)
 
 
 # Other engines, each in a process of its own, because they cannot be unloaded.
