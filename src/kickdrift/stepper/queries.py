@@ -99,7 +99,7 @@ class Scene:
             through = given.get("sensor", none)
             if "wall_friction" in given:  # of `Contacts`, whose own sensors are in it
                 through = given["through"][side.first : side.first + len(side.normals)] if "through" in given else none
-            through = np.array(np.broadcast_to(through, (len(side.normals), plan.n)), np.uint8)
+            through = np.array(np.broadcast_to(through, (len(side.normals), plan.n)), np.uint8, order="C")
             found.append(Touch(side.source, side, radius, through, slack=slack))
         return found
 
@@ -132,7 +132,7 @@ def sides(plan: Plan) -> Iterator[Side]:
             half, normals, offsets = float(getattr(own, "thickness", 0.0)) / 2, None, None
             if own.kind != "shapes":
                 order = np.argsort(own.numbers(plan))
-                normals, offsets = (np.array(each[order], np.float64) for each in own.faces(plan))
+                normals, offsets = (np.array(each[order], np.float64, order="C") for each in own.faces(plan))
             yield Side(plan.source(record), number, part - len(walls), first, mask, half, normals, offsets)
             first += own.sides(plan)
 
