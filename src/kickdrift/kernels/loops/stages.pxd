@@ -26,11 +26,11 @@ cdef inline bint leaves(const Plan* plan, const Workspace* workspace) noexcept n
     return plan.scheme == RK4 and not plan.turned and workspace.now != workspace.next
 
 
-cdef inline bint is_usual(const Coupling* coupling) noexcept nogil:
-    """True if the accelerations are gravity and one interaction, without slots and history."""
+cdef inline bint is_usual(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
+    """True if the accelerations are gravity and one interaction, without inactive slots and history."""
     cdef const Plan* plan = coupling.plan
     return (
-        coupling.interactions == 1 and plan.slots == NULL and plan.s.data == NULL
+        coupling.interactions == 1 and workspace.full and plan.s.data == NULL
         and not (plan.terms > 0 or plan.drag or plan.spring)
     )
 
@@ -41,7 +41,7 @@ cdef inline bint keeps_forces(const Coupling* coupling, const Workspace* workspa
     The registers from Y on then hold the output of each evaluation, and the last stage combines them. Tiles evaluate
     into them; if all bodies are one tile, functions have one output array, which is copied.
     """
-    return is_usual(coupling) and leaves(coupling.plan, workspace)
+    return is_usual(coupling, workspace) and leaves(coupling.plan, workspace)
 
 
 cdef inline vec pushed(
@@ -72,13 +72,13 @@ cdef inline void finish(
         finish_bodies(False, number, scheme, coupling, workspace, state)
 
 
-cdef inline bint opens_ahead(const Coupling* coupling) noexcept nogil:
+cdef inline bint opens_ahead(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
     """True if a step may begin before the last one was checked: failed tiles restart from their stored state."""
     cdef const Plan* plan = coupling.plan
     return (
         coupling.workspace == NULL and coupling.constraints == 0 and coupling.noise == NULL
         and (plan.scheme == COMPOSITION or (plan.scheme == VELOCITY_VERLET and not plan.velocity_dependent))
-        and is_usual(coupling) and not (plan.damped or plan.turned)
+        and is_usual(coupling, workspace) and not (plan.damped or plan.turned)
     )
 
 
@@ -88,7 +88,7 @@ cdef inline void finish_scheme(
     # Only the most used schemes have a loop of their own, because each is compiled for every instruction set.
     if scheme == RK4 and keeps_forces(coupling, workspace):
         finish_kept(number, coupling, workspace, state)
-    elif scheme != RK4 and is_usual(coupling):
+    elif scheme != RK4 and is_usual(coupling, workspace):
         finish_bodies(True, number, scheme, coupling, workspace, state)
     else:
         finish_bodies(False, number, scheme, coupling, workspace, state)
@@ -230,7 +230,7 @@ cdef inline void finish_bodies(
     )
     cdef bint moves = opens or not (usual and scheme == VELOCITY_VERLET) or (drag and number == 0)
     cdef const vec* weight = NULL
-    if not usual and plan.slots != NULL:
+    if not usual and not workspace.full:
         weight = <const vec*> (<const char*> plan.slots.weight + workspace.first * plan.slots.item)
     for j in range(plan.dim):
         g = values(&plan.g, j, workspace.first)
