@@ -307,6 +307,6 @@ cdef class BoundCorners(BoundConstraint):
         data.face = <int32_t*> self.allocate(data.faces, np.int32)
         data.there = self.allocate(data.faces * LANES, plan.dtype)
         data.size = self.allocate(data.faces * LANES, plan.dtype)
-        data.push = self.allocate(data.faces * LANES, plan.dtype)
+        data.push = self.allocate(2 * data.faces * LANES, plan.dtype)
         self.cost = 3 * data.faces * plan.n
         return 0

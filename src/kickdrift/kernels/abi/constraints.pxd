@@ -381,7 +381,7 @@ ctypedef struct Corners:
     EventSource** events                 # event recorder of each wall; NULL: no events
     Spin spin
     const void* belt            # belt of each face, as in Wall; or NULL
-    # Workspace: the walls that any body of a vector touches; for each > 0 for bodies that do, sizes and impulses.
+    # Workspace: the walls that any body of a vector touches; for each > 0 for bodies that do, size and two impulses.
     int32_t* face
     void* there
     void* size

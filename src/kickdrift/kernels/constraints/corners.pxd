@@ -11,7 +11,7 @@ from ..abi.constraints cimport Corners
 from ..abi.events cimport EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot
-from ..simd.masks cimport any_true, equals_zero, greater, greater_equal, positive, select, select_or_zero
+from ..simd.masks cimport any_true, equals_zero, greater, greater_equal, mask, positive, select, select_or_zero
 from ..simd.vec cimport f32vec, filled, load_part, product, real, spread, vec, width
 
 cdef enum:
@@ -72,7 +72,6 @@ cdef inline void corner_bodies(
 ) noexcept nogil:
     """these: > 0 for bodies in a corner; faces: number of walls that any of them touches."""
     cdef const vec* there = <const vec*> data.there
-    cdef vec* size = <vec*> data.size
     cdef vec lag = filled(data.lag, &weight)
     cdef vec zero = filled(0, &weight)
     cdef vec x[MAX_DIM]
@@ -85,21 +84,21 @@ cdef inline void corner_bodies(
     cdef int k, j
     load_bodies(dim, bodies, i, y, u, g)
     for k in range(faces):
+        bounces = place(data.restitution, data.face[k] * data.n + i, &weight)[0]
+        if not any_true(positive(bounces)):
+            continue
+        bounces = select_or_zero(positive(bounces), there[k])
         load_normal(dim, data, data.face[k], normal)
         speed = -product(dim, normal, g)
         pull = select_or_zero(positive(speed), speed)
         speed = lag * speed - product(dim, normal, u)
-        bounces = select_or_zero(greater(speed, pull + pull), there[k])
-        bounces = select_or_zero(positive(place(data.restitution, data.face[k] * data.n + i, &weight)[0]), bounces)
-        these = select(positive(bounces), zero, these)
+        these = select(positive(select_or_zero(greater(speed, pull + pull), bounces)), zero, these)
     if not any_true(positive(these)):
         return
-    for j in range(dim):
-        x[j], v[j] = y[j], u[j]
-    resolve(dim, faces, these, y, data)
-    for k in range(faces):
-        size[k] = zero
-    resolve(dim, faces, these, u, data)
+    for j in range(MAX_DIM):
+        if j < dim:
+            x[j], v[j] = y[j], u[j]
+    resolve(dim, faces, these, y, u, data)
     if data.events != NULL:
         if vec is f32vec:
             report_corners[float](
@@ -162,33 +161,47 @@ cdef inline vec time_of_friction(
     return select(greater(fast, select_or_zero(positive(delta_v), delta_v)), time, pressed(h, lag))
 
 
-cdef inline void resolve(int dim, int faces, vec these, vec* y, const Corners* data) noexcept nogil:
-    """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner; store their impulses."""
-    cdef const vec* there = <const vec*> data.there
-    cdef const vec* size = <const vec*> data.size
+cdef inline void resolve(int dim, int faces, vec these, vec* y, vec* u, const Corners* data) noexcept nogil:
+    """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner, and u with sizes of 0.
+
+    Both at once, because each operation waits for the one before. Store the impulses of u.
+    """
     cdef vec* pushes = <vec*> data.push
     cdef vec zero = filled(0, y)
-    cdef vec one = filled(1, y)
     cdef vec normal[MAX_DIM]
-    cdef vec push, change, changed, acts
-    cdef int _sweep, k, j
+    cdef vec moves = these
+    cdef vec turns = these
+    cdef vec moved, turned, there
+    cdef int _sweep, k
     for k in range(faces):
-        pushes[k] = zero * y[0]
+        pushes[k], pushes[faces + k] = zero * u[0], zero * y[0]
     for _sweep in range(SWEEPS):
-        changed = zero
+        moved = turned = zero
         for k in range(faces):
-            acts = select_or_zero(positive(these), there[k])
+            there = (<const vec*> data.there)[k]
             load_normal(dim, data, data.face[k], normal)
-            push = pushes[k] + (size[k] - product(dim, normal, y))
-            push = select(positive(push), push, zero * push)
-            change = push - pushes[k]
-            changed = select(positive(acts), select(equals_zero(change), changed, one), changed)
-            pushes[k] = select(positive(acts), push, pushes[k])
-            for j in range(dim):
-                y[j] = select(positive(acts), y[j] + change * normal[j], y[j])
-        these = changed
-        if not any_true(positive(these)):
+            push_out(dim, normal, (<const vec*> data.size)[k], there, moves, &pushes[faces + k], y, &moved)
+            push_out(dim, normal, zero, there, turns, &pushes[k], u, &turned)
+        moves, turns = moved, turned
+        if not any_true(positive(moves) | positive(turns)):
             break
+
+
+cdef inline void push_out(
+    int dim, const vec* normal, vec size, vec there, vec these, vec* total, vec* y, vec* changed,
+) noexcept nogil:
+    """Move y out of one wall, in lanes where `there` and `these` are > 0; changed: > 0 where that changes a number."""
+    cdef mask acts = positive(there) & positive(these)
+    cdef vec push = total[0] + (size - product(dim, normal, y))
+    cdef vec change
+    cdef int j
+    push = select(positive(push), push, filled(0, y) * push)
+    change = push - total[0]
+    changed[0] = select(acts, select(equals_zero(change), changed[0], filled(1, y)), changed[0])
+    total[0] = select(acts, push, total[0])
+    for j in range(MAX_DIM):
+        if j < dim:
+            y[j] = select(acts, y[j] + change * normal[j], y[j])
 
 
 # Events, body by body: vectors are passed as arrays of lanes.

@@ -1,14 +1,18 @@
 # Properties of each integration scheme.
 
 from ..abi.plan cimport (
-    ALTERNATE, COMPOSITION, COMPOSITION_RK4, EXPLICIT_EULER, IMPLICIT_EULER, KICK_DRIFT, VELOCITY_VERLET,
-    VERLET_BACKWARD, VERLET_CENTRAL,
+    ALTERNATE, COMPOSITION, COMPOSITION_RK4, EXPLICIT_EULER, GROOT_WARREN, IMPLICIT_EULER, KICK_DRIFT,
+    VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL,
 )
 
 
 cdef inline bint verlet(int scheme) noexcept nogil:
     """True if a step continues from the previous position (kept in s)."""
     return scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
+
+
+cdef inline bint has_history(int scheme) noexcept nogil:
+    return verlet(scheme) or scheme == GROOT_WARREN
 
 
 cdef inline bint splits_on_drag(int scheme) noexcept nogil:

@@ -10,11 +10,20 @@ from ..abi.plan cimport (
     COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, TILE, VELOCITY_VERLET, Field, Job, Newton, Plan, Row, Term,
 )
 from ..integrators.steps cimport damp, evaluations, has_opening, kick_constants, kicks, opening, stage, turn
-from ..forces.fields cimport TERM_VECTORS, accelerate_tile, add_term, field_vec, load_each, load_term, per_body, values
+from ..forces.fields cimport (
+    TERM_VECTORS, Affine, accelerate_tile, add_affine, add_term, field_vec, load_each, load_term, locate_affine,
+    per_body, values,
+)
 from ..integrators.traits cimport fsal, repeats_place, splits_on_drag
 
 cdef enum:
     NO_TERM = -1            # no term after affine forces
+
+# Accelerations to which the last term is added.
+ctypedef struct Base:
+    Field field
+    bint drags, springs     # affine forces to be added first
+    Affine affine[MAX_DIM]
 
 
 cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, vec* r) noexcept nogil:
@@ -70,7 +79,7 @@ cdef inline void open_tile(
 
 cdef inline void finish_stage(
     int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, bint kept,
-    const Term* term, const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
+    const Term* term, const Base* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     """Complete a stage with the accelerations `base` and the last term. each: `per_body`; opens: do the opening, too.
 
@@ -80,7 +89,10 @@ cdef inline void finish_stage(
     cdef bint keeps = drag and splits_on_drag(scheme) and not of_velocity(kind)
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
-    cdef Field there = base[0]      # a local copy, which no store can alias
+    cdef Field there = base.field       # local copies, which no store can alias
+    cdef Affine affine[MAX_DIM]
+    cdef bint drags = base.drags
+    cdef bint springs = base.springs
     cdef Term here
     cdef vec constants[EXTRA + 2]
     cdef vec of_kick[PER_KICK]
@@ -98,6 +110,9 @@ cdef inline void finish_stage(
     if scheme == COMPOSITION:
         for j in range(PER_KICK):
             of_kick[j] = kick[j]
+    if drags or springs:
+        for j in range(dim):
+            affine[j] = base.affine[j]
     if kind != NO_TERM:
         here = term[0]
         load_term(<TermKind> kind, dim, term, first, c)
@@ -110,6 +125,9 @@ cdef inline void finish_stage(
             if opens:
                 opening(scheme, constants, &x[j], &v[j], NULL, &p[j], NULL)
             a[j] = field_vec(&there, j, n * width(r), r)
+        if drags or springs:
+            for j in range(dim):
+                a[j] = add_affine(drags, springs, &affine[j], n, x[j], v[j], a[j])
         if kind != NO_TERM:
             if each:
                 load_each(<TermKind> kind, dim, &here, first + n * width(r), c)
@@ -137,7 +155,7 @@ cdef inline void finish_stage(
 
 cdef inline void finish_kind(
     int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, bint kept,
-    const Term* term, const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
+    const Term* term, const Base* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     if each:
         finish_stage(
@@ -151,7 +169,7 @@ cdef inline void finish_kind(
 
 cdef inline void finish_known(
     int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, bint kept,
-    const Term* term, const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
+    const Term* term, const Base* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     """`finish_stage`, specialised by the kind of term."""
     if kind == NO_TERM:
@@ -190,21 +208,23 @@ cdef inline void step_planes(
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef vec* a = r + S * row
     cdef int before = max(plan.terms - 1, 0)    # terms with a pass of their own
-    cdef bint once = before == 0 and not (plan.drag or plan.spring)
-    cdef bint moves = not plan.drag     # True if they, and affine forces, depend on position alone
+    cdef bint once = before == 0    # one pass does all
+    cdef bint moves = not plan.drag     # True if the other passes depend on position alone
     cdef const Term* term = &plan.term[before]
     cdef int kind = term.kind if plan.terms > 0 else NO_TERM
     cdef bint each = plan.terms > 0 and per_body(term)
     cdef int each_kick = evaluations(scheme, drag, plan)
     cdef bint begins
-    cdef Field base
+    cdef Base base
     cdef int kick, number, j
     cdef Py_ssize_t _step
     for j in range(before):
         moves = moves and not of_velocity(plan.term[j].kind)
-    base.body = plan.g.body if once else <Py_ssize_t> sizeof(vec) // width(r)
+    base.drags, base.springs = once and plan.drag, once and plan.spring
+    base.field.body = plan.g.body if once else <Py_ssize_t> sizeof(vec) // width(r)
     for j in range(dim):
-        base.component[j] = values(&plan.g, j, first) if once else <const char*> (a + j * plane)
+        base.field.component[j] = values(&plan.g, j, first) if once else <const char*> (a + j * plane)
+        locate_affine(plan, j, first, &base.affine[j], k)
     if fsal(scheme, drag) and not job.recalled:
         plan.accelerate(plan, plan.terms, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):

@@ -1,9 +1,9 @@
 # Tiles under static constraints take all steps of a call while they are in the cache.
 #
 # A tile leaps: the largest speed and acceleration bound the distance that bodies can cover. If no constraint is within
-# that distance, the steps run in one go. With affine forces that is a proof. With others it is a guess: the leap is made
-# beside the state and measured after each step, and is discarded if its extent reaches a constraint. Where a tile cannot
-# leap, each step is checked.
+# that distance, the steps run in one go. With affine forces that is a proof. With others it is a guess: the leap is
+# made beside the state and measured after each step, and is discarded if its extent reaches a constraint. Where a tile
+# cannot leap, each step is checked.
 
 from libc.math cimport fabs
 from libc.string cimport memcpy
@@ -72,7 +72,8 @@ cdef inline void find_motion(
             spring = maximum(absolute(k), spring)
         a = affine(plan.drag, True, plan.spring, x[n], v[n], field_vec(&plan.g, j, body, r), c, w, k, p)
         acceleration = maximum(absolute(a), acceleration)
-    motion[SPEED + j], motion[ACCELERATION + j], motion[DRAG + j], motion[SPRING + j] = speed, acceleration, drag, spring
+    motion[SPEED + j], motion[ACCELERATION + j] = speed, acceleration
+    motion[DRAG + j], motion[SPRING + j] = drag, spring
 
 
 cdef inline double time_of(const Plan* plan, Py_ssize_t steps) noexcept nogil:
