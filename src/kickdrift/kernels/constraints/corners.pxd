@@ -111,11 +111,11 @@ cdef inline void corner_bodies(
                 <const double*> x, <const double*> v, <const double*> g, data,
             )
     for k in range(faces):
-        rub(dim, data, bodies, i, k, weight, these, x, v, g, y, u)
+        slide_on_wall(dim, data, bodies, i, k, weight, these, x, v, g, y, u)
     store_bodies(dim, these, bodies, i, y, u)
 
 
-cdef inline void rub(
+cdef inline void slide_on_wall(
     int dim, const Corners* data, const Bodies* bodies, int64_t i, int number, vec weight, vec these, const vec* x,
     const vec* v, const vec* g, vec* y, vec* u,
 ) noexcept nogil:
@@ -149,7 +149,6 @@ cdef inline vec time_of_friction(
     int dim, const Corners* data, vec size, vec h, const vec* normal, const vec* x, const vec* v, const vec* g,
 ) noexcept nogil:
     """Effective time by which velocity removed by a wall of a corner has moved the position: `time` of `bounce`."""
-    cdef vec zero = filled(0, x)
     cdef vec lag = filled(data.lag, x)
     cdef vec delta_v = -product(dim, normal, g)
     cdef vec depth = size - product(dim, normal, x)

@@ -349,6 +349,7 @@ cdef inline void turn_bodies(
     cdef Py_ssize_t plane = workspace.plane // width(to)
     cdef Py_ssize_t row = workspace.row // width(to)
     cdef bint historic = plan.s.data != NULL
+    cdef bint moves = historic or to != state      # otherwise positions are there already
     cdef vec x[MAX_DIM]
     cdef vec v[MAX_DIM]
     cdef vec s[MAX_DIM]
@@ -360,12 +361,13 @@ cdef inline void turn_bodies(
         for j in range(3):
             t[j] = field_vec(&plan.turn, j, body, to)
         for j in range(plan.dim):
-            x[j] = state[X * row + j * plane + n]
+            x[j] = state[(X if moves else V) * row + j * plane + n]
             v[j] = state[V * row + j * plane + n]
             s[j] = state[S * row + j * plane + n] if historic else x[j]
         turn(scheme, plan.dim, t, field_vec(&plan.turn_share, 0, body, to), x, v, s)
         for j in range(plan.dim):
-            to[X * row + j * plane + n] = x[j]
+            if moves:
+                to[X * row + j * plane + n] = x[j]
             to[V * row + j * plane + n] = v[j]
             if historic:
                 to[S * row + j * plane + n] = s[j]
