@@ -36,6 +36,13 @@ def well(n, integrator="velocity_verlet", **arguments):
     return world(n, forces=[kd.PointGravity(2.0, [0.5] * dim, 0.5)], integrator=integrator, **arguments)
 
 
+def drawn_down(level, *forces, **arguments):
+    """Bodies that a well draws to a plane, which they seem to stay clear of as far as their speeds say."""
+    deep = kd.PointGravity(20_000.0, (0.0, -40.0), 1.0)
+    floor = kd.Plane((0.0, 1.0), level, 0.5, 0.5)
+    return world(200, steps=70, forces=[*forces, deep], constraints=[floor], **arguments)
+
+
 def stars(n, **arguments):
     return world(n, forces=[kd.NBody(0.5, softening=0.5)], mass=1.5, **arguments)
 
@@ -251,6 +258,36 @@ BORDERS = {
     "the dead of a first tile": (
         world(200, alive=np.arange(200) % 7 != 4, constraints=[AROUND]),
         world(200, constraints=[AROUND]),
+    ),
+    "no wall within a leap": (drawn_down(-2000.0), drawn_down(-20.0)),
+    "no wall within a leap, in 32 bits": (drawn_down(-2000.0, dtype=np.float32), drawn_down(-20.0, dtype=np.float32)),
+    "no wall within a leap with drag": (
+        drawn_down(-2000.0, kd.LinearDrag(0.25)),
+        drawn_down(-20.0, kd.LinearDrag(0.25)),
+    ),
+    "no wall within a leap of the living": (
+        drawn_down(-2000.0, alive=np.arange(200) % 7 != 4),
+        drawn_down(-20.0, alive=np.arange(200) % 7 != 4),
+    ),
+    "a force of positions alone beside drag": (
+        falling(20, "velocity_verlet", kd.LinearDrag(0.5), kd.Expression(x="-2 * x", y="x * y")),
+        falling(20, "velocity_verlet", kd.LinearDrag(0.5), kd.Expression(x="-2 * x", y="x * t")),
+    ),
+    "a force of positions alone beside drag, in a kick": (
+        falling(20, "leapfrog", kd.LinearDrag(0.5), kd.Expression(x="-2 * x", y="x * y")),
+        falling(20, "leapfrog", kd.LinearDrag(0.5), kd.Expression(x="-2 * x", y="x * vy")),
+    ),
+    "a field of positions alone beside drag": (
+        falling(20, "velocity_verlet", kd.QuadraticDrag(0.5), kd.PointGravity(2.0, (0.5, 0.5), 0.5)),
+        falling(20, "velocity_verlet", kd.PointGravity(2.0, (0.5, 0.5), 0.5), kd.QuadraticDrag(0.5)),
+    ),
+    "positions that stay from one evaluation to the next": (
+        falling(20, "leapfrog", kd.LinearDrag(0.5), kd.PointGravity(2.0, (0.5, 0.5), 0.5)),
+        falling(20, "rk4", kd.LinearDrag(0.5), kd.PointGravity(2.0, (0.5, 0.5), 0.5)),
+    ),
+    "all are active": (
+        world(200, alive=200, forces=[kd.Expression(x="1 - x")]),
+        world(200, alive=np.arange(200) % 7 != 4, forces=[kd.Expression(x="1 - x")]),
     ),
     "friction ends the slip": (
         spinning(kd.Plane((0.0, 1.0), 0.0, 0.5, 4.0, 1.0), spin=0.125),

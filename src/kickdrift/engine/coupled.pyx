@@ -157,7 +157,7 @@ cdef class Coupled(Watch):
             interaction = &self.interaction[<Py_ssize_t> number]
             interaction.function, interaction.data = bound.function, bound.data
             interaction.potential, interaction.potential_data = bound.potential, bound.potential_data
-            interaction.noisy, interaction.fills = bound.noisy, bound.fills
+            interaction.noisy, interaction.fills, interaction.by_position = bound.noisy, bound.fills, bound.by_position
             if isinstance(bound, LangevinInteraction):
                 self.coupling.noise = &(<LangevinInteraction> bound).noise
             interaction.factor = field(plan, term.factor, self.arrays)

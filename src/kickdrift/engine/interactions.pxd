@@ -22,6 +22,7 @@ cdef class BoundInteraction:
     cdef bint whole         # True if one call must get all bodies
     cdef bint shared        # True if several threads may call it at once
     cdef bint unfailing     # True if its functions always return 0
+    cdef bint by_position   # True if its forces depend on nothing but positions during a call
     cdef bint repeatable    # True if its forces depend on the state alone, and on no array or function of the user
     cdef double cost        # estimate of an evaluation for all bodies, in ns
     cdef object keep        # the owner of the data

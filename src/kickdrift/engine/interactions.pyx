@@ -134,6 +134,7 @@ cdef class FormulaInteraction(BoundInteraction):
         self.force = BoundFormula.of(coded, plan.dtype)
         self.fills = len({index for kind, index in coded[0].operands if kind == "result"}) == plan.dim
         self.noisy = interaction.term.noisy
+        self.by_position = not self.noisy and not {"time", "velocity"} & {kind for kind, _ in coded[0].operands}
         run = <InteractionFunction> table.noisy_formula if self.noisy else table.formula
         self.function, self.data = run, <void*> &self.force.formula
         self.shared = self.unfailing = True
@@ -221,7 +222,7 @@ cdef class PairsInteraction(BoundInteraction):
         pairs.owner = <void*> self
         pairs.kernel = table.pairs
         self.function, self.data = find_pairs, <void*> pairs
-        self.whole = self.repeatable = True
+        self.whole = self.repeatable = self.by_position = True
         self.cost = 200.0 * n
         return 0
 
@@ -321,6 +322,7 @@ cdef class SpringsInteraction(BoundInteraction):
         self.function, self.data = table.springs, <void*> springs
         self.tangent, self.tangent_data = table.springs_tangent, <void*> springs
         self.whole = self.repeatable = True
+        self.by_position = not springs.damped
         self.cost = count * PER_SPRING
         return 0
 
@@ -351,7 +353,7 @@ cdef class NBodyInteraction(BoundInteraction):
         self.bodies.e2 = address(self.arrays[1])
         self.function, self.data = table.n_body, <void*> &self.bodies
         self.tangent, self.tangent_data = table.n_body_tangent, <void*> &self.bodies
-        self.whole = self.repeatable = True
+        self.whole = self.repeatable = self.by_position = True
         self.cost = <double> plan.n * plan.n * PER_PAIR
         if threads > 1 and self.cost >= SHARE:
             self.crowd.kernel, self.crowd.data, self.threads = self.function, self.data, threads

@@ -262,6 +262,10 @@ cdef class BoundFloor(BoundConstraint):
         return 0
 
 
+cdef enum:
+    LANES = 16      # of the widest vectors
+
+
 cdef class BoundCorners(BoundConstraint):
     cdef Corners corners
     cdef list wall      # wall number of each face
@@ -285,7 +289,7 @@ cdef class BoundCorners(BoundConstraint):
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Corners* data = &self.corners
-        self.constraint.function, self.constraint.data = table.collide, data
+        self.constraint.function, self.constraint.data = table.wall, data
         data.n, data.faces = plan.n, len(fields["offset"])
         self.shares = True
         data.normal = self.keep(fields["normal"], plan.dtype)
@@ -301,8 +305,9 @@ cdef class BoundCorners(BoundConstraint):
             data.belt = self.keep(fields["belt"], plan.dtype)
         data.number = <const int64_t*> self.keep(fields["number"], np.int64)
         self.wall = fields["wall"].tolist()
-        data.there = <int32_t*> self.allocate(data.faces, np.int32)
-        data.size = self.allocate(data.faces, plan.dtype)
-        data.push = self.allocate(data.faces, plan.dtype)
+        data.face = <int32_t*> self.allocate(data.faces, np.int32)
+        data.there = self.allocate(data.faces * LANES, plan.dtype)
+        data.size = self.allocate(data.faces * LANES, plan.dtype)
+        data.push = self.allocate(2 * data.faces * LANES, plan.dtype)
         self.cost = 3 * data.faces * plan.n
         return 0

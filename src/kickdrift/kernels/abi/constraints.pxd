@@ -383,7 +383,8 @@ ctypedef struct Corners:
     EventSource** events                 # event recorder of each wall; NULL: no events
     Spin spin
     const void* belt            # belt of each face, as in Wall; or NULL
-    # Workspace: walls of the current corner, their sizes and impulses.
-    int32_t* there
+    # Workspace: the walls that any body of a vector touches; for each > 0 for bodies that do, size and two impulses.
+    int32_t* face
+    void* there
     void* size
     void* push

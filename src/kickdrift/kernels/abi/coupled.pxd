@@ -58,6 +58,7 @@ ctypedef struct InteractionCall:
     TangentFunction tangent         # derivative of the force; NULL: finite differences
     void* tangent_data
     bint velocity_dependent
+    bint by_position                # True: the force depends on nothing but positions during a call
     InteractionFunction potential   # writes each body's potential energy where forces write component 0; or NULL
     void* potential_data
     bint noisy                      # True: function and tangent also get the tick, and there is no potential

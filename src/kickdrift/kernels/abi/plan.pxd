@@ -101,6 +101,16 @@ ctypedef struct Row:
     const char* decay
     const char* flow[4]
 
+ctypedef struct Plan
+
+# Void pointers are arrays of the function's dtype. Functions without arrays get `like`, which is NULL and selects the
+# float or double version by its type.
+
+# Extend the extent of a tile by its positions, see constraints/static.pxd.
+ctypedef void (*Measure)(
+    const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, const void* x, void* extent,
+) noexcept nogil
+
 ctypedef struct Job:
     Py_ssize_t first, last      # bodies; first is a multiple of ROW
     Py_ssize_t steps
@@ -108,6 +118,9 @@ ctypedef struct Job:
     bint start                  # True: initialise the history of all bodies
     bint begin                  # True: initialise the history of bodies spawned since the last step
     const Array* before         # destination of positions and velocities before the steps; or NULL
+    bint recalled               # a tile has what the last step left for this one: accelerations of where it is
+    Measure measure             # called after each step of a tile in planes; or NULL
+    void* extent                # its last argument
     # Results.
     int64_t evaluations
     Py_ssize_t bad_body         # first body with a non-finite state, or -1
@@ -124,11 +137,6 @@ ctypedef struct Newton:
     int64_t evaluations[TILE]
     Py_ssize_t body         # first body that was not solved
     double residual
-
-ctypedef struct Plan
-
-# Void pointers are arrays of the function's dtype. Functions without arrays get `like`, which is NULL and selects the
-# float or double version by its type.
 
 ctypedef void (*Run)(const Plan*, Job*, const void* like) noexcept nogil
 

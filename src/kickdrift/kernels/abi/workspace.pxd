@@ -8,6 +8,7 @@ ctypedef struct Workspace:
     char* start         # other registers, from P on
     char* delta_v          # delta_v by the forces of a step, for constraints
     Py_ssize_t first, count
+    bint full           # all of these bodies are active
     bint opens          # the last stage also does the opening of the next step
     bint opened         # the previous step did the opening of this one
     Py_ssize_t plane    # numbers from one component to the next

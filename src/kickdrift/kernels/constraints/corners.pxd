@@ -1,159 +1,239 @@
-# Bodies that touch several walls at once: the impulses of all walls are solved together.
+# Bodies that touch several walls at once, a vector of bodies at a time: the impulses of all walls are solved together.
 # The formulas are those of kickdrift/reference/constraints/walls.py.
 
 from libc.stdint cimport int32_t, int64_t
 
 from .events cimport key_of, report
-from .friction cimport leave_belt, friction_impulse
-from .impacts cimport arrival, at_least_zero, pressed, replace
+from .friction cimport friction_vectors, leave_belts, place
+from .impacts cimport arrival, at_least_zero
+from .walls cimport Bodies, load_bodies, pressed, speeds_at_wall, store_bodies
 from ..abi.constraints cimport Corners
 from ..abi.events cimport EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot
-from ..simd.vec cimport real
+from ..simd.masks cimport any_true, equals_zero, greater, greater_equal, mask, positive, select, select_or_zero
+from ..simd.vec cimport f32vec, filled, load_part, product, real, spread, vec, width
 
 cdef enum:
     SWEEPS = 256    # over the walls of a corner, at most
 
 
-cdef inline int corners(
-    double step, int64_t first, int64_t last, int64_t dim, int64_t stride, const real* delta_v, real* x, real* v,
-    real* s,
-    const Corners* data,
-) noexcept nogil:
-    cdef int64_t n = data.n
-    cdef const real* normal = <const real*> data.normal
-    cdef const real* offset = <const real*> data.offset
-    cdef const real* radius = <const real*> data.radius
-    cdef const real* weight = <const real*> data.weight
-    cdef real* size = <real*> data.size
-    cdef real along
-    cdef int64_t i, k
-    cdef int count, j
-    for i in range(first, last):
-        if not weight[i] > 0:
-            continue
-        count = 0
+cdef inline void load_normal(int dim, const Corners* data, int64_t face, vec* normal) noexcept nogil:
+    cdef int j
+    for j in range(MAX_DIM):
+        normal[j] = spread(data.normal, face * dim + (j if j < dim else 0), normal)
+
+
+cdef inline void corners(int dim, const Corners* data, const Bodies* bodies, int64_t i, const vec* like) noexcept nogil:
+    cdef vec zero = filled(0, like)
+    cdef vec one = filled(1, like)
+    cdef vec x[MAX_DIM]
+    cdef vec normal[MAX_DIM]
+    cdef vec weight, size, there, count
+    cdef int64_t k
+    cdef int faces, j
+    while i < bodies.last:
+        load_part(&weight, <const char*> place(data.weight, i, like), bodies.last - i)
+        for j in range(MAX_DIM):
+            x[j] = place(bodies.x, (j if j < dim else 0) * bodies.stride + i, like)[0]
+        count = zero
+        faces = 0       # that any of these bodies touches
         for k in range(data.faces):
-            along = normal[k * dim] * x[i]
-            for j in range(1, <int> dim):
-                along = along + normal[k * dim + j] * x[j * stride + i]
-            size[count] = offset[k] + radius[k * n + i]
-            if data.through != NULL and data.through[k * n + i] != 0:
+            load_normal(dim, data, k, normal)
+            size = spread(data.offset, k, like) + place(data.radius, k * data.n + i, like)[0]
+            there = select_or_zero(greater_equal(size - product(dim, normal, x), zero), weight)
+            if not any_true(positive(there)):
                 continue
-            if size[count] - along >= 0:
-                data.there[count] = <int32_t> k
-                count += 1
-        if count > 1:
-            corner_body(step, <int> dim, n, stride, i, count, delta_v, x, v, s, data)
-    return 0
+            there = select_or_zero(positive(there), one)
+            if data.through != NULL:
+                pass_through(data, k, i, bodies.last, &there)
+            count = count + there
+            data.face[faces] = <int32_t> k
+            (<vec*> data.there)[faces], (<vec*> data.size)[faces] = there, size
+            faces += 1
+        if any_true(greater(count, one)):
+            corner_bodies(dim, faces, data, bodies, i, weight, select_or_zero(greater(count, one), one))
+        i += width(like)
 
 
-cdef inline void corner_body(
-    double step, int dim, int64_t n, int64_t stride, int64_t i, int count, const real* delta_v,
-    real* x, real* v, real* s, const Corners* data,
+cdef inline void pass_through(const Corners* data, int64_t face, int64_t i, int64_t last, vec* there) noexcept nogil:
+    """Remove the bodies that pass through a wall."""
+    cdef int64_t lane
+    for lane in range(min(<int64_t> width(there), last - i)):
+        if data.through[face * data.n + i + lane] != 0:
+            if vec is f32vec:
+                (<float*> there)[lane] = 0
+            else:
+                (<double*> there)[lane] = 0
+
+
+cdef inline void corner_bodies(
+    int dim, int faces, const Corners* data, const Bodies* bodies, int64_t i, vec weight, vec these,
 ) noexcept nogil:
-    cdef real h = <real> step
-    cdef real lag = <real> data.lag
-    cdef real zero = 0
-    cdef real* size = <real*> data.size
-    cdef real* push = <real*> data.push
-    cdef const real* normal
-    cdef real y[MAX_DIM]
-    cdef real u[MAX_DIM]
-    cdef real g[MAX_DIM]
-    cdef real lost[MAX_DIM]
-    cdef real pull, speed, mu, time
-    cdef int64_t face
+    """these: > 0 for bodies in a corner; faces: number of walls that any of them touches."""
+    cdef const vec* there = <const vec*> data.there
+    cdef vec lag = filled(data.lag, &weight)
+    cdef vec zero = filled(0, &weight)
+    cdef vec x[MAX_DIM]
+    cdef vec v[MAX_DIM]
+    cdef vec y[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec g[MAX_DIM]
+    cdef vec normal[MAX_DIM]
+    cdef vec pull, speed, bounces
     cdef int k, j
-    for j in range(dim):
-        y[j] = x[j * stride + i]
-        u[j] = v[j * stride + i]
-        g[j] = delta_v[j * stride + i]
-    for k in range(count):
-        face = data.there[k]
-        normal = <const real*> data.normal + face * dim
-        speed = -dot(dim, normal, g)
-        pull = at_least_zero(speed)
-        speed = lag * speed - dot(dim, normal, u)
-        if (<const real*> data.restitution)[face * n + i] > 0 and speed > pull + pull:
-            return
-    if data.events == NULL:
-        resolve(dim, count, y, data)
-        for k in range(count):
-            size[k] = zero
-        resolve(dim, count, u, data)
-    else:
-        resolve_and_report(dim, h, n, stride, i, count, x, v, y, u, g, data)
-    for k in range(count):
-        face = data.there[k]
-        normal = <const real*> data.normal + face * dim
-        mu = (<const real*> data.friction)[face * n + i]
-        if not (mu > 0 and push[k] > 0):
+    load_bodies(dim, bodies, i, y, u, g)
+    for k in range(faces):
+        bounces = place(data.restitution, data.face[k] * data.n + i, &weight)[0]
+        if not any_true(positive(bounces)):
             continue
-        time = rubbed_for(dim, h, n, stride, i, face, normal, x, v, g, data)
-        speed = dot(dim, normal, u)
-        for j in range(dim):
-            lost[j] = u[j] - speed * normal[j]
-        if data.belt != NULL:
-            leave_belt(dim, <const real*> data.belt + face * (dim + 1), normal, lost)
-        friction_impulse(
-            dim, &data.spin, i, (<const real*> data.radius)[face * n + i], (<const real*> data.weight)[i], normal, lost,
-            mu * push[k],
-        )
-        for j in range(dim):
-            u[j] = u[j] - lost[j]
-            y[j] = y[j] - time * lost[j]
-    replace(dim, h, stride, i, y, u, x, v, s)
+        bounces = select_or_zero(positive(bounces), there[k])
+        load_normal(dim, data, data.face[k], normal)
+        speed = -product(dim, normal, g)
+        pull = select_or_zero(positive(speed), speed)
+        speed = lag * speed - product(dim, normal, u)
+        these = select(positive(select_or_zero(greater(speed, pull + pull), bounces)), zero, these)
+    if not any_true(positive(these)):
+        return
+    for j in range(MAX_DIM):
+        if j < dim:
+            x[j], v[j] = y[j], u[j]
+    resolve(dim, faces, these, y, u, data)
+    if data.events != NULL:
+        if vec is f32vec:
+            report_corners[float](
+                width(&weight), dim, faces, i, <float> bodies.h, <const float*> &these, <const float*> &weight,
+                <const float*> x, <const float*> v, <const float*> g, data,
+            )
+        else:
+            report_corners[double](
+                width(&weight), dim, faces, i, bodies.h, <const double*> &these, <const double*> &weight,
+                <const double*> x, <const double*> v, <const double*> g, data,
+            )
+    for k in range(faces):
+        slide_on_wall(dim, data, bodies, i, k, weight, these, x, v, g, y, u)
+    store_bodies(dim, these, bodies, i, y, u)
 
 
-cdef inline real rubbed_for(
-    int dim, real h, int64_t n, int64_t stride, int64_t i, int64_t face, const real* normal, const real* x,
-    const real* v, const real* g, const Corners* data,
+cdef inline void slide_on_wall(
+    int dim, const Corners* data, const Bodies* bodies, int64_t i, int number, vec weight, vec these, const vec* x,
+    const vec* v, const vec* g, vec* y, vec* u,
+) noexcept nogil:
+    """Friction with a wall of a corner; x, v: before it was solved."""
+    cdef int64_t face = data.face[number]
+    cdef vec push = (<const vec*> data.push)[number]
+    cdef vec mu = place(data.friction, face * data.n + i, x)[0]
+    cdef vec slides = select_or_zero(positive(these), (<const vec*> data.there)[number])
+    cdef vec radius = place(data.radius, face * data.n + i, x)[0]
+    cdef vec normal[MAX_DIM]
+    cdef vec lost[MAX_DIM]
+    cdef vec time, speed
+    cdef int j
+    slides = select_or_zero(positive(mu), select_or_zero(positive(push), slides))
+    if not any_true(positive(slides)):
+        return
+    load_normal(dim, data, face, normal)
+    time = time_of_friction(dim, data, spread(data.offset, face, x) + radius, filled(bodies.h, x), normal, x, v, g)
+    speed = product(dim, normal, u)
+    for j in range(dim):
+        lost[j] = u[j] - speed * normal[j]
+    if data.belt != NULL:
+        leave_belts(dim, place(data.belt, face * (dim + 1), x), normal, lost)
+    friction_vectors(dim, &data.spin, i, radius, weight, normal, lost, mu * push, slides)
+    for j in range(dim):
+        u[j] = select(positive(slides), u[j] - lost[j], u[j])
+        y[j] = select(positive(slides), y[j] - time * lost[j], y[j])
+
+
+cdef inline vec time_of_friction(
+    int dim, const Corners* data, vec size, vec h, const vec* normal, const vec* x, const vec* v, const vec* g,
 ) noexcept nogil:
     """Effective time by which velocity removed by a wall of a corner has moved the position: `time` of `bounce`."""
-    cdef real lag = <real> data.lag
-    cdef real delta_v = -dot(dim, normal, g)
-    cdef real size = (<const real*> data.offset)[face] + (<const real*> data.radius)[face * n + i]
-    cdef real depth = normal[0] * x[i]
-    cdef real speed = normal[0] * v[i]
-    cdef real time_since, fast
-    cdef int j
-    for j in range(1, dim):
-        depth = depth + normal[j] * x[j * stride + i]
-        speed = speed + normal[j] * v[j * stride + i]
-    time_since = arrival(size - depth, lag * delta_v - speed, delta_v, h, h, &fast)
-    return time_since if fast > at_least_zero(delta_v) else pressed(h, lag)
+    cdef vec lag = filled(data.lag, x)
+    cdef vec delta_v = -product(dim, normal, g)
+    cdef vec depth = size - product(dim, normal, x)
+    cdef vec speed = lag * delta_v - product(dim, normal, v)
+    cdef vec fast = speeds_at_wall(depth, speed, delta_v, h)
+    cdef vec time = filled(2, x) * depth / (fast + speed)
+    time = select_or_zero(greater_equal(h, time), time)
+    fast = select_or_zero(positive(speed), fast)
+    return select(greater(fast, select_or_zero(positive(delta_v), delta_v)), time, pressed(h, lag))
 
 
-cdef inline void resolve_and_report(
-    int dim, real h, int64_t n, int64_t stride, int64_t i, int count, const real* x, const real* v, real* y, real* u,
-    const real* g, const Corners* data,
+cdef inline void resolve(int dim, int faces, vec these, vec* y, vec* u, const Corners* data) noexcept nogil:
+    """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner, and u with sizes of 0.
+
+    Both at once, because each operation waits for the one before. Store the impulses of u.
+    """
+    cdef vec* pushes = <vec*> data.push
+    cdef vec zero = filled(0, y)
+    cdef vec normal[MAX_DIM]
+    cdef vec moves = these
+    cdef vec turns = these
+    cdef vec moved, turned, there
+    cdef int _sweep, k
+    for k in range(faces):
+        pushes[k], pushes[faces + k] = zero * u[0], zero * y[0]
+    for _sweep in range(SWEEPS):
+        moved = turned = zero
+        for k in range(faces):
+            there = (<const vec*> data.there)[k]
+            load_normal(dim, data, data.face[k], normal)
+            push_out(dim, normal, (<const vec*> data.size)[k], there, moves, &pushes[faces + k], y, &moved)
+            push_out(dim, normal, zero, there, turns, &pushes[k], u, &turned)
+        moves, turns = moved, turned
+        if not any_true(positive(moves) | positive(turns)):
+            break
+
+
+cdef inline void push_out(
+    int dim, const vec* normal, vec size, vec there, vec these, vec* total, vec* y, vec* changed,
 ) noexcept nogil:
-    """Solve a corner, and record contacts for its walls."""
-    cdef real* size = <real*> data.size
+    """Move y out of one wall, in lanes where `there` and `these` are > 0; changed: > 0 where that changes a number."""
+    cdef mask acts = positive(there) & positive(these)
+    cdef vec push = total[0] + (size - product(dim, normal, y))
+    cdef vec change
+    cdef int j
+    push = select(positive(push), push, filled(0, y) * push)
+    change = push - total[0]
+    changed[0] = select(acts, select(equals_zero(change), changed[0], filled(1, y)), changed[0])
+    total[0] = select(acts, push, total[0])
+    for j in range(MAX_DIM):
+        if j < dim:
+            y[j] = select(acts, y[j] + change * normal[j], y[j])
+
+
+# Events, body by body: vectors are passed as arrays of lanes.
+
+cdef inline void report_corners(
+    int64_t lanes, int dim, int faces, int64_t first, real h, const real* these, const real* weight, const real* x,
+    const real* v, const real* g, const Corners* data,
+) noexcept nogil:
+    """Record contacts of bodies in corners for their walls."""
     cdef const real* push = <const real*> data.push
     cdef const real* normal
     cdef real was[MAX_DIM]
     cdef real went[MAX_DIM]
-    cdef real weight = (<const real*> data.weight)[i]
-    cdef int64_t face
+    cdef real delta_v[MAX_DIM]
+    cdef real radius
+    cdef int64_t face, lane
     cdef int k, j
-    resolve(dim, count, y, data)
-    for k in range(count):
-        size[k] = 0
-    resolve(dim, count, u, data)
-    for j in range(dim):
-        was[j] = x[j * stride + i]
-        went[j] = v[j * stride + i]
-    for k in range(count):
-        face = data.there[k]
-        normal = <const real*> data.normal + face * dim
-        size[k] = (<const real*> data.offset)[face] + (<const real*> data.radius)[face * n + i]
-        report_plane(
-            data.events[face], data.number[face], dim, i, normal, size[k], (<const real*> data.radius)[face * n + i],
-            was, went, g, h, <real> data.lag, push[k], weight,
-        )
+    for lane in range(lanes):
+        if not these[lane] > 0:
+            continue
+        for j in range(dim):
+            was[j], went[j], delta_v[j] = x[j * lanes + lane], v[j * lanes + lane], g[j * lanes + lane]
+        for k in range(faces):
+            if not (<const real*> data.there)[k * lanes + lane] > 0:
+                continue
+            face = data.face[k]
+            normal = <const real*> data.normal + face * dim
+            radius = (<const real*> data.radius)[face * data.n + first + lane]
+            report_plane(
+                data.events[face], data.number[face], dim, first + lane, normal,
+                (<const real*> data.offset)[face] + radius, radius, was, went, delta_v, h, <real> data.lag,
+                push[k * lanes + lane], weight[lane],
+            )
 
 
 cdef inline void report_plane(
@@ -182,29 +262,3 @@ cdef inline void report_plane(
         at_least_zero(-delta_v), push / weight,
         dim, point, normal,
     )
-
-
-cdef inline void resolve(int dim, int count, real* y, const Corners* data) noexcept nogil:
-    """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner; store their impulses."""
-    cdef const real* size = <const real*> data.size
-    cdef real* pushes = <real*> data.push
-    cdef const real* normal
-    cdef real push, change
-    cdef bint changed
-    cdef int _sweep, k, j
-    for k in range(count):
-        pushes[k] = 0 * y[0]
-    for _sweep in range(SWEEPS):
-        changed = False
-        for k in range(count):
-            normal = <const real*> data.normal + data.there[k] * dim
-            push = pushes[k] + (size[k] - dot(dim, normal, y))
-            push = push if push > 0 else 0 * push
-            change = push - pushes[k]
-            if change != 0:
-                changed = True
-            pushes[k] = push
-            for j in range(dim):
-                y[j] = y[j] + change * normal[j]
-        if not changed:
-            break

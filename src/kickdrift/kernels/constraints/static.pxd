@@ -1,10 +1,10 @@
 # Static constraints tile by tile: walls, shapes and sensors out of reach of a tile are skipped.
 #
-# The extent of a tile is the bounding box of its active bodies. Comparisons are those of
-# the constraints themselves, with the corners of the extent: rounded sums and products are monotonic, so no body inside
-# has another outcome. Distances within rounding errors count as reached.
+# The extent of a tile is a bounding box of its active bodies in each lane. Comparisons are those of the constraints
+# themselves, with the corners of the extent: rounded sums and products are monotonic, so no body inside has another
+# outcome. Distances within rounding errors count as reached.
 
-from libc.math cimport INFINITY, fabs
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
 from .events cimport slack
@@ -17,46 +17,66 @@ from ..abi.plan cimport MAX_DIM, Plan
 from ..abi.registers cimport S, V, X
 from ..abi.workspace cimport Workspace
 from ..integrators.traits cimport verlet
-from ..simd.masks cimport any_true, greater, greater_equal, maximum, minimum, select
-from ..simd.vec cimport f32vec, filled, spread, vec, width
+from ..simd.masks cimport (
+    absolute, all_true, any_true, greater, greater_equal, less, mask, maximum, minimum, positive, select,
+    select_or_zero,
+)
+from ..simd.vec cimport f32vec, filled, load_part, spread, vec, width
 from .friction cimport place
 
-ctypedef struct Extent:
-    double low[MAX_DIM]
-    double high[MAX_DIM]
+cdef enum:
+    HIGH = MAX_DIM      # an extent is its low corner and, from here on, its high corner
+    EXTENT = 2 * MAX_DIM
 
 
 cdef inline void measure(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, const vec* x, Extent* extent,
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, const vec* x, vec* extent,
 ) noexcept nogil:
     """Compute the extent of a tile at x, with `plane` numbers per component. NaNs are ignored."""
+    cdef int j
+    for j in range(plan.dim):
+        extent[j], extent[HIGH + j] = filled(INFINITY, x), filled(-INFINITY, x)
+    widen(plan, first, count, plane, x, extent)
+    for j in range(plan.dim):
+        if any_true(greater(extent[j], extent[HIGH + j])):
+            fill_lanes(&extent[j], &extent[HIGH + j])
+
+
+cdef inline void widen(
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, const vec* x, vec* extent,
+) noexcept nogil:
+    """Extend the extent of a tile by the positions x of its active bodies."""
     cdef Py_ssize_t w = width(x)
+    cdef Py_ssize_t whole = count // w if plan.slots == NULL else 0    # vectors without inactive lanes
     cdef const char* weight = NULL
     cdef const vec* q
     cdef vec low, high, active
-    cdef Py_ssize_t n, lane
+    cdef vec one = filled(1, x)
+    cdef Py_ssize_t n
     cdef int j
     if plan.slots != NULL:
         weight = <const char*> plan.slots.weight + first * plan.slots.item
     for j in range(plan.dim):
         q = x + j * (plane // w)
-        low, high = filled(INFINITY, x), filled(-INFINITY, x)
-        if weight == NULL:
-            for n in range(count // w):
-                low, high = minimum(q[n], low), maximum(q[n], high)
-        else:
-            for n in range(count // w):
-                active = (<const vec*> weight)[n]
-                low = select(greater(active, filled(0, x)), minimum(q[n], low), low)
-                high = select(greater(active, filled(0, x)), maximum(q[n], high), high)
-        extent.low[j], extent.high[j] = INFINITY, -INFINITY
-        if count >= w:
-            for lane in range(w):
-                widen(number_of(&low, lane), &extent.low[j], &extent.high[j])
-                widen(number_of(&high, lane), &extent.low[j], &extent.high[j])
-        for lane in range(count // w * w, count):
-            if weight == NULL or number_of(<const vec*> weight, lane) > 0:
-                widen(number_of(q, lane), &extent.low[j], &extent.high[j])
+        low, high = extent[j], extent[HIGH + j]
+        for n in range(whole):
+            low, high = minimum(q[n], low), maximum(q[n], high)
+        for n in range(whole, (count + w - 1) // w):
+            load_part(&active, <const char*> &one if weight == NULL else weight + n * sizeof(vec), count - n * w)
+            low = select(positive(active), minimum(q[n], low), low)
+            high = select(positive(active), maximum(q[n], high), high)
+        extent[j], extent[HIGH + j] = low, high
+
+
+cdef inline void fill_lanes(vec* low, vec* high) noexcept nogil:
+    """Fill lanes without bodies with the bounds of the others."""
+    cdef double least = INFINITY
+    cdef double most = -INFINITY
+    cdef mask empty = greater(low[0], high[0])
+    cdef Py_ssize_t lane
+    for lane in range(width(low)):
+        least, most = min(least, number_of(low, lane)), max(most, number_of(high, lane))
+    low[0], high[0] = select(empty, filled(least, low), low[0]), select(empty, filled(most, low), high[0])
 
 
 cdef inline double number_of(const vec* numbers, Py_ssize_t i) noexcept nogil:
@@ -66,31 +86,20 @@ cdef inline double number_of(const vec* numbers, Py_ssize_t i) noexcept nogil:
         return (<const double*> numbers)[i]
 
 
-cdef inline void widen(double number, double* low, double* high) noexcept nogil:
-    if number < low[0]:
-        low[0] = number
-    if number > high[0]:
-        high[0] = number
-
-
 cdef inline vec greatest(const Each* values, Py_ssize_t first, Py_ssize_t count, const vec* like) noexcept nogil:
-    """Largest coefficient of a tile, broadcast; coefficients are >= 0."""
+    """Largest coefficient of the bodies in each lane; coefficients are >= 0."""
     cdef vec found = filled(0, like)
-    cdef double one = 0
-    cdef double none = 0
     cdef Py_ssize_t n
     if values.body == 0:
         return spread(values.number, 0, like)
     for n in range((count + width(like) - 1) // width(like)):
         found = maximum(place(values.number, first + n * width(like), like)[0], found)
-    for n in range(width(like)):
-        widen(number_of(&found, n), &none, &one)
-    return filled(one, like)
+    return found
 
 
 cdef inline bint reaches_face(
     const void* normals, int64_t number, const void* offset, const Each* radius, int dim, Py_ssize_t first,
-    Py_ssize_t count, const Extent* extent, const vec* like,
+    Py_ssize_t count, const vec* extent, const vec* like,
 ) noexcept nogil:
     """True if a tile reaches the plane with this number."""
     cdef vec zero = filled(0, like)
@@ -99,13 +108,13 @@ cdef inline bint reaches_face(
     cdef int j
     for j in range(dim):
         normal = spread(normals, number * dim + j, like)
-        part = normal * select(greater(normal, zero), filled(extent.low[j], like), filled(extent.high[j], like))
+        part = normal * select(greater(normal, zero), extent[j], extent[HIGH + j])
         height = height + part if j > 0 else part
-    return not any_true(greater(height, spread(offset, number, like) + greatest(radius, first, count, like)))
+    return not all_true(greater(height, spread(offset, number, like) + greatest(radius, first, count, like)), like)
 
 
 cdef inline bint reaches_corners(
-    const Corners* corners, int dim, Py_ssize_t first, Py_ssize_t count, const Extent* extent, const vec* like,
+    const Corners* corners, int dim, Py_ssize_t first, Py_ssize_t count, const vec* extent, const vec* like,
 ) noexcept nogil:
     """True if a tile reaches two or more planes: a single one has no corner."""
     cdef Each radius
@@ -122,91 +131,90 @@ cdef inline bint reaches_corners(
 
 
 cdef inline bint reaches_box(
-    const Wall* wall, int dim, Py_ssize_t first, Py_ssize_t count, const Extent* extent, const vec* like,
+    const Wall* wall, int dim, Py_ssize_t first, Py_ssize_t count, const vec* extent, const vec* like,
 ) noexcept nogil:
     cdef vec r = greatest(&wall.radius, first, count, like)
     cdef int j
     for j in range(dim):
-        if any_true(greater_equal(spread(wall.lower, j, like) + r, filled(extent.low[j], like))):
+        if any_true(greater_equal(spread(wall.lower, j, like) + r, extent[j])):
             return True
-        if any_true(greater_equal(filled(extent.high[j], like), spread(wall.upper, j, like) - r)):
+        if any_true(greater_equal(extent[HIGH + j], spread(wall.upper, j, like) - r)):
             return True
     return False
 
 
-cdef inline double slack_of(const vec* like) noexcept nogil:
+cdef inline vec slack_of(const vec* like) noexcept nogil:
     """Relative tolerance for rounding errors."""
     if vec is f32vec:
-        return 2 * slack[float](0)
+        return filled(2 * slack[float](0), like)
     else:
-        return 2 * slack[double](0)
+        return filled(2 * slack[double](0), like)
 
 
-cdef inline double size_of(int dim, const Extent* extent) noexcept nogil:
+cdef inline vec size_of(int dim, const vec* extent) noexcept nogil:
     """Upper bound of the sum of a body's coordinate magnitudes."""
-    cdef double size = 0
+    cdef vec size = filled(0, extent)
     cdef int j
     for j in range(dim):
-        size += max(fabs(extent.low[j]), fabs(extent.high[j]))
+        size = size + maximum(absolute(extent[j]), absolute(extent[HIGH + j]))
     return size
 
 
 cdef inline bint reaches_shapes(
-    const Shapes* shapes, int dim, Py_ssize_t first, Py_ssize_t count, const Extent* swept, const vec* like,
+    const Shapes* shapes, int dim, Py_ssize_t first, Py_ssize_t count, const vec* swept, const vec* like,
 ) noexcept nogil:
     """True if a tile may reach a shape on its way; swept: extent before and after the step."""
-    cdef vec reach = greatest(&shapes.reach, first, count, like)
-    cdef double margin = number_of(&reach, 0)
+    cdef vec margin = greatest(&shapes.reach, first, count, like)
+    cdef vec near = filled(1, like)
     cdef int j
-    margin += slack_of(like) * (margin + 2 * size_of(dim, swept))
+    margin = margin + slack_of(like) * (margin + filled(2, like) * size_of(dim, swept))
     for j in range(dim):
-        if not (swept.low[j] - margin <= shapes.bounds[dim + j] and swept.high[j] + margin >= shapes.bounds[j]):
-            return False
-    return True
+        near = select_or_zero(greater_equal(filled(shapes.bounds[dim + j], like), swept[j] - margin), near)
+        near = select_or_zero(greater_equal(swept[HIGH + j] + margin, filled(shapes.bounds[j], like)), near)
+    return any_true(positive(near))
 
 
-cdef inline bint reaches_region(const Sensor* sensor, int dim, const Extent* swept, const vec* like) noexcept nogil:
+cdef inline bint reaches_region(const Sensor* sensor, int dim, const vec* swept, const vec* like) noexcept nogil:
     """True if the swept extent comes near a region. Coordinates so large that squares overflow count as near."""
-    cdef double margin = slack_of(like) * size_of(dim, swept)
-    cdef double largest = 1e8 if vec is f32vec else 1e60
-    cdef double low, high, radius
+    cdef vec margin = slack_of(like) * size_of(dim, swept)
+    cdef vec near = filled(1, like)
+    cdef vec share = filled(0.015625, like)
+    cdef vec radius = spread(sensor.upper, 0, like)
+    cdef vec low, high
     cdef int j
     if sensor.ball:
-        if not size_of(dim, swept) < largest:
+        if not all_true(less(size_of(dim, swept), filled(1e8 if vec is f32vec else 1e60, like)), like):
             return True
-        radius = number_of(<const vec*> sensor.upper, 0)
-        margin += radius / 64
+        margin = margin + radius * share
         for j in range(dim):
-            low = number_of(<const vec*> sensor.lower, j)
-            margin += (swept.high[j] - swept.low[j]) / 64 + slack_of(like) * fabs(low)
+            low = absolute(spread(sensor.lower, j, like))
+            margin = margin + (swept[HIGH + j] - swept[j]) * share + slack_of(like) * low
     for j in range(dim):
-        low = number_of(<const vec*> sensor.lower, j)
+        low, high = spread(sensor.lower, j, like), spread(sensor.upper, 0 if sensor.ball else j, like)
         if sensor.ball:
             low, high = low - radius, low + radius
-        else:
-            high = number_of(<const vec*> sensor.upper, j)
-        if swept.low[j] - margin > high or swept.high[j] + margin < low:
-            return False
-    return True
+        near = select(greater(swept[j] - margin, high), filled(0, like), near)
+        near = select(greater(low, swept[HIGH + j] + margin), filled(0, like), near)
+    return any_true(positive(near))
 
 
-cdef inline bint leaves_torus(const Torus* torus, int dim, const Extent* extent, const vec* like) noexcept nogil:
+cdef inline bint leaves_torus(const Torus* torus, int dim, const vec* extent, const vec* like) noexcept nogil:
     cdef int j
     for j in range(dim):
         if number_of(<const vec*> torus.width, j) > 0 and not (
-            number_of(<const vec*> torus.lower, j) <= extent.low[j]
-            and extent.high[j] < number_of(<const vec*> torus.upper, j)
+            all_true(greater_equal(extent[j], spread(torus.lower, j, like)), like)
+            and all_true(less(extent[HIGH + j], spread(torus.upper, j, like)), like)
         ):
             return True
     return False
 
 
 cdef inline bint reaches(
-    const ConstraintCall* constraint, int dim, Py_ssize_t first, Py_ssize_t count, const Extent* before,
-    const Extent* now, const vec* like,
+    const ConstraintCall* constraint, int dim, Py_ssize_t first, Py_ssize_t count, const vec* before,
+    const vec* now, const vec* like,
 ) noexcept nogil:
     """True if a static constraint may change a body of a tile, or record an event of one."""
-    cdef Extent swept
+    cdef vec swept[EXTENT]
     cdef int j
     if constraint.kind == FLOOR:
         return True
@@ -226,15 +234,15 @@ cdef inline bint reaches(
     if constraint.kind == SHAPES and (<const Shapes*> constraint.data).count == 0:
         return False
     for j in range(dim):
-        swept.low[j], swept.high[j] = min(before.low[j], now.low[j]), max(before.high[j], now.high[j])
+        swept[j], swept[HIGH + j] = minimum(before[j], now[j]), maximum(before[HIGH + j], now[HIGH + j])
     if constraint.kind == SENSOR:
-        return reaches_region(<const Sensor*> constraint.data, dim, &swept, like)
-    return reaches_shapes(<const Shapes*> constraint.data, dim, first, count, &swept, like)
+        return reaches_region(<const Sensor*> constraint.data, dim, swept, like)
+    return reaches_shapes(<const Shapes*> constraint.data, dim, first, count, swept, like)
 
 
 cdef inline bint reaches_any(
-    const Coupling* coupling, int begin, int end, Py_ssize_t first, Py_ssize_t count, const Extent* before,
-    const Extent* now, const vec* like,
+    const Coupling* coupling, int begin, int end, Py_ssize_t first, Py_ssize_t count, const vec* before,
+    const vec* now, const vec* like,
 ) noexcept nogil:
     """True if a tile reaches any static constraint from `begin` to `end`."""
     cdef int number
@@ -246,7 +254,7 @@ cdef inline bint reaches_any(
 
 cdef inline void constrain_tile(
     const Coupling* coupling, int begin, int end, Py_ssize_t first, Py_ssize_t count, const Workspace* workspace,
-    const Extent* before, Extent* now, const vec* like,
+    const vec* before, vec* now, const vec* like,
 ) noexcept nogil:
     """Apply the static constraints from `begin` to `end` to a tile that one of them reaches; now: its extent."""
     cdef const Plan* plan = coupling.plan

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 from .events cimport key_of, report, senses
 from .friction cimport leave_belts, place, friction_vectors
 from .impacts cimport arrival, at_least_zero, each, is_constrained
-from ..abi.constraints cimport BOX, ConstraintKind, Each, Wall
+from ..abi.constraints cimport Each, Wall
 from ..abi.plan cimport MAX_DIM
 from ..simd.masks cimport any_true, equals_zero, greater, greater_equal, select
 from ..simd.vec cimport f32vec, filled, load_part, product, real, spread, vec, vec_root, width
@@ -26,20 +26,6 @@ ctypedef struct Bodies:
 ctypedef struct Part:
     int64_t first
     int64_t numbers         # of them that are there
-
-
-cdef inline int wall(
-    ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride, const vec* before,
-    const vec* delta_v, vec* x, vec* v, vec* s, const Wall* data, void* owner,
-) noexcept nogil:
-    cdef Bodies bodies
-    bodies.last, bodies.stride, bodies.h = last, stride, h
-    bodies.delta_v, bodies.x, bodies.v, bodies.s = delta_v, x, v, s
-    if kind == BOX:
-        box(<int> dim, 2, data, &bodies, first, x)
-    else:
-        plane(<int> dim, data, &bodies, first, x)
-    return 0
 
 
 cdef inline vec numbers_of(const Each* values, int64_t body, const vec* like) noexcept nogil:
@@ -129,6 +115,17 @@ cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
     return select(greater_equal(pull, speed), one, far)
 
 
+cdef inline vec speeds_at_wall(vec depth, vec fast, vec delta_v, vec h) noexcept nogil:
+    """Branch-free `speed_at_wall` of impacts.pxd."""
+    cdef vec zero = filled(0, &h)
+    cdef vec one = filled(1, &h)
+    cdef vec lost = filled(2, &h) * delta_v / h * depth
+    cdef vec share = select(greater(fast, zero), lost / fast / fast, one)
+    share = select(greater(zero, delta_v), fast * fast - lost, one - share)
+    share = select(greater(share, zero), share, zero)
+    return select(greater(zero, delta_v), one, fast) * vec_root(share)
+
+
 cdef inline vec collide_wall(
     vec depth, vec v, vec delta_v, vec part, vec restitution, vec h, vec lag, vec* inside, vec* inwards, vec* time,
 ) noexcept nogil:
@@ -140,7 +137,7 @@ cdef inline vec collide_wall(
     cdef vec pull = select(greater(delta_v, zero), delta_v, zero)
     cdef vec touches_at_zero = select(equals_zero(depth), select(greater(speed, zero), one, zero), zero)
     cdef vec met = select(greater(depth, zero), one, touches_at_zero)
-    cdef vec fast, at_wall, lost, share, time_since, back, over, bounces
+    cdef vec fast, at_wall, time_since, back, over, bounces
     cdef vec rests = select(greater(speed, zero), will_rest(depth, speed, pull, h), zero)
     met = select(greater(part, zero), met, zero)
     inside[0], inwards[0] = zero * depth, zero
@@ -149,11 +146,7 @@ cdef inline vec collide_wall(
         return met
     fast = select(greater(zero, speed), -speed, speed)
     over = delta_v / h
-    lost = two * delta_v / h * depth
-    share = select(greater(fast, zero), lost / fast / fast, one)
-    share = select(greater(zero, delta_v), fast * fast - lost, one - share)
-    share = select(greater(share, zero), share, zero)
-    at_wall = select(greater(zero, delta_v), one, fast) * vec_root(share)
+    at_wall = speeds_at_wall(depth, fast, delta_v, h)
     time_since = two * depth / (at_wall + fast)
     time_since = select(greater_equal(h, time_since), time_since, zero)
     back = restitution * at_wall

@@ -45,6 +45,42 @@ cdef inline vec affine(
     return a
 
 
+# Coefficients of one component of affine forces, from a body on, and the bytes to those of the next vector of bodies.
+ctypedef struct Affine:
+    const char* g
+    const char* c
+    const char* w
+    const char* k
+    const char* p
+    Py_ssize_t c_step, w_step, k_step, p_step
+
+
+cdef inline void locate_affine(
+    const Plan* plan, int j, Py_ssize_t first, Affine* terms, const vec* like,
+) noexcept nogil:
+    terms.g, terms.c, terms.w = values(&plan.g, j, first), values(&plan.c, j, first), values(&plan.w, j, first)
+    terms.k, terms.p = values(&plan.k, j, first), values(&plan.p, j, first)
+    terms.c_step, terms.w_step = plan.c.body * width(like), plan.w.body * width(like)
+    terms.k_step, terms.p_step = plan.k.body * width(like), plan.p.body * width(like)
+
+
+cdef inline vec add_affine(
+    bint drag, bint spring, const Affine* terms, Py_ssize_t n, vec x, vec v, vec a,
+) noexcept nogil:
+    """a + drag + spring, for vector n of bodies."""
+    if drag:
+        a = affine(
+            True, True, False, x, v, a, (<const vec*> (terms.c + n * terms.c_step))[0],
+            (<const vec*> (terms.w + n * terms.w_step))[0], a, a,
+        )
+    if spring:
+        a = affine(
+            False, False, True, x, v, a, a, a, (<const vec*> (terms.k + n * terms.k_step))[0],
+            (<const vec*> (terms.p + n * terms.p_step))[0],
+        )
+    return a
+
+
 # Functions that branch on the kind of a term return whether they support it. `has_branches` checks that once per plan.
 # Steps ignore the result, so that compilers remove it there.
 
@@ -189,33 +225,15 @@ cdef inline void affine_tile(
     const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
     """a = affine acceleration, for bodies in planes of `plane` vectors."""
-    cdef Field g = plan.g       # local copies, which no store can alias
-    cdef Field c = plan.c
-    cdef Field w = plan.w
-    cdef Field k = plan.k
-    cdef Field p = plan.p
-    cdef vec here[5 * MAX_DIM]
-    cdef Py_ssize_t n, i, body
+    cdef Py_ssize_t each = plan.g.body * width(a)
+    cdef Affine terms       # local copies, which no store can alias
+    cdef Py_ssize_t n, i
     cdef int j
-    for n in range(vectors):
-        body = first + n * width(a)
-        for j in range(dim):
-            if n == 0 or g.body != 0:
-                here[5 * j] = field_vec(&g, j, body, a)
-            if drag and (n == 0 or c.body != 0):
-                here[5 * j + 1] = field_vec(&c, j, body, a)
-            if drag and (n == 0 or w.body != 0):
-                here[5 * j + 2] = field_vec(&w, j, body, a)
-            if spring and (n == 0 or k.body != 0):
-                here[5 * j + 3] = field_vec(&k, j, body, a)
-            if spring and (n == 0 or p.body != 0):
-                here[5 * j + 4] = field_vec(&p, j, body, a)
-        for j in range(dim):
+    for j in range(dim):
+        locate_affine(plan, j, first, &terms, a)
+        for n in range(vectors):
             i = j * plane + n
-            a[i] = affine(
-                drag, True, spring, x[i] if spring else here[5 * j], v[i] if drag else here[5 * j], here[5 * j],
-                here[5 * j + 1], here[5 * j + 2], here[5 * j + 3], here[5 * j + 4],
-            )
+            a[i] = add_affine(drag, spring, &terms, n, x[i], v[i], (<const vec*> (terms.g + n * each))[0])
 
 
 cdef inline void accelerate_tile(

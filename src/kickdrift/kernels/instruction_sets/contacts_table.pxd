@@ -1,18 +1,17 @@
-# Scalar kernels of constraints: periodic boxes, corners, contacts, sensors, shapes, collisions.
+# Scalar kernels of constraints: periodic boxes, contacts, sensors, shapes, collisions.
 
 from libc.stdint cimport int64_t
 
 from ..constraints.collisions cimport collisions
 from ..constraints.contacts cimport contacts
-from ..constraints.corners cimport corners
 from ..constraints.events cimport sense
 from ..constraints.floor cimport slow_down
 from ..constraints.periodic cimport wrap
 from ..constraints.shapes cimport collide_shapes
 from ..constraints.reporting cimport report_events
 from ..abi.constraints cimport (
-    COLLISIONS, CONTACTS, CORNERS, FLOOR, MOVING, PERIODIC, SENSOR, SHAPES, Collisions, Contacts, Corners,
-    ConstraintCall, ConstraintKind, Floor, Periodic, Sensor, Shapes,
+    COLLISIONS, CONTACTS, FLOOR, MOVING, PERIODIC, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall,
+    ConstraintKind, Floor, Periodic, Sensor, Shapes,
 )
 from ..abi.coupled cimport NO_BRANCH
 from ..abi.events cimport Log
@@ -30,8 +29,6 @@ cdef inline int held(
         return slow_down(
             <real> h, first, last, <int> dim, stride, before, <real*> delta_v, x, v, s, <const Floor*> data
         )
-    if kind == CORNERS:
-        return corners(h, first, last, dim, stride, delta_v, x, v, s, <const Corners*> data)
     if kind == CONTACTS:
         return contacts(h, last, dim, stride, before, delta_v, x, v, s, <const Contacts*> data, owner)
     if kind == SENSOR:

@@ -3,7 +3,9 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from ..abi.constraints cimport Collisions, ConstraintFunction, FindAlike, Found, Press
+from ..abi.constraints cimport (
+    BOX, CORNERS, Collisions, ConstraintFunction, ConstraintKind, Corners, FindAlike, Found, Press, Wall,
+)
 from ..abi.coupled cimport Coupling, InteractionFunction, StepFew
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
@@ -12,7 +14,8 @@ from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prep
 from ..checksum cimport digest
 from ..constraints.uniform_pairs cimport find_uniform
 from ..constraints.contact_lanes cimport press
-from ..constraints.walls cimport wall
+from ..constraints.corners cimport corners
+from ..constraints.walls cimport Bodies, box, plane
 from ..forces.applied cimport merge
 from ..forces.fields cimport has_branches
 from ..forces.interactions cimport n_body, springs
@@ -123,6 +126,22 @@ cdef inline void step_three(
     const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to, const vec* like,
 ) noexcept nogil:
     run_few(True, coupling, steps, tick, source, to, like)
+
+
+cdef inline int wall(
+    ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride, const vec* before,
+    const vec* delta_v, vec* x, vec* v, vec* s, const void* data, void* owner,
+) noexcept nogil:
+    cdef Bodies bodies
+    bodies.last, bodies.stride, bodies.h = last, stride, h
+    bodies.delta_v, bodies.x, bodies.v, bodies.s = delta_v, x, v, s
+    if kind == BOX:
+        box(<int> dim, 2, <const Wall*> data, &bodies, first, x)
+    elif kind == CORNERS:
+        corners(<int> dim, <const Corners*> data, &bodies, first, x)
+    else:
+        plane(<int> dim, <const Wall*> data, &bodies, first, x)
+    return 0
 
 
 cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexcept:

@@ -73,7 +73,7 @@ cdef inline int energy_step(
     cdef Py_ssize_t i, n
     cdef int dim = plan.dim
     cdef int j
-    if interact(coupling, job, workspace, workspace.now, t, job.tick, like, OUT) != 0:
+    if interact(coupling, job, workspace, workspace.now, t, job.tick, like, OUT, False) != 0:
         return job.code
     finish(KEEP, 0, coupling, workspace, workspace.now, like)
     for j in range(dim):

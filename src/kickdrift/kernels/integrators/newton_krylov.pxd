@@ -158,7 +158,7 @@ cdef inline int evaluate(const System* system, real h, vec* like) noexcept nogil
     cdef vec* f = vector(system, REST, like)
     cdef real one = 1
     combine(system, shown(system, X, like), x, 1, h, u)
-    if interact(coupling, system.job, workspace, workspace.next, system.t, system.tick, like, OUT) != 0:
+    if interact(coupling, system.job, workspace, workspace.next, system.t, system.tick, like, OUT, False) != 0:
         return system.job.code
     finish(KEEP, 0, coupling, workspace, workspace.next, like)
     combine(system, f, u, -1, one, v)

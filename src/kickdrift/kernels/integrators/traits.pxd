@@ -1,14 +1,18 @@
 # Properties of each integration scheme.
 
 from ..abi.plan cimport (
-    ALTERNATE, COMPOSITION, COMPOSITION_RK4, EXPLICIT_EULER, IMPLICIT_EULER, KICK_DRIFT, VELOCITY_VERLET,
-    VERLET_BACKWARD, VERLET_CENTRAL,
+    ALTERNATE, COMPOSITION, COMPOSITION_RK4, EXPLICIT_EULER, GROOT_WARREN, IMPLICIT_EULER, KICK_DRIFT,
+    VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL,
 )
 
 
 cdef inline bint verlet(int scheme) noexcept nogil:
     """True if a step continues from the previous position (kept in s)."""
     return scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
+
+
+cdef inline bint has_history(int scheme) noexcept nogil:
+    return verlet(scheme) or scheme == GROOT_WARREN
 
 
 cdef inline bint splits_on_drag(int scheme) noexcept nogil:
@@ -29,3 +33,13 @@ cdef inline bint evaluates_first(int scheme) noexcept nogil:
 cdef inline bint fsal(int scheme, bint drag) noexcept nogil:
     """True if the acceleration at the end of a step is reused by the next one (first same as last; kept in p)."""
     return not drag and (scheme == VELOCITY_VERLET or scheme == VERLET_CENTRAL)
+
+
+cdef inline bint repeats_place(int scheme, bint drag, int number) noexcept nogil:
+    """True if an evaluation is where the one before was; number: in its kick. Of the first one the last step decides.
+    """
+    if not drag:
+        return False
+    if scheme == VELOCITY_VERLET or scheme == VERLET_CENTRAL:
+        return number == 0
+    return number > 0 and (scheme == VERLET_BACKWARD or scheme == COMPOSITION or scheme == COMPOSITION_RK4)

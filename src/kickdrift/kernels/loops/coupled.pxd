@@ -1,7 +1,7 @@
 # Jobs of coupled bodies. Tiles step one after the other if bodies are independent. All bodies step as one tile if they
 # interact, or if a function needs them all.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
 from ..abi.events cimport EventSource
@@ -74,6 +74,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
             job.near += 1
             workspace.first += TILE
             continue
+        workspace.full = is_full(plan, workspace.first, workspace.count)
         part = job[0]
         part.evaluations = 0
         workspace.now = workspace.next = <char*> r
@@ -86,11 +87,11 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         move_state(False, plan, workspace.first, workspace.count, r)
         keep_tile(plan, job, workspace.first, workspace.count, r)
         fetch_state(plan, workspace.first, job.last, like)
-        if plan.slots != NULL:
+        if not workspace.full:
             zero_inactive_tile(plan, workspace.first, workspace.count, r)
         if coupling.constraints > 0:
             done = advance_static(coupling, &part, &workspace, coupling.near != NULL, like)
-            if plan.slots != NULL:
+            if not workspace.full:
                 zero_inactive_tile(plan, workspace.first, workspace.count, <vec*> workspace.now)
             if coupling.near != NULL and (
                 done < job.steps or not is_finite(sum_planes(plan.dim, workspace.count, <vec*> workspace.now))
@@ -113,12 +114,23 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     end(plan, job, check)
 
 
+cdef inline bint is_full(const Plan* plan, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef uint8_t active = 1
+    if plan.slots != NULL:
+        for i in range(first, first + count):
+            active &= plan.slots.alive[i]
+    return active
+
+
 cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     cdef Workspace workspace
     workspace.plane = coupling.padded
     workspace.row = coupling.plan.dim * coupling.padded
     workspace.first = 0
     workspace.count = coupling.plan.n if coupling.plan.slots == NULL else coupling.plan.slots.end
+    # Functions see all slots, so that those up to the end of a vector must stay zero.
+    workspace.full = workspace.count == coupling.plan.n and is_full(coupling.plan, 0, workspace.count)
     workspace.now = coupling.workspace
     workspace.next = workspace.now + P * size(&workspace, like)
     workspace.start = workspace.next + P * size(&workspace, like)

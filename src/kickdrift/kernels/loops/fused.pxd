@@ -5,16 +5,25 @@ from libc.string cimport memset
 from ..abi.constants cimport EXTRA, PER_KICK
 from ..abi.kinds cimport POINT_GRAVITY, QUADRATIC_DRAG, VORTEX, TermKind, of_velocity
 from ..abi.registers cimport P, Q, S, V, X, Y, Z
-from ..simd.vec cimport alone, f32alone, f32vec, f64vec, vec, width
+from ..simd.vec cimport alone, f32alone, f32vec, f64vec, filled, vec, width
 from ..abi.plan cimport (
     COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, TILE, VELOCITY_VERLET, Field, Job, Newton, Plan, Row, Term,
 )
 from ..integrators.steps cimport damp, evaluations, has_opening, kick_constants, kicks, opening, stage, turn
-from ..forces.fields cimport TERM_VECTORS, accelerate_tile, add_term, field_vec, load_each, load_term, per_body, values
-from ..integrators.traits cimport fsal, splits_on_drag
+from ..forces.fields cimport (
+    TERM_VECTORS, Affine, accelerate_tile, add_affine, add_term, field_vec, load_each, load_term, locate_affine,
+    per_body, values,
+)
+from ..integrators.traits cimport fsal, repeats_place, splits_on_drag
 
 cdef enum:
     NO_TERM = -1            # no term after affine forces
+
+# Accelerations to which the last term is added.
+ctypedef struct Base:
+    Field field
+    bint drags, springs     # affine forces to be added first
+    Affine affine[MAX_DIM]
 
 
 cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, vec* r) noexcept nogil:
@@ -69,16 +78,21 @@ cdef inline void open_tile(
 
 
 cdef inline void finish_stage(
-    int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, const Term* term,
-    const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
+    int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, bint kept,
+    const Term* term, const Base* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     """Complete a stage with the accelerations `base` and the last term. each: `per_body`; opens: do the opening, too.
 
-    One pass for all: latencies of roots and quotients overlap with the next vector.
+    One pass for all: latencies of roots and quotients overlap with the next vector. kept: register Z has the
+    accelerations by the term, which depends on position and was evaluated here before.
     """
+    cdef bint keeps = drag and splits_on_drag(scheme) and not of_velocity(kind)
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
-    cdef Field there = base[0]      # a local copy, which no store can alias
+    cdef Field there = base.field       # local copies, which no store can alias
+    cdef Affine affine[MAX_DIM]
+    cdef bint drags = base.drags
+    cdef bint springs = base.springs
     cdef Term here
     cdef vec constants[EXTRA + 2]
     cdef vec of_kick[PER_KICK]
@@ -87,6 +101,8 @@ cdef inline void finish_stage(
     cdef vec v[MAX_DIM]
     cdef vec p[MAX_DIM]
     cdef vec a[MAX_DIM]
+    cdef vec b[MAX_DIM]
+    cdef vec none = filled(-0.0, r)
     cdef Py_ssize_t n, i
     cdef int j
     for j in range(EXTRA + 2):
@@ -94,6 +110,9 @@ cdef inline void finish_stage(
     if scheme == COMPOSITION:
         for j in range(PER_KICK):
             of_kick[j] = kick[j]
+    if drags or springs:
+        for j in range(dim):
+            affine[j] = base.affine[j]
     if kind != NO_TERM:
         here = term[0]
         load_term(<TermKind> kind, dim, term, first, c)
@@ -106,10 +125,22 @@ cdef inline void finish_stage(
             if opens:
                 opening(scheme, constants, &x[j], &v[j], NULL, &p[j], NULL)
             a[j] = field_vec(&there, j, n * width(r), r)
+        if drags or springs:
+            for j in range(dim):
+                a[j] = add_affine(drags, springs, &affine[j], n, x[j], v[j], a[j])
         if kind != NO_TERM:
             if each:
                 load_each(<TermKind> kind, dim, &here, first + n * width(r), c)
-            add_term(<TermKind> kind, dim, c, &v[0] if of_velocity(kind) else &x[0], a)
+            if keeps:
+                for j in range(dim):
+                    b[j] = r[Z * row + j * plane + n] if kept else none     # none + b is b, whatever its sign
+                if not kept:
+                    add_term(<TermKind> kind, dim, c, x, b)
+                for j in range(dim):
+                    r[Z * row + j * plane + n] = b[j]
+                    a[j] = a[j] + b[j]
+            else:
+                add_term(<TermKind> kind, dim, c, &v[0] if of_velocity(kind) else &x[0], a)
         for j in range(dim):
             i = j * plane + n
             stage(
@@ -123,43 +154,43 @@ cdef inline void finish_stage(
 
 
 cdef inline void finish_kind(
-    int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, const Term* term,
-    const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
+    int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, bint kept,
+    const Term* term, const Base* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     if each:
         finish_stage(
-            scheme, drag, kind, True, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
+            scheme, drag, kind, True, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
     else:
         finish_stage(
-            scheme, drag, kind, False, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
+            scheme, drag, kind, False, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
 
 
 cdef inline void finish_known(
-    int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, const Term* term,
-    const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
+    int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, bint kept,
+    const Term* term, const Base* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     """`finish_stage`, specialised by the kind of term."""
     if kind == NO_TERM:
         finish_stage(
-            scheme, drag, NO_TERM, False, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
+            scheme, drag, NO_TERM, False, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
     elif kind == POINT_GRAVITY:
         finish_kind(
-            scheme, drag, POINT_GRAVITY, each, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
+            scheme, drag, POINT_GRAVITY, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
     elif kind == QUADRATIC_DRAG:
         finish_kind(
-            scheme, drag, QUADRATIC_DRAG, each, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
+            scheme, drag, QUADRATIC_DRAG, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
     elif kind == VORTEX:
         finish_kind(
-            scheme, drag, VORTEX, each, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
+            scheme, drag, VORTEX, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
     else:
         finish_kind(
-            scheme, drag, kind, each, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
+            scheme, drag, kind, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
 
 
@@ -169,25 +200,32 @@ cdef inline void step_planes(
 ) noexcept nogil:
     """Step a loaded tile through the job. Each term but the last has a pass of its own in each stage.
 
-    These schemes have no history, so that accelerations use its register.
+    These schemes have no history, so that accelerations use its register. Evaluations where the one before was use its
+    accelerations, as far as they depend on position.
     """
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef vec* a = r + S * row
     cdef int before = max(plan.terms - 1, 0)    # terms with a pass of their own
-    cdef bint once = before == 0 and not (plan.drag or plan.spring)
+    cdef bint once = before == 0    # one pass does all
+    cdef bint moves = not plan.drag     # True if the other passes depend on position alone
     cdef const Term* term = &plan.term[before]
     cdef int kind = term.kind if plan.terms > 0 else NO_TERM
     cdef bint each = plan.terms > 0 and per_body(term)
     cdef int each_kick = evaluations(scheme, drag, plan)
-    cdef Field base
+    cdef bint begins
+    cdef Base base
     cdef int kick, number, j
     cdef Py_ssize_t _step
-    base.body = plan.g.body if once else <Py_ssize_t> sizeof(vec) // width(r)
+    for j in range(before):
+        moves = moves and not of_velocity(plan.term[j].kind)
+    base.drags, base.springs = once and plan.drag, once and plan.spring
+    base.field.body = plan.g.body if once else <Py_ssize_t> sizeof(vec) // width(r)
     for j in range(dim):
-        base.component[j] = values(&plan.g, j, first) if once else <const char*> (a + j * plane)
-    if fsal(scheme, drag):
+        base.field.component[j] = values(&plan.g, j, first) if once else <const char*> (a + j * plane)
+        locate_affine(plan, j, first, &base.affine[j], k)
+    if fsal(scheme, drag) and not job.recalled:
         plan.accelerate(plan, plan.terms, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
         if plan.turned:
@@ -196,17 +234,21 @@ cdef inline void step_planes(
             open_tile(scheme, drag, plan, k, vectors, r)
         for kick in range(kicks(scheme, plan)):
             for number in range(each_kick):
-                if not once:
+                begins = _step == 0 and number == 0 and kick == 0
+                if not once and not (moves and repeats_place(scheme, drag, number) and not begins):
                     plan.accelerate(plan, before, first, count, TILE, r + X * row, r + V * row, a)
                 finish_known(
                     scheme, drag, kind, each, dim, number, number == each_kick - 1,
-                    has_opening(scheme, drag) and once and number == 0 and kick == 0, term, &base, k,
+                    has_opening(scheme, drag) and once and number == 0 and kick == 0,
+                    repeats_place(scheme, drag, number) and (job.recalled or not begins), term, &base, k,
                     kick_constants(k, kick), first, vectors, r,
                 )
         if plan.turned:
             turn_tile(plan, first, count, r)
         if plan.damped:
             damp_planes(plan, first, vectors, r)
+        if job.measure != NULL:
+            job.measure(plan, first, count, TILE, r + X * row, job.extent)
 
 
 cdef inline void step_tile(

@@ -14,12 +14,12 @@ from ..abi.constraints cimport (
 from ..abi.events cimport Log
 from ..constraints.loads cimport resolve
 from ..constraints.motion cimport end_motion
-from ..constraints.static cimport Extent, constrain_tile, find_delta_v, measure, reaches_any
+from ..constraints.static cimport EXTENT, constrain_tile, find_delta_v, measure, reaches_any
 from ..simd.vec cimport f32vec, vec, width
 from ..abi.plan cimport (
     ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, ROW, TILE, TURNING, VELOCITY_VERLET, Job, Plan,
 )
-from ..integrators.steps cimport has_opening, stages, start
+from ..integrators.steps cimport evaluations, has_opening, stages, start
 from ..noise cimport apply_thermostat
 from .few cimport VECTORS
 from .slots cimport any_of
@@ -28,7 +28,7 @@ from .stages cimport keeps_forces, opens_ahead, size
 from ..abi.coupled cimport (
     INTERRUPTED, NO_BRANCH, UNSOLVED, Coupling, InteractionCall, InteractionFunction, NoisyFunction,
 )
-from ..integrators.traits cimport fsal, verlet
+from ..integrators.traits cimport fsal, repeats_place, verlet
 
 
 cdef inline char* out_register(const Workspace* workspace, int number, const vec* like) noexcept nogil:
@@ -50,9 +50,11 @@ cdef inline int evaluate_interaction(
 
 cdef inline int interact(
     const Coupling* coupling, Job* job, const Workspace* workspace, const char* state, double t, int64_t tick,
-    vec* like, int to,
+    vec* like, int to, bint stays,
 ) noexcept nogil:
     """Evaluate all interactions at a state; return 0 or a failure code. tick: seeds noise; to: first output register.
+
+    stays: positions are those of the evaluation before, whose output is still there.
     """
     cdef const InteractionCall* term
     cdef char* out
@@ -61,6 +63,8 @@ cdef inline int interact(
     job.evaluations += 1
     for number in range(coupling.interactions):
         term = &coupling.interaction[number]
+        if stays and term.by_position:
+            continue
         out = out_register(workspace, to - OUT + number, like)
         for j in range(0 if term.fills else coupling.plan.dim):
             memset(out + j * workspace.plane * <Py_ssize_t> sizeof(vec) // width(like), 0, vectors * sizeof(vec))
@@ -104,11 +108,12 @@ cdef inline int coupled_step(
     # See `System.wraps_early` of kickdrift/reference/system.py.
     cdef bint wraps_early = coupling.only_put_back and fsal(scheme, drag)
     cdef bint keeps_nothing = coupling.constraints > 0 and not wraps_early
+    cdef bint stays
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
     if job.begin and step == 0 and any_of(plan.slots.needs_start + workspace.first, workspace.count):
-        if interact(coupling, job, workspace, state, t, tick, like, OUT) != 0:
+        if interact(coupling, job, workspace, state, t, tick, like, OUT, False) != 0:
             return job.code
         finish(KEEP, 0, coupling, workspace, state, like)
         if workspace.next != workspace.now:
@@ -138,7 +143,9 @@ cdef inline int coupled_step(
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
             after, ticks = coupling.after[number], coupling.ticks[number]
         to = Y + number if kept and number >= 0 else OUT
-        if interact(coupling, job, workspace, state, t + after, tick + ticks, like, to) != 0:
+        stays = repeats_place(scheme, drag, number % evaluations(scheme, drag, plan))
+        stays = stays and (number > 0 or step > 0 and coupling.constraints == 0 and coupling.noise == NULL)
+        if interact(coupling, job, workspace, state, t + after, tick + ticks, like, to, stays) != 0:
             return job.code
         finish(number, scheme, coupling, workspace, state, like)
         if number != KEEP:
@@ -268,18 +275,19 @@ cdef inline void constrain_by_tiles(
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Py_ssize_t first = 0
     cdef Py_ssize_t count
-    cdef Extent before, now
+    cdef vec before[EXTENT]
+    cdef vec now[EXTENT]
     while first < workspace.count:
         count = min(<Py_ssize_t> TILE, workspace.count - first)
         if not is_near(coupling, first, first + count):
             first += TILE
             continue
-        measure(plan, first, count, workspace.plane, <const vec*> (workspace.now + first * item), &before)
-        measure(plan, first, count, workspace.plane, <const vec*> (workspace.next + first * item), &now)
-        if reaches_any(coupling, begin, end, first, count, &before, &now, like):
+        measure(plan, first, count, workspace.plane, <const vec*> (workspace.now + first * item), before)
+        measure(plan, first, count, workspace.plane, <const vec*> (workspace.next + first * item), now)
+        if reaches_any(coupling, begin, end, first, count, before, now, like):
             if coupling.own != NULL:
                 find_delta_v(plan.dim, first, count, workspace, like)
-            constrain_tile(coupling, begin, end, first, count, workspace, &before, &now, like)
+            constrain_tile(coupling, begin, end, first, count, workspace, before, now, like)
         first += TILE
 
 
@@ -447,7 +455,7 @@ cdef inline Py_ssize_t advance(const Coupling* coupling, Job* job, Workspace* wo
     """Run the steps of the job until one fails, or until all bodies (one tile) are not finite; return the number done.
     """
     cdef Py_ssize_t step
-    cdef bint ahead = opens_ahead(coupling)
+    cdef bint ahead = opens_ahead(coupling, workspace)
     workspace.opens = False
     if coupling.few != NULL and only_attracted(coupling, like):
         return advance_few(coupling, job, workspace, like)

@@ -13,7 +13,12 @@ from .planes cimport aligned
 from ..abi.constants cimport EXTRA, H, HALF
 from ..integrators.steps cimport damp, evaluations, kick_constants, opening, stage, start, turn
 from ..abi.coupled cimport Coupling
-from ..forces.fields cimport affine, field_vec, values
+from ..integrators.traits cimport has_history
+from ..forces.fields cimport Affine, add_affine, field_vec, locate_affine, values
+
+
+cdef enum:
+    HISTORIC = 5    # constants beside h and h / 2, at most; those of kicks apart
 
 
 cdef inline Py_ssize_t size(const Workspace* workspace, const vec* like) noexcept nogil:
@@ -26,11 +31,11 @@ cdef inline bint leaves(const Plan* plan, const Workspace* workspace) noexcept n
     return plan.scheme == RK4 and not plan.turned and workspace.now != workspace.next
 
 
-cdef inline bint is_usual(const Coupling* coupling) noexcept nogil:
-    """True if the accelerations are gravity and one interaction, without slots and history."""
+cdef inline bint is_usual(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
+    """True if the accelerations are gravity and one interaction, without inactive slots and history."""
     cdef const Plan* plan = coupling.plan
     return (
-        coupling.interactions == 1 and plan.slots == NULL and plan.s.data == NULL
+        coupling.interactions == 1 and workspace.full and plan.s.data == NULL
         and not (plan.terms > 0 or plan.drag or plan.spring)
     )
 
@@ -41,7 +46,7 @@ cdef inline bint keeps_forces(const Coupling* coupling, const Workspace* workspa
     The registers from Y on then hold the output of each evaluation, and the last stage combines them. Tiles evaluate
     into them; if all bodies are one tile, functions have one output array, which is copied.
     """
-    return is_usual(coupling) and leaves(coupling.plan, workspace)
+    return is_usual(coupling, workspace) and leaves(coupling.plan, workspace)
 
 
 cdef inline vec pushed(
@@ -60,9 +65,12 @@ cdef inline void finish(
     """Add the interactions to the accelerations of all bodies at a state, and complete the stage."""
     if number == KEEP:
         finish_bodies(False, KEEP, 0, coupling, workspace, state)
-    elif number == START:
+        return
+    if number == START:
         finish_bodies(False, START, scheme, coupling, workspace, state)
-    elif scheme == KICK_DRIFT:
+        return
+    number = max(number, 0)     # compilers then drop the branches for KEEP and START
+    if scheme == KICK_DRIFT:
         finish_scheme(number, KICK_DRIFT, coupling, workspace, state)
     elif scheme == RK4:
         finish_scheme(number, RK4, coupling, workspace, state)
@@ -72,13 +80,13 @@ cdef inline void finish(
         finish_bodies(False, number, scheme, coupling, workspace, state)
 
 
-cdef inline bint opens_ahead(const Coupling* coupling) noexcept nogil:
+cdef inline bint opens_ahead(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
     """True if a step may begin before the last one was checked: failed tiles restart from their stored state."""
     cdef const Plan* plan = coupling.plan
     return (
         coupling.workspace == NULL and coupling.constraints == 0 and coupling.noise == NULL
         and (plan.scheme == COMPOSITION or (plan.scheme == VELOCITY_VERLET and not plan.velocity_dependent))
-        and is_usual(coupling) and not (plan.damped or plan.turned)
+        and is_usual(coupling, workspace) and not (plan.damped or plan.turned)
     )
 
 
@@ -88,7 +96,7 @@ cdef inline void finish_scheme(
     # Only the most used schemes have a loop of their own, because each is compiled for every instruction set.
     if scheme == RK4 and keeps_forces(coupling, workspace):
         finish_kept(number, coupling, workspace, state)
-    elif scheme != RK4 and is_usual(coupling):
+    elif scheme != RK4 and is_usual(coupling, workspace):
         finish_bodies(True, number, scheme, coupling, workspace, state)
     else:
         finish_bodies(False, number, scheme, coupling, workspace, state)
@@ -189,26 +197,27 @@ cdef inline void finish_bodies(
     cdef vec* to = <vec*> workspace.next
     cdef vec* r = <vec*> workspace.start
     cdef const vec* k = aligned(plan.prepared, state)
-    cdef vec usual_k[EXTRA + 2]
+    cdef vec constants[EXTRA + HISTORIC]
     cdef Py_ssize_t plane = workspace.plane // width(state)
     cdef Py_ssize_t row = workspace.row // width(state)
     cdef Py_ssize_t vectors = (workspace.count + width(state) - 1) // width(state)
-    cdef Py_ssize_t i, n, body
+    cdef Py_ssize_t i, n
     cdef int j
     cdef vec a, x, v, s, here, share
     cdef vec* x0 = r
     cdef vec* v0 = r + (Q - P) * row
-    # The usual case reads the plan here once: compilers must assume that stores alias its pointers and constants.
-    # Uniform numbers are loaded once.
+    # The loop reads local copies: compilers must assume that stores alias the plan's pointers and constants. Uniform
+    # numbers are loaded once.
     cdef bint compiled = not usual and plan.terms > 0
-    cdef bint plain = usual or not (compiled or plan.drag or plan.spring)
+    cdef bint affine_drag = not usual and plan.drag and not compiled
+    cdef bint affine_spring = not usual and plan.spring and not compiled
     cdef bint drag = plan.velocity_dependent
-    cdef bint historic = not usual and plan.s.data != NULL
+    cdef bint historic = not usual and has_history(scheme) and plan.s.data != NULL
     cdef int count = evaluations(scheme, drag, plan)
     cdef int evaluation = number % count
     cdef const vec* kick = kick_constants(k, max(number, 0) // count)
     cdef int last = plan.stages - 1
-    cdef const char* g
+    cdef Affine terms
     cdef Py_ssize_t each = plan.g.body * width(state)
     cdef bint single = usual or coupling.interactions == 1
     cdef const char* factor = NULL
@@ -217,51 +226,43 @@ cdef inline void finish_bodies(
         factor = values(&coupling.interaction[0].factor, 0, workspace.first)
         every = coupling.interaction[0].factor.body * width(state)
         share = (<const vec*> factor)[0]
-    if usual:
-        for n in range(EXTRA + 2):
-            usual_k[n] = k[n]
-        k = usual_k
+    for n in range(EXTRA + (2 if usual else HISTORIC)):
+        constants[n] = k[n]
     if leaves(plan, workspace):
         x0 = <vec*> workspace.now + X * row
         v0 = <vec*> workspace.now + V * row
     # The last stage of velocity Verlet does not change positions.
     cdef bint opens = (
-        (scheme == VELOCITY_VERLET or scheme == COMPOSITION) and workspace.opens and number == last
+        (usual and scheme == VELOCITY_VERLET or scheme == COMPOSITION) and workspace.opens and number == last
     )
     cdef bint moves = opens or not (usual and scheme == VELOCITY_VERLET) or (drag and number == 0)
     cdef const vec* weight = NULL
-    if not usual and plan.slots != NULL:
+    if not usual and not workspace.full:
         weight = <const vec*> (<const char*> plan.slots.weight + workspace.first * plan.slots.item)
     for j in range(plan.dim):
-        g = values(&plan.g, j, workspace.first)
-        here = (<const vec*> g)[0]
+        locate_affine(plan, j, workspace.first, &terms, state)
+        here = (<const vec*> terms.g)[0]
         for n in range(vectors):
             i = j * plane + n
-            body = workspace.first + n * width(state)
             v = state[V * row + i]
             if not moves:
                 x = v   # unused
             else:
                 x = state[X * row + i]
-            if plain:
-                if each != 0:
-                    here = (<const vec*> (g + n * each))[0]
-                a = here
-            elif compiled:
+            if compiled:
                 a = r[(A - P) * row + i]
             else:
-                a = affine(
-                    plan.drag, plan.wind, plan.spring, x, v,
-                    field_vec(&plan.g, j, body, state), field_vec(&plan.c, j, body, state),
-                    field_vec(&plan.w, j, body, state), field_vec(&plan.k, j, body, state),
-                    field_vec(&plan.p, j, body, state),
-                )
+                if each != 0:
+                    here = (<const vec*> (terms.g + n * each))[0]
+                a = here
+            if affine_drag or affine_spring:
+                a = add_affine(affine_drag, affine_spring, &terms, n, x, v, a)
             if single:
                 if every != 0:
                     share = (<const vec*> (factor + n * every))[0]
                 a = a + share * r[(OUT - P) * row + i]
             else:
-                a = pushed(coupling, body, r + (OUT - P) * row + i, row, a)
+                a = pushed(coupling, workspace.first + n * width(state), r + (OUT - P) * row + i, row, a)
             if not usual and weight != NULL:  # functions may write anything for inactive slots
                 a = select_or_zero(positive(weight[n]), a)
             if not usual and number == KEEP:
@@ -269,14 +270,17 @@ cdef inline void finish_bodies(
                 continue
             s = state[S * row + i] if historic else x
             if not usual and number == START:
-                start(scheme, plan.taylor_start, k, a, &x, &v, &s)
+                start(scheme, plan.taylor_start, constants, a, &x, &v, &s)
             else:
                 stage(
-                    scheme, drag, evaluation, evaluation == count - 1, k, kick, k, k, k, k, a, &x, &v, &s,
+                    scheme, drag, evaluation, evaluation == count - 1, constants, kick, k, k, k, k, a, &x, &v, &s,
                     &x0[i], &v0[i], &r[(Y - P) * row + i], &r[(Z - P) * row + i],
                 )
             if opens:
-                opening(VELOCITY_VERLET if scheme == VELOCITY_VERLET else COMPOSITION, k, &x, &v, NULL, &x0[i], NULL)
+                opening(
+                    VELOCITY_VERLET if scheme == VELOCITY_VERLET else COMPOSITION, constants, &x, &v, NULL, &x0[i],
+                    NULL,
+                )
             if moves:
                 to[X * row + i] = x
             to[V * row + i] = v
@@ -345,6 +349,7 @@ cdef inline void turn_bodies(
     cdef Py_ssize_t plane = workspace.plane // width(to)
     cdef Py_ssize_t row = workspace.row // width(to)
     cdef bint historic = plan.s.data != NULL
+    cdef bint moves = historic or to != state      # otherwise positions are there already
     cdef vec x[MAX_DIM]
     cdef vec v[MAX_DIM]
     cdef vec s[MAX_DIM]
@@ -356,12 +361,13 @@ cdef inline void turn_bodies(
         for j in range(3):
             t[j] = field_vec(&plan.turn, j, body, to)
         for j in range(plan.dim):
-            x[j] = state[X * row + j * plane + n]
+            x[j] = state[(X if moves else V) * row + j * plane + n]
             v[j] = state[V * row + j * plane + n]
             s[j] = state[S * row + j * plane + n] if historic else x[j]
         turn(scheme, plan.dim, t, field_vec(&plan.turn_share, 0, body, to), x, v, s)
         for j in range(plan.dim):
-            to[X * row + j * plane + n] = x[j]
+            if moves:
+                to[X * row + j * plane + n] = x[j]
             to[V * row + j * plane + n] = v[j]
             if historic:
                 to[S * row + j * plane + n] = s[j]

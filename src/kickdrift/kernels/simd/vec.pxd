@@ -104,7 +104,7 @@ cdef extern from *:
     #endif
     #if defined(__AVX512F__) || defined(__aarch64__)
       #define KD_WIDE 12    /* of 32 registers */
-      #define KD_MEDIUM 8
+      #define KD_MEDIUM 6
       #define KD_NARROW 6
     #else
       #define KD_WIDE 6     /* of 16 */
