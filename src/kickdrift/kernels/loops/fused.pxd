@@ -153,20 +153,6 @@ cdef inline void finish_stage(
                 r[P * row + i] = p[j]
 
 
-cdef inline void finish_kind(
-    int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, bint kept,
-    const Term* term, const Base* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
-) noexcept nogil:
-    if each:
-        finish_stage(
-            scheme, drag, kind, True, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
-        )
-    else:
-        finish_stage(
-            scheme, drag, kind, False, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
-        )
-
-
 cdef inline void finish_known(
     int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, bint kept,
     const Term* term, const Base* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
@@ -177,19 +163,19 @@ cdef inline void finish_known(
             scheme, drag, NO_TERM, False, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
     elif kind == POINT_GRAVITY:
-        finish_kind(
+        finish_stage(
             scheme, drag, POINT_GRAVITY, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
     elif kind == QUADRATIC_DRAG:
-        finish_kind(
+        finish_stage(
             scheme, drag, QUADRATIC_DRAG, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
     elif kind == VORTEX:
-        finish_kind(
+        finish_stage(
             scheme, drag, VORTEX, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
     else:
-        finish_kind(
+        finish_stage(
             scheme, drag, kind, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
         )
 
