@@ -370,7 +370,7 @@ def _remade(
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
-    if not model.same_constraints(old):
+    if follow or not model.same_constraints(old):  # shapes that are set to where they began are to go there
         model.loads = by_declaration(entries)
         attributes["_motion"] = model.motion = motion.motion_of(self, entries, follow)
         attributes |= self._numbered(self.tick, entries)

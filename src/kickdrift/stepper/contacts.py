@@ -48,7 +48,7 @@ def grounded(self: StepperBase, up: ArrayLike = (0, 1), slope: float = 0.7) -> n
 
     A body is grounded if it is in contact, see `touching`, with a body, wall or shape whose outward normal has at
     least the component `slope` along `up`: slope is the cosine of the steepest angle, and 0.7 is some 45 degrees.
-    Sensors carry nothing. up: the direction against gravity, shape (dim,), of any length; slope: from 0 to 1.
+    Sensors carry nothing. up: the direction against gravity, shape (dim,), of any length. slope: from 0 to 1.
     Raises TypeError or ValueError for anything else, RuntimeError during a step.
 
     >>> import kickdrift as kd
