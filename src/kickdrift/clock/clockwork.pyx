@@ -295,7 +295,7 @@ cdef class Clockwork:
 
     cdef int _refuse_reentry(self) except -1:
         if self.running:
-            raise RuntimeError("the clock is inside a step: feed it when the frame is done")
+            raise RuntimeError("the clock is inside a step: feed or restore it after the loop over the frame's ticks")
         return 0
 
     # --- the stepper's frame loop ----------------------------------------------------------------

@@ -214,7 +214,7 @@ class Distance(Constraint):
         else:
             splits = self.direction == "before" and plan.integrator.splits_pulls
             fields["move_first"], fields["move_second"] = weight_first, weight_second
-            # Placeholders: the plan knows the drag after all forces are merged.
+            # Placeholders: the plan knows the drag only after all forces are merged.
             fields["drag_first"] = fields["drag_second"] = np.zeros(len(first))
             fields["response"] = np.array(plan.integrator.responses_to_drag)
             # Doubled where the impulse is split into two halves, because only the first half changes positions.

@@ -55,7 +55,7 @@ cdef enum:
     CACHE = 40_000      # bytes per block, within the cache
 
 
-# Declared in include/kickdrift/native.h; independent of T.
+# Declared in include/kickdrift/native.h. One type for float32 and float64: states are untyped addresses.
 ctypedef int (*NativeFlow)(
     double t, int64_t first, int64_t count, int64_t dim, const void* y, void* out, void* user_data,
 ) noexcept nogil

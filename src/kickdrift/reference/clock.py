@@ -311,7 +311,7 @@ class FixedClock:
 
     def _refuse_reentry(self) -> None:
         if self._running:
-            raise RuntimeError("the clock is inside a step: feed it when the frame is done")
+            raise RuntimeError("the clock is inside a step: feed or restore it after the loop over the frame's ticks")
 
     # --- properties ------------------------------------------------------------------------------
 

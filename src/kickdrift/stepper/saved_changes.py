@@ -215,7 +215,8 @@ def _entry(stepper: Any, saved: dict[str, Any], added: dict[str, list[Origin]], 
         if any(getattr(now, name) is None for name in values):
             now = now.placed(stepper._position, stepper._plan.periodic)
     if "shapes" in saved.get("set", ()):
-        # Known as the shapes of now, where there are as many of the same kinds, or as those first given.
+        # The restored shapes take the handles of the stepper's present shapes, if these are as many of the same kinds,
+        # or else those of the shapes that were declared.
         mine = (entry.now.shapes for entry in stepper._entries if entry.origin is origin)
         for known in (*mine, origin.handle.shapes):  # type: ignore[attr-defined]
             if list(map(type, known)) == list(map(type, now.shapes)):  # type: ignore[attr-defined]

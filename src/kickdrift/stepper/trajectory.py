@@ -49,7 +49,7 @@ class Samples:
                 found = {name: saved[name] for name in saved.files}
         except (TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(
-                f"path: expected a file of {cls.__name__}.save, got {os.fspath(path)!r}: {error}"
+                f"path: expected a file of {cls.__name__}.save, got {os.fspath(path)!r}, which is no archive of arrays"
             ) from error
         lengths = {array.shape[:1] for array in found.values()}
         if not {"time"} <= found.keys() <= names or len(lengths) > 1 or () in lengths:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .base import StepperBase
 
 
-#: Of a snapshot of all worlds, and how it begins; the lengths of the snapshots of each follow, then these.
+#: Header of a snapshot of all worlds: `MAGIC` and the number of worlds. The lengths of their snapshots follow, then
+#: the snapshots.
 HEAD = struct.Struct("<8sQ")
 MAGIC = b"kdworlds"
 

@@ -64,7 +64,8 @@ ctypedef struct InteractionCall:
     bint noisy                      # True: function and tangent also get the tick, and there is no potential
     bint fills                      # True: the function overwrites all of `out`, which needs no zeroing
 
-# Turns recorded contacts into events, or drops them if not `keep`. Returns a constraint without a kernel, or -1.
+# Turns recorded contacts into events, or drops them if not `keep`. Returns -1, or the number of a constraint whose kind
+# is unknown there, which is an error.
 ctypedef int64_t (*ReportFunction)(
     bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride,
     const void* x, Log* log,
@@ -90,8 +91,8 @@ ctypedef struct Coupling:
     Py_ssize_t padded           # numbers in a plane, padded
     bint recalled               # the workspace still has the accelerations of the initial state, for schemes with FSAL
     bint in_place               # steps cannot fail after they changed a number, so that one state buffer is enough
-    # Only static constraints with events: the plan of the caller's arrays, and per tile 1 if it may touch one in this
-    # call. Those tiles step in the workspace. Otherwise both are NULL.
+    # If all constraints are static and have events: the plan of the caller's arrays, and for each tile 1 if it may
+    # touch a constraint in this call. Those tiles step in the workspace. Otherwise both are NULL.
     const Plan* own
     uint8_t* near
     ImplicitStep implicit       # or NULL

@@ -238,6 +238,7 @@ cdef extern from *:
     mask negative_f32 "kd_negative"(f32vec) noexcept nogil
     mask negative_f64 "kd_negative_f64"(f64vec) noexcept nogil
     mask odd_numbers "kd_odd"(i64vec) noexcept nogil
-    # True if a register holds the table of 2**(i/8). `eighths` uses the low 15 bits of i.
+    # True if a register holds the table of 2**(i/8), i from 0 to 7, from which `eighths` reads 2**(i/8) for any i:
+    # its low 3 bits choose the entry, the next 12 are added to the exponent.
     const bint TABLES "KD_TABLES"
     f64vec eighths "kd_eighths"(i64vec) noexcept nogil
