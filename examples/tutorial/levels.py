@@ -38,7 +38,7 @@ start = world.snapshot()
 
 def steer(goal):
     """Move the paddle towards the mouse, by its velocity, so that it hits the ball as it should."""
-    away = goal - world.position[PADDLE, 0]
+    away = np.clip(goal, 1.2, WIDTH - 1.2) - world.position[PADDLE, 0]
     world.velocity[PADDLE, 0] = np.clip(60 * away, -15, 15)
 
 

@@ -40,7 +40,7 @@ past = kd.Rollback(world, ticks=120)
 
 def steer(paddle, goal):
     """Move a paddle towards where its player wants it."""
-    away = goal - world.position[paddle, 0]
+    away = np.clip(goal, 1, WIDTH - 1) - world.position[paddle, 0]
     world.velocity[paddle, 0] = np.clip(60 * away, -15, 15)
 
 
