@@ -241,6 +241,9 @@ BORDERS = {
     "each pair of alike bodies across a periodic box is tested": (crowd(17, 0.75, AROUND), crowd(18, 0.75, AROUND)),
     "each pair of bullets is tested": (crowd(17, None, swept=True), crowd(18, None, swept=True)),
     "each pair of contacts is tested": (crowd(17, 0.75, kind=kd.Contacts), crowd(18, 0.75, kind=kd.Contacts)),
+    "each pair that the filter allows is tested": tuple(
+        crowd(n, None, category=1 << np.arange(n) % 3, mask=[(6, 5, 3)[i % 3] for i in range(n)]) for n in (17, 18)
+    ),
     "all bodies at one place, each pair tested": (crowd(17, wide=0.0), crowd(18, wide=0.0)),
     "bullets that touch": (two(2.0, 1.0, swept=True), two(3.0, 99.0, swept=True)),
     "inside of a periodic box": (

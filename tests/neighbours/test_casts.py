@@ -53,6 +53,18 @@ def test_reference_and_kernels_agree(dim, dtype, apart):
     assert ours.touching().tobytes() == book.touching().tobytes()
 
 
+@pytest.mark.parametrize("radius", [0.0, 0.4])
+def test_few_rays_and_many_hit_the_same_bodies(Stepper, radius):
+    """Up to 40 rays test each of 500 bodies; more of them search a grid."""
+    rng = np.random.default_rng(5)
+    world = Stepper(**level(rng, 2, n=500, filters=True))
+    origin, motion = rays(rng, 2, 41)
+    many = world.cast(origin, motion, radius)
+    few = world.cast(origin[:40], motion[:40], radius)
+    assert few.tobytes() == many[:40].tobytes()
+    assert np.count_nonzero(few["slot"] >= 0) > 20
+
+
 def nearest(share, what):
     """The first of many shares: of each ray the least, and what that is."""
     best = share.argmin(axis=0)

@@ -89,12 +89,11 @@ cdef inline Found find_uniform_periodic(
     cdef int64_t slot
     cdef uint64_t bucket
     cdef int32_t i
-    cdef bint filtered
+    cdef bint filtered = data.category != NULL
     memset(data.count, 0, n * sizeof(int32_t))  # bodies outside the grid are not visited
     for bucket in range(data.mask + 1):
         if data.start[bucket] == data.start[bucket + 1]:
             continue
-        filtered = data.category != NULL
         look_around_box(
             bucket, data.categories[bucket] if filtered else 0, data.masks[bucket] if filtered else 0, 0, dim, data,
             &around,
@@ -193,7 +192,7 @@ cdef inline Found find_unlike(
             for row in range(around.ranges):
                 for k in range(around.first[row], around.last[row]):
                     j = data.body[k]
-                    if not is_partner(dim, n, stride, x, i, k, size_class, data):
+                    if not is_partner(dim, stride, x, i, k, size_class, data):
                         continue
                     if total == PAIRS_PER_BODY * n:
                         return CROWD
@@ -210,29 +209,16 @@ cdef inline Found find_unlike(
 
 
 cdef inline bint is_partner(
-    int dim, int64_t n, int64_t stride, const real* x, int32_t i, int64_t k, int size_class, const Collisions* data,
+    int dim, int64_t stride, const real* x, int32_t i, int64_t k, int size_class, const Collisions* data,
 ) noexcept nogil:
     """True if the body in slot k is of this class, nearby, and larger (or equal with a higher index)."""
-    cdef const real* place = <const real*> data.place
     cdef const real* radius = <const real*> data.radius
     cdef int32_t j = data.body[k]
-    cdef real size, reach, d, square
-    cdef real quarter = 0.25
-    cdef int c
     if not collide_by_filter(i, j, data):
         return False
     if data.size_class[j] != size_class or radius[j] < radius[i] or (radius[j] == radius[i] and j <= i):
         return False
-    if data.swept_x != NULL:
-        return comes_near(dim, i, j, data, <const real*> data.swept_x, <const real*> data.swept_v)
-    size = radius[i] + place[dim * n + k]
-    reach = size + quarter * size
-    d = toward(place[k] - x[i], 0, &data.torus)
-    square = d * d
-    for c in range(1, dim):
-        d = toward(place[c * n + k] - x[c * stride + i], c, &data.torus)
-        square = square + d * d
-    return square < reach * reach
+    return is_near(dim, stride, x, i, j, data)
 
 
 cdef inline bint comes_near(
@@ -388,7 +374,7 @@ cdef inline Found find_few(
                         if count == PAIRS_PER_BODY and data.body[k] > partner[count - 1]:
                             break
                         tests += 1
-                        if is_partner(dim, n, stride, x, i, k, size_class, data):
+                        if is_partner(dim, stride, x, i, k, size_class, data):
                             count = keep_lowest(partner, count, data.body[k])
         for k in range(count):
             data.lower[total] = min(i, partner[k])

@@ -182,8 +182,7 @@ cdef inline bint collide_by_filter(int64_t i, int64_t j, const Collisions* data)
 cdef inline bint is_empty_for(
     uint64_t category, uint64_t mask, uint64_t first, uint64_t last, const Collisions* data,
 ) noexcept nogil:
-    """True if buckets `first` to `last` have no body that the filter lets collide with these bits. It may be False if
-    they have none: bits of several bodies are taken together."""
+    """True only if no body in buckets `first` to `last` may collide with these bits; their bits are taken together."""
     cdef uint64_t categories = 0
     cdef uint64_t masks = 0
     cdef uint64_t bucket
