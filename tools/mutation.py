@@ -88,8 +88,9 @@ class Mutant:
         within = self.within or self.old
         if within.count(self.old) != 1:
             raise ValueError(f"{self.name}: expected `old` once in `within`, found {within.count(self.old)} times")
-        if self.old.rstrip().endswith(":") or any(self.old.count(a) != self.old.count(b) for a, b in ("()", "[]", "{}")):
-            raise ValueError(f"{self.name}: expected `old` to be an expression or a statement, got a part: {self.old!r}")
+        pairs = ("()", "[]", "{}")
+        if self.old.endswith(":") or any(self.old.count(a) != self.old.count(b) for a, b in pairs):
+            raise ValueError(f"{self.name}: expected `old` to be an expression or a statement, got {self.old!r}")
         folder = self.file.partition("/")[0] + "/"
         counts = {file: text.count(within) for file, text in sources.items() if within in text and folder in file}
         counts = {self.file: counts[self.file]} if self.file in counts else counts
