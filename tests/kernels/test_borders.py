@@ -11,14 +11,14 @@ from plans import assert_same_bits, assert_same_state
 import kickdrift as kd
 
 
-def world(n=5, dim=2, dtype=np.float64, steps=3, layout="C", position=None, velocity=None, **arguments):
+def world(n=5, dim=2, dtype=np.float64, steps=3, layout="C", position=None, velocity=None, dt=1 / 32, **arguments):
     """Return a function of a stepper class; random coordinates are multiples of 1/8 unless given."""
 
     def play(cls):
         rng = np.random.default_rng(1)
         x = rng.integers(-99, 99, (n, dim)) / 8 if position is None else np.array(position)
         v = rng.integers(-9, 9, x.shape) / 8 if velocity is None else np.array(velocity)
-        stepper = cls(np.array(x, dtype, order=layout), np.array(v, dtype, order=layout), dt=1 / 32, **arguments)
+        stepper = cls(np.array(x, dtype, order=layout), np.array(v, dtype, order=layout), dt=dt, **arguments)
         stepper.step(steps)
         stepper.step(1)
         return stepper
@@ -180,6 +180,11 @@ BORDERS = {
         world(
             6, constraints=[kd.Distance(THREE, 1.0), kd.Distance([(3, 4)], 1.0, compliance=0.01)], integrator=DRIFT_KICK
         ),
+    ),
+    # The end of a step and the start of the next one are at one place, but 0.1 rounds to other times.
+    "one place, one force": tuple(
+        world(steps=20, dt=0.1, forces=[kd.Expression(x=x, y="0"), kd.LinearDrag(0.5)])
+        for x in ("sin(1e6*x)", "sin(1e6*t)")
     ),
     "64 bodies of noise": (world(64, forces=[JITTER]), world(65, forces=[JITTER])),
     "192 bodies of noise": (world(192, forces=[JITTER]), world(193, forces=[JITTER])),
