@@ -35,11 +35,12 @@ if MODE == "sanitize":
     LINK = ["-fsanitize=address,undefined"]
     COMMON += [*LINK, "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
 # Kernels use explicit vectors: auto-vectorization only makes them larger. GCC 12 crashes in ipa-cp on functions with
-# SSE2 vectors. A step of one body takes up to a tenth longer if functions are not aligned to cache lines.
-# Tried: -O2, also with -fpeel-loops; sums with drag took three times as long.
+# SSE2 vectors. With -O2 sums with drag take three times as long. A step of one body takes up to a tenth longer if
+# functions are not aligned to cache lines.
 KERNELS = ["-O3", "-fno-tree-vectorize", "-fno-ipa-cp", "-falign-functions=64", "-Wno-maybe-uninitialized"]
 KERNELS += ["-DKICKDRIFT_INLINE=__inline__ __attribute__((always_inline))"]
-REST = ["-Os", "-falign-functions=64"]  # tried: -O2; half as large again, a third more to compile, 30 ns less per frame
+# GCC would turn memcpy into `rep movs`, which is slower for short copies. Tried: -O2; half as large again.
+REST = ["-Os", "-fno-builtin-memcpy", "-fno-builtin-memset", "-falign-functions=64"]
 
 ISAS = {  # flags of GCC and Clang, flags of Microsoft's compiler
     "baseline": ([], []),

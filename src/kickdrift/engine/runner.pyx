@@ -36,6 +36,9 @@ from .workers import share
 require_rounding(__name__)
 
 cdef object ONE = 1
+#: Below this number of bodies a call of memcpy or of a vectorised copy costs more than the copy.
+cdef enum:
+    FEW = 16
 #: Attempts to record a tick on a tape: recording may run out of memory.
 cdef int MOST_BEGINNINGS = 64
 
@@ -501,10 +504,6 @@ cdef void copy_array(
     if (rows or planes) and to.body == source.body and to.component == source.component:
         memcpy(to.data, source.data, n * dim * item)
         return
-    if n == 1 and item == 8:  # fast path for a single body
-        for j in range(dim):
-            (<uint64_t*> (to.data + j * to.component))[0] = (<const uint64_t*> (source.data + j * source.component))[0]
-        return
     for j in range(dim):
         if item == 4:
             copy_strided[uint32_t](
@@ -526,7 +525,10 @@ cdef inline void copy_strided(
 ) noexcept nogil:
     """Copy n numbers; `like` only sets their type."""
     cdef Py_ssize_t i
-    if to_stride == sizeof(word) and source_stride == sizeof(word):
+    if n < FEW:
+        for i in range(n):
+            (<word*> (to + i * to_stride))[0] = (<const word*> (source + i * source_stride))[0]
+    elif to_stride == sizeof(word) and source_stride == sizeof(word):
         memcpy(to, source, n * sizeof(word))
     elif to_stride == sizeof(word):
         if word is uint32_t:
