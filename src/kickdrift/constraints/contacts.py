@@ -130,11 +130,13 @@ class Contacts(Filtered):
     category: ArrayLike = filter_field(1)
     mask: ArrayLike = filter_field(ALL_BITS)
     sensor: ArrayLike = filter_field(False)
+    sleep: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         substeps = validation.integer("Contacts(substeps)", self.substeps, 1, 10**6)
         object.__setattr__(self, "substeps", substeps)
+        object.__setattr__(self, "sleep", validation.flag("Contacts(sleep)", self.sleep))
         ratio = validation.real("Contacts(damping_ratio)", self.damping_ratio, minimum=0.0)
         object.__setattr__(self, "damping_ratio", ratio)
         if self.hertz is not None:
@@ -255,6 +257,7 @@ class Contacts(Filtered):
             sweeps=np.array([max((joint.iterations for joint in self.joints), default=0)]),
             substeps=np.array([self.substeps]),
             lag=np.array([plan.integrator.velocity_lag]),
+            **({"sleep": np.ones(1, np.int64)} if self.sleep else {}),
             **({"wall_belt": belt} if (belt := np.concatenate(belts)).any() else {}),
             **({"through": through} if (through := np.concatenate(passes)).any() else {}),
             **self._level(plan, radius, frictions, sensor),

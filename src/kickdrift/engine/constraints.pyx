@@ -285,6 +285,7 @@ cdef class BoundContacts(BoundGrid):
             self.lay_level(data, fields, plan)
         data.faces, data.rods, data.substeps = impulses.faces, impulses.rods, fields["substeps"][0]
         data.lag = fields["lag"][0]
+        data.sleep = "sleep" in fields
         data.sweeps = fields["sweeps"][0]
         data.normal = self.keep(fields["normal"], real)
         data.offset = self.keep(fields["offset"], real)

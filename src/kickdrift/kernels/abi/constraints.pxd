@@ -325,6 +325,7 @@ ctypedef struct Contacts:
     const void* stiffness
     int64_t substeps
     double lag
+    bint sleep                  # True: islands that hardly move stay where they are
     uint8_t* moved              # mask of bodies whose velocity or spin impulses can change
     # Persistent state, double-buffered: see kickdrift/rollback/impulses.py.
     int64_t* state
@@ -363,7 +364,7 @@ ctypedef struct Contacts:
     int32_t* shape_contacts            # indices of the contacts with shapes
     void* rod
     int32_t* group              # island of each body: connected by contacts and rods of movable bodies
-    uint8_t* deep               # mask of islands with deep contacts
+    uint8_t* deep               # mask of islands with deep contacts; at the end, of those that are awake
     uint64_t* taken             # bit mask of the colours that each body's contacts use
     uint8_t* touched
 

@@ -1,10 +1,11 @@
 # Resting contact (substepped solver): the formulas of kickdrift/reference/constraints/contacts.py.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from .broad_phase cimport find_pairs
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
+from .contact_rest cimport find_awake, hold_rods, rests
 from .contact_rods cimport add_pulls, begin_rods, finish_rods, is_cut, solve_rods, start_rods
 from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_contacts, near_shapes
 from .contact_state cimport (
@@ -163,7 +164,7 @@ cdef inline int rest(
                 return INTERRUPTED
     for k in range(count if bounces else 0):
         rebound(dim, k, h, lead, data)
-    finish(dim, full, n, data.found[0], stride, delta_v, x, v, s, data)
+    finish(dim, full, n, data.found[0], stride, before, delta_v, x, v, s, data)
     if events:
         report_collisions(dim, full, n, stride, before, x, data)
     return 0
@@ -493,20 +494,23 @@ cdef inline void recall(int dim, real full, int64_t count, const Contacts* data)
 # The end of the step.
 
 cdef inline void finish(
-    int dim, real full, int64_t n, int64_t count, int64_t stride, const real* delta_v, real* x, real* v, real* s,
-    const Contacts* data,
+    int dim, real full, int64_t n, int64_t count, int64_t stride, const real* before, const real* delta_v, real* x,
+    real* v, real* s, const Contacts* data,
 ) noexcept nogil:
     """Store the states of bodies with contacts or rods, and the impulses for the next step."""
     cdef const real* weight = <const real*> data.grid.weight
     cdef int place = 1 - <int> data.state[0]
     cdef int32_t* pair = data.pair[place]
     cdef real* push = <real*> data.push[place]
-    cdef const real* own
+    cdef const real* last = <const real*> data.push[1 - place]
+    cdef real* own
     cdef real half = 0.5
     cdef int64_t w = data.lanes
+    cdef int64_t width = 2 + dim + data.axes
     cdef int64_t kept = 0
     cdef int64_t i, k
     cdef int c
+    find_awake(dim, full, n, count, stride, before, delta_v, data)
     for k in range(count):
         if data.colour[k] == SENSED:
             continue
@@ -514,18 +518,30 @@ cdef inline void finish(
         if own[(2 * dim + MOST) * w] > 0:
             data.touched[data.one[k]] = 1
             data.touched[min(data.other[k], n + data.faces)] = 1
-        if goes_on(dim, data.place[k], data, x):
-            pair[2 * kept] = data.one[k]
-            pair[2 * kept + 1] = data.other[k]
+        if not goes_on(dim, data.place[k], data, x):
+            continue
+        pair[2 * kept] = data.one[k]
+        pair[2 * kept + 1] = data.other[k]
+        if data.deep[group_of(data.place[k], data)]:
             push[0] = own[(2 * dim + PUSH) * w]
             push[1] = carried(own + 2 * dim * w, w, full / <real> data.substeps, data.substeps)
             for c in range(dim):
                 push[2 + c] = own[(dim + c) * w]
             for c in range(<int> data.axes):
                 push[2 + dim + c] = twist_of(data, data.place[k], x)[c * w]
-            push += 2 + dim + data.axes
-            kept += 1
+        else:
+            memcpy(push, last + data.known[k] * width, width * sizeof(real))
+        push += width
+        kept += 1
     finish_rods(dim, full, data)
+    hold_rods(data, x)
+    for i in range(n):
+        if rests(i, data):
+            own = body(dim, data, i, x)
+            for c in range(dim):
+                own[c], own[dim + c] = 0, before[c * stride + i]
+            for c in range(<int> data.axes):
+                spin_row(data, i, x)[c] = 0
     for c in range(<int> data.axes):
         for i in range(n):
             (<real*> data.grid.spin.w)[c * data.grid.spin.stride + i] = spin_row(data, i, x)[c]

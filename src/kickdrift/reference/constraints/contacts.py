@@ -37,6 +37,8 @@ HARD = 5
 FINE = 8
 #: Time constant of the carried load, in steps.
 STEPS = 36
+#: Square of the share of a step's forces below which a group counts as at rest: 1/1024 of their velocity change.
+REST = 2.0**-20
 
 
 class Contact:
@@ -91,7 +93,7 @@ class Contact:
 def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
     compliance, number, sweeps, stiffness, substeps, lag, cells, through=None, rolling=None, lower=None, upper=None,
-    limit=None, pair=None, member=None, wall_belt=None, **more,
+    limit=None, pair=None, member=None, wall_belt=None, sleep=None, **more,
 ):  # fmt: skip
     """Step the bodies in contact through the substeps; other bodies keep the integrator's result."""
     shapes = {name.removeprefix("shape_"): field for name, field in more.items() if name.startswith("shape_")}
@@ -177,7 +179,7 @@ def contacts(
     limit = [-1] * len(cells) if limit is None else limit
     all_rods = zip(first, second, number, length, compliance, limits, limit, cells, strict=True)
     rods = [Rod(*rod) for rod in all_rods if not rod[-1].broken]
-    group(found, [(rod.i, rod.j) for rod in rods], moved)
+    groups = group(found, [(rod.i, rod.j) for rod in rods], moved)
     shape_contacts = [contact for contact in found if contact.shape is not None]
     # Indexed by declared rod; `rods` contains only those between active bodies.
     pull = [system.real(each) for each in system.remembered_rods]
@@ -260,15 +262,24 @@ def contacts(
             rod.total = rod.total + pull[rod.number]
     for contact in coloured:
         bounce(contact, p, u, w, h, lead)
-    if w is not None:
-        system.angular_velocity[:] = w[:n]
-
     for contact in found:
         if contact.most > 0:
             touched[contact.i] = touched[contact.j] = True
     for rod in rods:
         if rod.used or not rod.slack:
             touched[rod.i] = touched[rod.j] = True
+    lasting = [contact for contact in found if goes_on(contact, u)]
+    awake = set(groups)
+    if sleep is not None:
+        awake = those_awake(system, (found, lasting), rods, groups, moved, before, p, u, w, radius)
+    for i in range(n):
+        if moved[i] and touched[i] and groups[i] not in awake:
+            p[i], u[i] = Vector(before[i]), still
+            if w is not None:
+                w[i] = flat
+    if w is not None:
+        system.angular_velocity[:] = w[:n]
+    for rod in rods:
         system.loads.add(rod.cell, rod.i, rod.j, zero - rod.total / system.h, rod.limit)
     for i in range(n):
         if touched[i] and weight[i] > 0:
@@ -298,10 +309,43 @@ def contacts(
             report_sensor_wall(system, before[i], x[i], i, n - 1 - j, Vector(normal[j - n]), offset[j - n], radius[i])
     impulses_by_pair = {
         (contact.i, contact.j): impulses(contact, carried(contact, h, count))
-        for contact in found
-        if goes_on(contact, u)
+        if contact.group in awake
+        else system.remembered[contact.i, contact.j]  # stays, so that the next step does the same
+        for contact in lasting
     }
+    for rod in rods:
+        if groups[rod.i if moved[rod.i] else rod.j] not in awake:
+            pull[rod.number] = system.real(system.remembered_rods[rod.number])
     system.remember(impulses_by_pair, pull)
+
+
+def those_awake(system, contacts, rods, groups, moved, before, p, u, w, radius):
+    """Return the groups that are not at rest.
+
+    At rest a body moves and turns by less than 1/1024 of what the forces of the step do: a net force below a thousandth
+    of its weight is ignored. It is touched by nothing that moves, and its contacts are those of the last step.
+    """
+    awake = set()
+    share, h = system.real(REST), system.h
+    for i, moves in enumerate(moved):
+        kick, way = system.delta_v[i], p[i] - Vector(before[i])
+        most = share * dot(kick, kick)
+        slow = dot(u[i], u[i]) <= most and dot(way, way) <= h * h * most
+        if w is not None:
+            spin = dot(w[i], w[i]) if isinstance(w[i], Vector) else w[i] * w[i]
+            slow = slow and (not spin > 0 or (radius[i] > 0 and radius[i] * radius[i] * spin <= most))
+        if moves and not slow:
+            awake.add(groups[i])
+    found, lasting = contacts[0], set(contacts[1])
+    for touch in (*found, *rods):
+        inner, outer = (touch.i, touch.j) if moved[touch.i] else (touch.j, touch.i)
+        carries = outer < len(moved) and not moved[outer] and dot(u[outer], u[outer]) > 0
+        if isinstance(touch, Contact):
+            carries = carries or (touch.surface is not None and dot(touch.surface, touch.surface) > 0)
+            carries = carries or (touch in lasting) != touch.known
+        if carries:
+            awake.add(groups[inner])
+    return awake
 
 
 def impulses(contact, load):
@@ -414,7 +458,10 @@ def in_colours(found, moved):
 
 
 def group(found, rods, moved):
-    """Number the connected components over movable bodies: results must not depend on distant bodies."""
+    """Number the connected components over movable bodies, and return that of each body.
+
+    Results must not depend on distant bodies.
+    """
     n, above = len(moved), list(range(len(moved)))
 
     def top(i):
@@ -425,8 +472,10 @@ def group(found, rods, moved):
     for i, j in [(contact.i, contact.j) for contact in found] + rods:
         if j < n and moved[i] and moved[j]:
             above[top(i)] = top(j)
+    groups = [top(i) for i in range(n)]
     for contact in found:
-        contact.group = top(contact.i if moved[contact.i] else contact.j)
+        contact.group = groups[contact.i if moved[contact.i] else contact.j]
+    return groups
 
 
 def stiffness_of(h, stiffness):

@@ -1,0 +1,81 @@
+# Groups at rest, `Contacts(sleep=True)`: the formulas of kickdrift/reference/constraints/contacts.py.
+
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+from .contact_impulses cimport goes_on
+from .contact_rods cimport is_cut
+from .contact_state cimport SENSED, body, read_vector, spin_row, surface_of
+from ..abi.constraints cimport Contacts
+from ..abi.plan cimport MAX_DIM
+from ..forces.fields cimport dot
+from ..simd.vec cimport real
+
+
+cdef inline void find_awake(
+    int dim, real full, int64_t n, int64_t count, int64_t stride, const real* before, const real* delta_v,
+    const Contacts* data,
+) noexcept nogil:
+    """Mark the islands in `data.deep` that are not at rest."""
+    cdef real surface[MAX_DIM]
+    cdef int64_t i, j, k
+    cdef bint carries
+    memset(data.deep, not data.sleep, n)
+    if not data.sleep:
+        return
+    for i in range(n):
+        if data.moved[i] and not is_slow(dim, full, i, stride, before, delta_v, data):
+            data.deep[data.group[i]] = 1
+    for k in range(count + data.rods):
+        if data.colour[k] == SENSED if k < count else is_cut(data, k - count):
+            continue
+        i = data.one[k] if k < count else data.rod_first[k - count]
+        j = data.other[k] if k < count else data.rod_second[k - count]
+        if not data.moved[i]:
+            i, j = j, i
+        carries = j < n and not data.moved[j] and dot(dim, body(dim, data, j, before), body(dim, data, j, before)) > 0
+        if k < count and data.surface != NULL:
+            read_vector(dim, data, surface_of(data, data.place[k], before), surface)
+            carries = carries or dot(dim, surface, surface) > 0
+        if k < count:
+            carries = carries or goes_on(dim, data.place[k], data, before) != (data.known[k] >= 0)
+        if carries:
+            data.deep[data.group[i]] = 1
+
+
+cdef inline bint is_slow(
+    int dim, real full, int64_t i, int64_t stride, const real* before, const real* delta_v, const Contacts* data,
+) noexcept nogil:
+    cdef real radius = (<const real*> data.grid.radius)[i]
+    cdef const real* own = body(dim, data, i, before)
+    cdef const real* w
+    cdef real kick[MAX_DIM]
+    cdef real way[MAX_DIM]
+    cdef real most, spin
+    cdef int c
+    for c in range(dim):
+        kick[c] = delta_v[c * stride + i]
+        way[c] = own[dim + c] - before[c * stride + i]
+    most = <real> 9.5367431640625e-07 * dot(dim, kick, kick)
+    if not (dot(dim, own, own) <= most and dot(dim, way, way) <= full * full * most):
+        return False
+    if data.axes == 0:
+        return True
+    w = spin_row(data, i, before)
+    spin = w[0] * w[0] if data.axes == 1 else dot(3, w, w)
+    return not spin > 0 or (radius > 0 and radius * radius * spin <= most)
+
+
+cdef inline bint rests(int64_t i, const Contacts* data) noexcept nogil:
+    """True if a body is to stay where it was before the step."""
+    return data.moved[i] and data.touched[i] and not data.deep[data.group[i]]
+
+
+cdef inline void hold_rods(const Contacts* data, const real* like) noexcept nogil:
+    """Keep the impulses of rods at rest."""
+    cdef const real* last = <const real*> data.pull[data.state[0]]
+    cdef int64_t i, k
+    for k in range(data.rods):
+        i = data.rod_first[k] if data.moved[data.rod_first[k]] else data.rod_second[k]
+        if not (is_cut(data, k) or data.deep[data.group[i]]):
+            (<real*> data.pull[1 - data.state[0]])[data.number[k]] = last[data.number[k]]
