@@ -30,12 +30,17 @@ cdef class Core(Runner):
     cdef double origin      # time at origin_tick
     cdef int64_t origin_tick
     cdef const int64_t* handed  # steps granted by the clock that `step` is to run; NULL without a clock
+    cdef list known         # the state before the last step, if bodies may sleep
+    cdef bint still         # True if that step has changed no bit, so that the next one will change none
     cdef int64_t drawn_tick  # tick after the last step of a frame: the previous state is valid only there
 
     cdef int step_in_frame(self, object n) except -1
     cdef void adopt(self, Binding binding) noexcept
     cdef int turn_clock(self, object rate, object tick, object anew) except -1
     cdef int raise_waiting(self) except -1
+    cdef list whole_state(self)
+    cdef Py_ssize_t run_awake(self) except -1
+    cdef Py_ssize_t run_some(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1
     cdef int leap(self, Py_ssize_t steps) except -1

@@ -11,7 +11,7 @@ from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from .coupled cimport padded
-from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
+from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, same_views, views
 from .rotation cimport BoundRotation
 from .slots cimport Slots
 from ..kernels.loops.slots cimport zero_inactive
@@ -126,7 +126,7 @@ cdef class Core(Runner):
         self.binding, self.coupled = binding, binding.coupled
         self.state, self.rows = binding.state, binding.plan.n
         self.applied = NULL if binding.applied is None else &binding.applied.applied
-        self.plan, self.coupling = &binding.plan, NULL
+        self.plan, self.coupling, self.known = &binding.plan, NULL, None
         if binding.known is not None:
             self.coupled.model, self.coupled.known = binding.model, binding.known
         if self.coupled is not None:
@@ -192,6 +192,7 @@ cdef class Core(Runner):
             origin, origin_tick = validation.as_float(attributes["_origin"]), attributes["_origin_tick"]
         self.turn_clock(clock_rate, clock_tick, clock_anew)
         # No Python code runs from here on.
+        self.still = False
         prepared.execute()
         self.slots, self.rotation = place, rotation
         if self.store is not None and place is not None:
@@ -430,9 +431,37 @@ cdef class Core(Runner):
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
         if self.slots is not None and self.slots.stale:
             self.slots.layout(None if self.coupled is None else self.coupled.links)
+            self.still = False
             if self.coupled is not None:
                 self.coupled.clear_inactive()
                 self.coupled.last = NULL
+        if self.still and same_views(self.known, self.whole_state()):
+            self.completed += steps
+            self.evaluated += steps * self.job.evaluations
+            return steps
+        if self.coupled is not None and self.coupled.sleeps and self.applied == NULL and not self.binding.torques.count:
+            return self.run_awake()
+        return self.run_some(steps)
+
+    cdef list whole_state(self):
+        return self.state if self.rotation is None else self.state + self.rotation.arrays
+
+    cdef Py_ssize_t run_awake(self) except -1:
+        """Run a step, and find out whether it changes a bit of all that decides about the next one."""
+        cdef list now = self.whole_state()
+        cdef int64_t events = 0 if self.store is None else self.store.log.count + self.store.log.dropped
+        self.still = False
+        if self.known is None or len(self.known) != len(now):
+            self.known = views([np.empty_like((<View> view).array) for view in now])
+        copy_views(self.known, now)
+        done = self.run_some(1)
+        self.still = (
+            same_views(self.known, now) and self._impulses.unchanged()
+            and (self.store is None or self.store.log.count + self.store.log.dropped == events)
+        )
+        return done
+
+    cdef Py_ssize_t run_some(self, Py_ssize_t steps) except -1:
         if self.plan.last_h != self.plan.h:
             # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
             steps = 1

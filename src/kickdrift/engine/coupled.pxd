@@ -40,6 +40,7 @@ cdef class Coupled(Watch):
     cdef Links links                # data that changes when bodies are removed, or None
     cdef double looked              # time of the last check for Ctrl-C
     cdef bint repeatable            # True if only positions decide about accelerations that a later call may reuse
+    cdef bint sleeps                # True if bodies may sleep, and nothing but the state decides about a step
     cdef const Plan* last           # state buffer whose accelerations the workspace has, or NULL
 
     @staticmethod

@@ -88,6 +88,10 @@ cdef class Coupled(Watch):
             if static:
                 coupled.tiles = bytearray((plan.n + TILE - 1) // TILE + 1)
                 coupled.coupling.own, coupled.coupling.near = plan, coupled.tiles
+        coupled.sleeps = (
+            coupled.repeatable and model.motion is None
+            and any(["sleep" in record.fields for record in model.constraint_records])
+        )
         coupled.repeatable = (
             coupled.repeatable and whole and fsal(plan.scheme, plan.velocity_dependent) and coupled.coupling.few == NULL
             and (not model.constraint_records or coupled.coupling.only_put_back)

@@ -144,6 +144,7 @@ cdef class View:
 
 cdef list views(arrays)
 cdef void copy_views(list to, list source) noexcept
+cdef bint same_views(list one, list other) noexcept
 cdef void scatter(
     char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
 ) noexcept nogil

@@ -14,7 +14,7 @@ from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
 )
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from .guard cimport acquire
 from ..kernels.abi.plan cimport ROW, Array
@@ -454,6 +454,31 @@ cdef void copy_views(list to, list source) noexcept:
     for number in range(len(to)):
         here, there = <View> to[number], <View> source[number]
         copy_array(&here.place, &there.place, here.n, here.dim, here.item)
+
+
+cdef bint same_views(list one, list other) noexcept:
+    """Return whether arrays have the bits of as many others of equal shapes and dtype."""
+    cdef Py_ssize_t number, i
+    cdef View here, there
+    cdef const char* mine
+    cdef const char* its
+    cdef int j
+    for number in range(len(one)):
+        here, there = <View> one[number], <View> other[number]
+        if (
+            here.place.component == here.item and here.place.body == here.dim * here.item
+            and there.place.component == here.item and there.place.body == here.place.body
+        ):
+            if memcmp(here.place.data, there.place.data, here.n * here.place.body) != 0:
+                return False
+            continue
+        for i in range(here.n):
+            for j in range(here.dim):
+                mine = here.place.data + i * here.place.body + j * here.place.component
+                its = there.place.data + i * there.place.body + j * there.place.component
+                if memcmp(mine, its, here.item) != 0:
+                    return False
+    return True
 
 
 cdef void scatter(

@@ -54,6 +54,12 @@ class Impulses:
         self.push = [np.zeros((self.capacity, self.width), plan.dtype) for _ in range(2)]
         self.pull = [np.zeros((self.rods, 1), plan.dtype) for _ in range(2)]
 
+    def unchanged(self) -> bool:
+        """Return whether the last step left all impulses as they were, to the bit."""
+        count, other = self.state[1:, 0].tolist()
+        both = ([buffers[0][:count], buffers[1][:count]] for buffers in (self.pair, self.push))
+        return count == other and all(one.tobytes() == two.tobytes() for one, two in (*both, self.pull))
+
     def followed(self, plan: Plan, shifted: bool) -> Impulses:
         """Return the impulses for a new plan: those of unchanged bodies, walls, rods and shapes.
 
