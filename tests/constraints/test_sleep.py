@@ -81,10 +81,12 @@ CHANGES = {
 @pytest.mark.parametrize("told", [False, True])
 def test_a_heap_at_rest_equals_the_reference_before_and_after_a_change(name, told):
     """The kernels leave out steps that would change no bit; the reference makes them all."""
-    worlds = []
+    events, worlds = kd.Events(4096) if told else None, []
+    settled, _ = heap(kd.Stepper, events=events)
+    settled.step(420)
     for Stepper in (kd.Stepper, reference.Stepper):
-        world, contacts = heap(Stepper, events=kd.Events(4096) if told else None)
-        world.step(420)
+        world, contacts = heap(Stepper, events=events)
+        world.restore(settled.snapshot())
         still = world.position.copy()
         world.step(3)
         assert np.array_equal(world.position, still)
@@ -240,3 +242,72 @@ def test_a_hit_passes_through_balls_at_rest():
 def test_sleep_is_a_flag():
     with pytest.raises(TypeError, match=r"Contacts\(sleep\): expected True or False, got 0.5"):
         kd.Contacts(1.0, sleep=0.5)
+
+
+# Groups at rest beside others that move.
+
+
+def two_heaps(Stepper, **how):
+    """Return two heaps 100 m apart on a floor, and a ball, of infinite mass or not, above the second."""
+    one, _ = heap(Stepper)
+    x = np.concatenate([one.position, one.position + np.array([100, 0]), [[102.0, 30.0]]])
+    walls = [kd.Plane((0, 1), 0.0), kd.Plane((1, 0), 0.0)]
+    beside = kd.Boxes([(5.5, 0.0), (98.0, 0.0), (105.5, 0.0)], [(7.0, 9.0), (100.0, 9.0), (107.0, 9.0)])
+    contacts = kd.Contacts(0.5, friction=0.6, walls=walls, shapes=[beside], sleep=True)
+    gravity = kd.Gravity([(0, -G)] * (len(x) - 1) + [(0, 0)])
+    arguments = {"hz": 60, "forces": [gravity], "constraints": [contacts], "alive": len(x)}
+    return Stepper(x, np.zeros_like(x), **(arguments | {name: each.copy() for name, each in how.items()})), contacts
+
+
+MOVES = {
+    "a ball falls": lambda world, _: world.velocity.__setitem__((24, 1), -9.0),
+    "a body of infinite mass sinks in": lambda world, _: (
+        world.set_mass(np.inf, index=[24]), world.velocity.__setitem__((24, 1), -9.0)
+    ),
+    "a body below is gone": lambda world, _: (world.velocity.__setitem__((24, 1), -0.1), world.kill(13)),
+    "a body is exchanged": lambda world, _: (
+        world.velocity.__setitem__((24, 1), -0.1), world.kill(13), world.spawn([[101.0, 3.0]], rows=[13])
+    ),
+    "a body comes again where it was": lambda world, _: (
+        world.velocity.__setitem__((24, 1), -0.1),
+        (place := world.position[15].copy()),
+        world.kill(15),
+        world.spawn(place[None], rows=[15]),
+    ),
+    "a body spins": lambda world, _: (
+        world.velocity.__setitem__((24, 1), -0.1), world.angular_velocity.__setitem__(14, 9.0)
+    ),
+    "a body is nudged": lambda world, _: (
+        world.velocity.__setitem__((24, 1), -0.1), world.velocity.__setitem__(14, 0.3)
+    ),
+    "less friction": lambda world, contacts: (
+        world.velocity.__setitem__((24, 1), -0.1), world.set(contacts, friction=0.01)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("turns", [False, True])
+def test_one_heap_moves_and_the_other_lies_still(name, turns):
+    """The kernels compute the contacts of the moving one alone; the reference those of both."""
+    if name == "a body spins" and not turns:
+        pytest.skip("nothing spins")
+    how, states = {"angular_velocity": np.zeros(25), "angle": np.zeros(25)} if turns else {}, []
+    settled, _ = two_heaps(kd.Stepper, **how)
+    settled.step(300)
+    for Stepper in (kd.Stepper, reference.Stepper):
+        world, contacts = two_heaps(Stepper, **how)
+        world.restore(settled.snapshot())
+        world.step(2)
+        before = world.position[:12].copy()
+        seen = [world.snapshot()]
+        MOVES[name](world, contacts)
+        for steps in (1, 1, 1, 90):
+            world.step(steps)
+            seen.append(world.snapshot())
+        states.append(seen)
+        assert name == "less friction" or np.array_equal(world.position[:12], before)
+        assert not np.array_equal(
+            world.position[12:], np.concatenate([before + np.array([100, 0]), world.position[24:]])
+        )
+    assert states[0] == states[1]

@@ -204,6 +204,8 @@ cdef class Core(Runner):
                 self.rows = place.count
         if binding is not None:
             self.adopt(binding)
+        if self.coupled is not None:
+            self.coupled.wake()
         if numbers is not None:
             self.binding.take(numbers)
         if resume is not None:

@@ -286,6 +286,9 @@ cdef class BoundContacts(BoundGrid):
         data.faces, data.rods, data.substeps = impulses.faces, impulses.rods, fields["substeps"][0]
         data.lag = fields["lag"][0]
         data.sleep = "sleep" in fields
+        data.rested, data.held = <uint8_t*> self.allocate(n, np.uint8), <uint8_t*> self.allocate(n, np.uint8)
+        self.rested = data.rested
+        data.last = self.allocate(4 * plan.dim * n if data.sleep else 0, real)
         data.sweeps = fields["sweeps"][0]
         data.normal = self.keep(fields["normal"], real)
         data.offset = self.keep(fields["offset"], real)

@@ -1,6 +1,6 @@
 """Workspace and bound interactions and constraints of coupled bodies."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 
 from ..kernels.abi.constraints cimport ConstraintCall
 from ..kernels.abi.events cimport EventSource
@@ -41,6 +41,7 @@ cdef class Coupled(Watch):
     cdef double looked              # time of the last check for Ctrl-C
     cdef bint repeatable            # True if only positions decide about accelerations that a later call may reuse
     cdef bint sleeps                # True if bodies may sleep, and nothing but the state decides about a step
+    cdef uint8_t* rested            # mask of the bodies that rested in the last step, of Contacts; or NULL
     cdef const Plan* last           # state buffer whose accelerations the workspace has, or NULL
 
     @staticmethod
@@ -65,6 +66,7 @@ cdef class Coupled(Watch):
     cdef int bind_common(self, object model, Coupled previous) except -1
     cdef bint only_few(self) noexcept nogil
     cdef void clear_inactive(self) noexcept nogil
+    cdef void wake(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil
     cdef const Plan* buffer(self, Py_ssize_t steps) noexcept nogil

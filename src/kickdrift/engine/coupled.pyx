@@ -8,7 +8,7 @@ a failed step is discarded at no cost.
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from .coefficients cimport field
 from .constraints cimport bind_constraint
@@ -20,6 +20,7 @@ from ..kernels.integrators.traits cimport evaluates_first, fsal
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
 from ..kernels.abi.interactions cimport BOTH_DIRECTIONS
+from ..kernels.abi.slots cimport SlotArrays
 from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches
@@ -191,6 +192,8 @@ cdef class Coupled(Watch):
                 bound = bind_constraint(record, model, self.table, padded(model.n))
             self.known[record.lineage] = record, bound
             self.bound_constraints.append(bound)
+            if bound.rested != NULL:
+                self.rested = bound.rested
         for number, bound in enumerate(self.bound_constraints):
             self.constraint[<Py_ssize_t> number] = bound.constraint
             self.cost += bound.cost
@@ -379,10 +382,20 @@ cdef class Coupled(Watch):
         return 0
 
     cdef void clear_inactive(self) noexcept nogil:
-        """Zero the inactive slots in both state buffers: Python functions read all slots."""
+        """Zero the inactive slots in both state buffers, as Python functions read all."""
+        cdef Py_ssize_t i
+        cdef const SlotArrays* slots = self.coupling.plan.slots
         if self.coupling.workspace != NULL:
             zero_inactive(&self.whole[0], 0, self.whole[0].n)
             zero_inactive(&self.whole[1], 0, self.whole[1].n)
+        for i in range(self.coupling.plan.n if self.rested != NULL else 0):
+            if self.rested[i] and (slots.needs_start[i] or not slots.alive[i]):
+                self.wake()     # its contacts are forgotten, and with them what it carried
+
+    cdef void wake(self) noexcept nogil:
+        """Have all bodies in contact computed in the next step, whether they rest or not."""
+        if self.rested != NULL:
+            memset(self.rested, 0, self.coupling.plan.n)
 
     cdef bint only_few(self) noexcept nogil:
         """Return whether the few-body kernel runs, which makes several steps without a check after each."""

@@ -1,6 +1,6 @@
 """Bound constraints: C functions and data for the kernels."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 
 from ..kernels.abi.constraints cimport ConstraintCall, Each, LoadCell, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
@@ -27,6 +27,7 @@ cdef class BoundConstraint:
     cdef object last        # the last array made by `allocate`
     cdef list owners        # load arrays of its `Distance` declarations, see stepper/loads.py
     cdef object order       # permutation of the writable fields, or None for their own order
+    cdef uint8_t* rested    # of Contacts: see its struct; NULL for others
     cdef Ends ends          # bodies or pairs that end when bodies are removed, or None
 
     cdef EventSource events          # event record, used if events are enabled

@@ -186,6 +186,7 @@ cdef class Worker:
         if self.core.coupled is not None:
             self.core.coupled.last = NULL   # the workspace has accelerations of another world
             self.core.coupled.coupling.recalled = False
+            self.core.coupled.wake()
         self.core.still = False
         self.set_keys(i)
         for k in range(self.tables):

@@ -326,6 +326,9 @@ ctypedef struct Contacts:
     int64_t substeps
     double lag
     bint sleep                  # True: islands that hardly move stay where they are
+    uint8_t* rested             # mask of bodies that did so in the last step, and what that began with: positions
+    void* last                  # before it, its change of velocity by forces, positions and velocities after these
+    uint8_t* held               # mask of islands that repeat the last step
     uint8_t* moved              # mask of bodies whose velocity or spin impulses can change
     # Persistent state, double-buffered: see kickdrift/rollback/impulses.py.
     int64_t* state

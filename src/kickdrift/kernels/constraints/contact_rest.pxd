@@ -1,15 +1,99 @@
 # Groups at rest, `Contacts(sleep=True)`: the formulas of kickdrift/reference/constraints/contacts.py.
 
-from libc.stdint cimport int64_t
-from libc.string cimport memset
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcmp, memcpy, memset
 
 from .contact_impulses cimport goes_on
 from .contact_rods cimport is_cut
-from .contact_state cimport SENSED, body, read_vector, spin_row, surface_of
+from .contact_state cimport HELD, SENSED, body, read_vector, spin_row, surface_of
 from ..abi.constraints cimport Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot
 from ..simd.vec cimport real
+
+
+cdef inline void hold(
+    int dim, int64_t n, int64_t stride, const real* before, const real* delta_v, const real* x, const real* v,
+    const Contacts* data,
+) noexcept nogil:
+    """Find the islands that would repeat a step at rest, to the bit, and leave out their contacts.
+
+    Nothing that decides about that step has changed: neither its bodies, nor what they touch.
+    """
+    cdef int place = <int> data.state[0]
+    cdef const int32_t* pair = data.pair[place]
+    cdef int64_t count = data.found[0]
+    cdef int64_t m = 0
+    cdef int64_t i, j, k
+    # Events record contacts in each step, and the loads of rods are those of each step.
+    memset(data.held, data.grid.events == NULL, n)
+    for i in range(n):
+        if not (repeats(dim, n, i, stride, before, delta_v, x, v, data) and (data.rested[i] or not data.moved[i])):
+            data.held[data.group[i]] = 0
+    for k in range(data.rods):
+        data.held[data.group[data.rod_first[k]]] = data.held[data.group[data.rod_second[k]]] = 0
+    for k in range(count):
+        if data.colour[k] == SENSED:
+            continue
+        i, j = data.one[k], data.other[k]
+        if not data.moved[i]:
+            i, j = j, i
+        if (j < n and not data.held[data.group[j]]) or (j >= n + data.faces and data.moves):
+            data.held[data.group[i]] = 0
+        while data.known[k] >= 0 and m <= data.known[k]:
+            if m < data.known[k]:
+                let_go(&pair[2 * m], n, data)
+            m += 1
+    while m < data.state[1 + place]:
+        let_go(&pair[2 * m], n, data)
+        m += 1
+    m = 0
+    for k in range(count):
+        i = data.one[k] if data.moved[data.one[k]] else data.other[k]
+        if data.colour[k] != SENSED and data.held[data.group[i]]:
+            data.colour[k] = HELD
+    for k in range(data.found[2]):
+        if data.colour[data.shape_contacts[k]] != HELD:
+            data.shape_contacts[m] = data.shape_contacts[k]
+            m += 1
+    data.found[2] = m
+    for j in range(dim):
+        for k in range(4):
+            memcpy(
+                <real*> data.last + (4 * j + k) * n, quantity(k, before, delta_v, x, v) + j * stride, n * sizeof(real)
+            )
+
+
+cdef inline const real* quantity(
+    int64_t number, const real* before, const real* delta_v, const real* x, const real* v,
+) noexcept nogil:
+    return before if number == 0 else delta_v if number == 1 else x if number == 2 else v
+
+
+cdef inline bint repeats(
+    int dim, int64_t n, int64_t i, int64_t stride, const real* before, const real* delta_v, const real* x,
+    const real* v, const Contacts* data,
+) noexcept nogil:
+    """True if a step begins for a body as the last one did, to the bit."""
+    cdef const real* now
+    cdef int64_t k
+    cdef int c
+    for c in range(dim):
+        for k in range(4):
+            now = quantity(k, before, delta_v, x, v)
+            if memcmp(&now[c * stride + i], <const real*> data.last + (4 * c + k) * n + i, sizeof(real)) != 0:
+                return False
+    for c in range(<int> data.axes):
+        if spin_row(data, i, x)[c] != 0:
+            return False
+    return True
+
+
+cdef inline void let_go(const int32_t* pair, int64_t n, const Contacts* data) noexcept nogil:
+    """A contact of the last step is gone."""
+    data.held[data.group[pair[0]]] = 0
+    if pair[1] < n:
+        data.held[data.group[pair[1]]] = 0
 
 
 cdef inline void find_awake(
@@ -24,10 +108,10 @@ cdef inline void find_awake(
     if not data.sleep:
         return
     for i in range(n):
-        if data.moved[i] and not is_slow(dim, full, i, stride, before, delta_v, data):
+        if data.moved[i] and not data.held[data.group[i]] and not is_slow(dim, full, i, stride, before, delta_v, data):
             data.deep[data.group[i]] = 1
     for k in range(count + data.rods):
-        if data.colour[k] == SENSED if k < count else is_cut(data, k - count):
+        if data.colour[k] >= SENSED if k < count else is_cut(data, k - count):
             continue
         i = data.one[k] if k < count else data.rod_first[k - count]
         j = data.other[k] if k < count else data.rod_second[k - count]

@@ -9,6 +9,7 @@ from ..simd.vec cimport real
 
 cdef enum:
     SENSED = COLOURS + 1    # colour of sensor contacts, which have no impulses
+    HELD = SENSED + 1       # colour of contacts whose group repeats its last step, at rest
 
 # The numbers of a contact, behind its normal and the impulse across it. Those that each sweep reads come first: so
 # fewer pages of memory are read.

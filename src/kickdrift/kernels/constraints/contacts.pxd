@@ -5,11 +5,11 @@ from libc.string cimport memcpy, memset
 
 from .broad_phase cimport find_pairs
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
-from .contact_rest cimport find_awake, hold_rods, rests
+from .contact_rest cimport find_awake, hold, hold_rods, rests
 from .contact_rods cimport add_pulls, begin_rods, finish_rods, is_cut, solve_rods, start_rods
 from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_contacts, near_shapes
 from .contact_state cimport (
-    FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
+    FASTEST, FIRST_WEIGHT, FRICTION, HELD, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
     begin_impulse, body, contact, group_of, contact_event, relax, spin_row, surface_of, traits, twist_of,
 )
 from .events cimport senses
@@ -90,11 +90,13 @@ cdef inline int rest(
     memset(data.touched, 0, n + data.faces + 1)
     data.found[0] = find_contacts(dim, n, stride, x, data)
     find_known(data.found[0], data)
+    find_groups(n, data.found[0], data)
+    if data.sleep:
+        hold(dim, n, stride, before, delta_v, x, v, data)
     count = sort_colours(n, data.found[0], data)
     data.found[1] = count
     sweep.kind, sweep.dim, sweep.events, sweep.h = BEGIN, dim, events, h
     sweep.count, sweep.lead, sweep.extra = substeps, lead, False
-    find_groups(n, data.found[0], data)
     press(&sweep, data, x)
     for k in range(count):
         if data.second[k] >= n:
@@ -357,7 +359,7 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
     memset(start, 0, sizeof(start))
     memset(data.taken, 0, n * sizeof(uint64_t))
     for k in range(count):
-        if data.colour[k] == SENSED:
+        if data.colour[k] >= SENSED:
             start[2 * SENSED + 1] += 1
             continue
         i = data.one[k]
@@ -400,7 +402,7 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
 
 cdef inline int group(int64_t k, const Contacts* data) noexcept nogil:
     """Sort key: two per colour, by impulse in the last step; uncoloured contacts stay in order."""
-    return 2 * data.colour[k] + (data.colour[k] < COLOURS and data.known[k] < 0)
+    return 2 * min(<int> data.colour[k], <int> SENSED) + (data.colour[k] < COLOURS and data.known[k] < 0)
 
 
 cdef inline void begin_wall(
@@ -471,7 +473,7 @@ cdef inline void recall(int dim, real full, int64_t count, const Contacts* data)
     cdef int64_t k
     cdef int c
     for k in range(count):
-        if data.known[k] < 0 or data.colour[k] == SENSED:
+        if data.known[k] < 0 or data.colour[k] >= SENSED:
             continue
         push = <const real*> data.push[place] + data.known[k] * (2 + dim + data.axes)
         for c in range(<int> data.axes):
@@ -509,20 +511,22 @@ cdef inline void finish(
     cdef int64_t width = 2 + dim + data.axes
     cdef int64_t kept = 0
     cdef int64_t i, k
+    cdef bint held
     cdef int c
     find_awake(dim, full, n, count, stride, before, delta_v, data)
     for k in range(count):
         if data.colour[k] == SENSED:
             continue
+        held = data.colour[k] == HELD
         own = contact(dim, data, data.place[k], x)
-        if own[(2 * dim + MOST) * w] > 0:
+        if held or own[(2 * dim + MOST) * w] > 0:
             data.touched[data.one[k]] = 1
             data.touched[min(data.other[k], n + data.faces)] = 1
-        if not goes_on(dim, data.place[k], data, x):
+        if not (data.known[k] >= 0 if held else goes_on(dim, data.place[k], data, x)):
             continue
         pair[2 * kept] = data.one[k]
         pair[2 * kept + 1] = data.other[k]
-        if data.deep[group_of(data.place[k], data)]:
+        if not held and data.deep[group_of(data.place[k], data)]:
             push[0] = own[(2 * dim + PUSH) * w]
             push[1] = carried(own + 2 * dim * w, w, full / <real> data.substeps, data.substeps)
             for c in range(dim):
@@ -536,7 +540,8 @@ cdef inline void finish(
     finish_rods(dim, full, data)
     hold_rods(data, x)
     for i in range(n):
-        if rests(i, data):
+        data.rested[i] = rests(i, data)
+        if data.rested[i]:
             own = body(dim, data, i, x)
             for c in range(dim):
                 own[c], own[dim + c] = 0, before[c * stride + i]
