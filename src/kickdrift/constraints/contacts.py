@@ -42,6 +42,7 @@ class Contacts(Filtered):
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
     corrects lengths is not carried over into the next substep, which lets nearly straight joints rest.
     substeps: how many parts a step has, at least 1.
+    sleep: whether bodies may come to rest for good, which makes piles that lie still cost next to nothing, see below.
     category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too. A wall or shape
     whose category is 1, the default, takes the category of each body from here.
 
@@ -62,6 +63,15 @@ class Contacts(Filtered):
     that wraps from left to right, or out of reach. A shape within 5/4 of a radius of a side that wraps needs a copy at
     the opposite side in `shapes`, unless it spans the box and as far beyond both sides. Shapes farther beyond a side
     are ignored, at any speed of a body.
+
+    With `sleep=True` bodies that are connected by contacts and joints stay where they are, with velocity 0 and the same
+    impulses, in each step in which none of them would move or turn by more than 1/1024 of what the forces of a step do
+    in it, the same contacts last, and nothing that moves by itself touches them. So what is at rest is so to the bit. The
+    price: a net force below a thousandth of its weight does not move a body, such as a slope of 0.05 degrees without
+    friction. No time passes before they rest, and nothing has to be woken: whatever moves or pushes one of them in a
+    step, or `set` and its like between two, is seen by all of them in that step. A group that repeats its last step is
+    not computed, unless there are events or it has joints. If all are at rest, a step compares the state with that of
+    the last one, and ends.
 
     Events number the walls consecutively: the sides of a box as in `Box`, then those of the next wall, then the shapes.
     A HIT is recorded for two that approach and had no contact impulse in the last step. Its impulse is the sum over
