@@ -208,6 +208,27 @@ def with_events(drawn, twin):
     return digest(*seen, events, stepper.events.dropped)
 
 
+def slept(integrator, dtype, turns, twin):
+    """Digest of a heap that comes to rest, of which a ball is kicked out, and which rests again."""
+    rng = Draws(f"sleeping {integrator!r}")
+    walls = [kd.Plane((0, 1), 0.0), kd.Plane((1, 0), 0.0), kd.Plane((-1, 0), -2.3)]
+    x = [(0.6 + 1.05 * (k % 2), 0.6 + 1.1 * (k // 2) + 0.02 * rng.random()) for k in range(5)]
+    how = {"angular_velocity": np.zeros(5, dtype), "angle": np.zeros(5, dtype)} if turns else {}
+    heap = twin.Stepper(
+        np.array(x, dtype), np.zeros((5, 2), dtype), hz=60, integrator=integrator, forces=[kd.Gravity((0, -9.81))],
+        constraints=[kd.Contacts(0.5, friction=0.6, walls=walls, sleep=True)], **how,
+    )  # fmt: skip
+    seen = []
+    for steps in (20, 160, 1):
+        heap.step(steps)
+        seen += [heap.checksum(), heap.position.copy(), heap.velocity.copy()]
+    heap.velocity[4] = 1.0, 7.0
+    for steps in (1, 100):
+        heap.step(steps)
+        seen += [heap.checksum(), heap.position.copy(), heap.velocity.copy()]
+    return digest(*seen)
+
+
 def plain_scene(make, twin):
     """Digest of a plain scene in all dimensions, dtypes, sizes and layouts."""
     return digest(*(array for found in plain.worlds(twin, make) if found is not None for array in found))
@@ -305,6 +326,8 @@ def cases():
         yield name, partial(stepped, drawn, Draws(number))
         if number % 3 == 0:
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS[::3], DTYPES)):
+        yield f"sleeping {integrator!r} {np.dtype(dtype)}", partial(slept, integrator, dtype, number % 4 > 1)
     turning = [integrator for integrator in INTEGRATORS if not isinstance(integrator, kd.Exact)]
     for number, (integrator, dtype) in enumerate(product(turning, DTYPES)):
         rng = Draws(f"turned {number}")
