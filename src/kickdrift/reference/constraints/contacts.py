@@ -9,6 +9,7 @@ import numpy as np
 from ..space import Space
 from ..vector import Vector, dot, sqrt
 from .collisions import near_pairs, report_sensor
+from .contact_rest import those_awake
 from .contact_rods import Rod, stop_rods, to_and_fro
 from .contact_shapes import Level, solve_shape_contacts
 from .filters import Filter
@@ -37,8 +38,6 @@ HARD = 5
 FINE = 8
 #: Time constant of the carried load, in steps.
 STEPS = 36
-#: Square of the share of a step's forces below which a group counts as at rest: 1/1024 of their velocity change.
-REST = 2.0**-20
 
 
 class Contact:
@@ -317,35 +316,6 @@ def contacts(
         if groups[rod.i if moved[rod.i] else rod.j] not in awake:
             pull[rod.number] = system.real(system.remembered_rods[rod.number])
     system.remember(impulses_by_pair, pull)
-
-
-def those_awake(system, contacts, rods, groups, moved, before, p, u, w, radius):
-    """Return the groups that are not at rest.
-
-    At rest a body moves and turns by less than 1/1024 of what the forces of the step do: a net force below a thousandth
-    of its weight is ignored. It is touched by nothing that moves, and its contacts are those of the last step.
-    """
-    awake = set()
-    share, h = system.real(REST), system.h
-    for i, moves in enumerate(moved):
-        kick, way = system.delta_v[i], p[i] - Vector(before[i])
-        most = share * dot(kick, kick)
-        slow = dot(u[i], u[i]) <= most and dot(way, way) <= h * h * most
-        if w is not None:
-            spin = dot(w[i], w[i]) if isinstance(w[i], Vector) else w[i] * w[i]
-            slow = slow and (not spin > 0 or (radius[i] > 0 and radius[i] * radius[i] * spin <= most))
-        if moves and not slow:
-            awake.add(groups[i])
-    found, lasting = contacts[0], set(contacts[1])
-    for touch in (*found, *rods):
-        inner, outer = (touch.i, touch.j) if moved[touch.i] else (touch.j, touch.i)
-        carries = outer < len(moved) and not moved[outer] and dot(u[outer], u[outer]) > 0
-        if isinstance(touch, Contact):
-            carries = carries or (touch.surface is not None and dot(touch.surface, touch.surface) > 0)
-            carries = carries or (touch in lasting) != touch.known
-        if carries:
-            awake.add(groups[inner])
-    return awake
 
 
 def impulses(contact, load):
