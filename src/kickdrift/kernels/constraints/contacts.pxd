@@ -9,9 +9,8 @@ from .contact_rest cimport find_awake, hold, hold_rods, rests
 from .contact_rods cimport add_pulls, begin_rods, finish_rods, is_cut, solve_rods, start_rods
 from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_contacts, near_shapes
 from .contact_state cimport (
-    FASTEST, FIRST_WEIGHT, FRICTION, HELD, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
-    begin_impulse, body, contact, group_of, contact_event, relax, spin_row, surface_of, traits,
-    twist_of,
+    FASTEST, FIRST_WEIGHT, FRICTION, HELD, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES,
+    TOTAL, begin_impulse, body, contact, group_of, contact_event, relax, spin_row, surface_of, traits, twist_of,
 )
 from .events cimport senses
 from .friction cimport run_belt
