@@ -8,7 +8,7 @@ import pytest
 
 import kickdrift as kd
 from kickdrift import reference
-from tests.plans import compare_with_reference, rolling_scene, running_scene, told_resting_scene
+from tests.plans import compare_with_reference, resting_around_scene, rolling_scene, running_scene, told_resting_scene
 
 G = 9.81
 SLOW = 1 / 1024
@@ -39,10 +39,13 @@ def test_random_scenes_equal_the_reference(monkeypatch, dim):
     compare_with_reference(monkeypatch, make, range(40))
 
 
-def test_scenes_with_moving_shapes_equal_the_reference(monkeypatch):
-    compare_with_reference(
-        monkeypatch, lambda _, rng: sleepy(running_scene(rng, None, told_resting_scene, dim=2), rng), range(30)
-    )
+@pytest.mark.parametrize("around", [False, True])
+def test_scenes_with_moving_shapes_or_periodic_sides_equal_the_reference(monkeypatch, around):
+    def make(_, rng):
+        drawn = resting_around_scene(rng, dim=2) if around else running_scene(rng, None, told_resting_scene, dim=2)
+        return sleepy(drawn, rng)
+
+    compare_with_reference(monkeypatch, make, range(30))
 
 
 def heap(Stepper, count=12, dtype=np.float64, events=None, **how):
@@ -55,10 +58,6 @@ def heap(Stepper, count=12, dtype=np.float64, events=None, **how):
     more = {} if events is None else {"events": events}
     world = Stepper(position, hz=60, forces=[kd.Gravity((0, -G))], constraints=[contacts], alive=count, **more)
     return world, contacts
-
-
-def numbers(world):
-    return world.snapshot()
 
 
 CHANGES = {
@@ -91,11 +90,11 @@ def test_a_heap_at_rest_equals_the_reference_before_and_after_a_change(name, tol
         world.step(3)
         assert np.array_equal(world.position, still)
         assert not world.velocity.any()
-        states = [numbers(world)]
+        states = [world.snapshot()]
         CHANGES[name](world, contacts)
         for steps in (1, 1, 7, 40):
             world.step(steps)
-            states.append(numbers(world))
+            states.append(world.snapshot())
         assert name in ("nothing", "no sleep", "another origin") or not np.array_equal(world.position, still)
         worlds.append((states, world.force_evaluations, world.events.take().tobytes() if told else None))
     assert worlds[0] == worlds[1]
