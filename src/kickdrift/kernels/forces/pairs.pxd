@@ -82,9 +82,9 @@ cdef inline int32_t candidates(
     for j in range(dim):
         here[j] = x[j * stride + i]
     if is_periodic(&grid.torus):
-        look_around_box(grid.bucket[i], 0, 0, 0, dim, grid, &around)
+        look_around_box(grid.bucket[i], 0, 0, dim, grid, &around)
         return candidates_around(dim, n, here, i, reach, &around, grid, partner)
-    look_around(grid.bucket[i], 0, 0, grid, &around)
+    look_around(grid.bucket[i], 0, grid, &around)
     for row in range(around.ranges):
         for k in range(around.first[row], around.last[row]):
             d = place[k] - here[0]
