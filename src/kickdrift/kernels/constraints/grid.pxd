@@ -282,12 +282,12 @@ cdef inline void classify(
     int64_t n, const real* radius, const uint8_t* alive, uint8_t* size_class, Collisions* data,
 ) noexcept nogil:
     """Assign size classes, as `Grid` of broad_phase.py does."""
-    cdef double widest, wide, limit
+    cdef double wide, limit
+    cdef double widest = 0
     cdef int64_t i
     cdef int number = 0
-    memset(size_class, 0, n)
-    widest = 0
     for i in range(n):
+        size_class[i] = 0
         if radius[i] > widest and radius[i] < INFINITY:
             widest = radius[i]
     while widest > 0:
