@@ -11,7 +11,7 @@ from ..forces.fields cimport root
 from ..simd.vec cimport real
 from ..space cimport is_periodic, nearest, toward
 from .grid cimport (
-    Around, bucket_in_box, bucket_of, buckets_around, classify, collide_by_filter, filter_of, find_buckets,
+    Around, bucket_in_box, bucket_of, buckets_around, classify, collide_by_filter, copy_places, filter_of, find_buckets,
     is_empty_for, is_seen, lay_around, look_around, look_around_box, looks_around, may_collide, sort_bodies, wanted_by,
 )
 from .lists cimport keep_lowest, sort, sort_pairs
@@ -30,12 +30,14 @@ cdef inline bint find_pairs(
     if is_periodic(&data.torus):
         find_buckets(dim, n, stride, x, data)
     sort_bodies(dim, n, stride, x, data)
-    if data.classes == 1 and not data.points and is_periodic(&data.torus):
-        found = find_uniform_periodic(dim, n, x, data, owner)
-    elif data.classes == 1 and not data.points:
-        found = data.find_uniform(dim, n, data, owner, NULL)
-    else:
+    if data.classes != 1 or data.points:
         found = find_unlike(dim, n, stride, x, data, owner)
+    else:
+        copy_places(dim, n, stride, x, data)
+        if is_periodic(&data.torus):
+            found = find_uniform_periodic(dim, n, x, data, owner)
+        else:
+            found = data.find_uniform(dim, n, data, owner, NULL)
     return keep_few(found, dim, n, stride, x, data, owner)
 
 
@@ -164,16 +166,18 @@ cdef inline Found find_unlike(
     cdef int size_class
     cdef uint64_t bucket, wanted
     cdef uint64_t filters[MOST_CLASSES]  # of all bodies of each class
+    cdef bint filtered = data.category != NULL
+    cdef int classes = <int> data.classes
     memset(filters, 0, sizeof(filters))
-    for i in range(<int32_t> (n if data.category != NULL else 0)):
+    for i in range(<int32_t> (n if filtered else 0)):
         if data.size_class[i] < data.classes:
             filters[data.size_class[i]] |= filter_of(data.category[i], data.mask_bits[i])
     for i in range(<int32_t> n):
         if not looks_around(i, data):
             continue
         wanted = wanted_by(i, data)
-        for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
-            if data.category != NULL and not may_collide(wanted, filters[size_class]):
+        for size_class in range(min(classes, data.size_class[i] + 1)):
+            if filtered and not may_collide(wanted, filters[size_class]):
                 continue
             if is_periodic(&data.torus):
                 bucket = bucket_in_box(dim, stride, x, i, size_class, data)
@@ -255,17 +259,18 @@ cdef inline bint find_displacements(
     cdef real* middle = <real*> data.middle
     cdef real* extent = <real*> data.extent
     cdef real half = 0.5
-    cdef real displacement, square
+    cdef real displacement
     cdef int64_t i
     cdef int c
     cdef Found found
-    for i in range(n):
-        square = 0
-        for c in range(dim):
+    memset(extent, 0, n * sizeof(real))
+    for c in range(dim):
+        for i in range(n):
             displacement = half * (<real> h * v[c * stride + i])
             middle[c * n + i] = x[c * stride + i] - displacement
-            square = square + displacement * displacement
-        extent[i] = (<const real*> data.radius)[i] + root(square)
+            extent[i] = extent[i] + displacement * displacement
+    for i in range(n):
+        extent[i] = (<const real*> data.radius)[i] + root(extent[i])
     displacements.radius = extent
     displacements.size_class = data.swept_class
     displacements.swept_x, displacements.swept_v, displacements.swept_radius = x, v, data.radius

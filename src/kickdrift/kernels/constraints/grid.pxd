@@ -123,35 +123,49 @@ cdef inline int64_t cell_around(
 cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
     """Sort bodies except points into slots by bucket, then index: a counting sort.
 
-    A periodic box needs `find_buckets` first.
+    A periodic box needs `find_buckets` first. Searches that read `place` need `copy_places` then.
     """
-    cdef const real* radius = <const real*> data.radius
-    cdef real* place = <real*> data.place
+    # Copies of pointers: for all that compilers know, each write may change those in `data`.
+    cdef const uint8_t* size_class = data.size_class
+    cdef const uint64_t* category = data.category
+    cdef uint64_t* filters = data.filters
+    cdef uint32_t* bucket = data.bucket
+    cdef int32_t* start = data.start
+    cdef bint periodic = is_periodic(&data.torus)
     cdef int32_t total = 0
     cdef int32_t count
-    cdef int64_t i, slot
-    cdef int j
-    memset(data.start, 0, (data.mask + 2) * sizeof(int32_t))
-    if data.category != NULL:
-        memset(data.filters, 0, (data.mask + 1) * sizeof(uint64_t))
+    cdef int64_t i
+    memset(start, 0, (data.mask + 2) * sizeof(int32_t))
+    if category != NULL:
+        memset(filters, 0, (data.mask + 1) * sizeof(uint64_t))
     for i in range(n):
-        if data.size_class[i] < data.classes and looks_around(i, data):
-            if not is_periodic(&data.torus):
-                data.bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, data.size_class[i], data)
-            data.start[data.bucket[i] + 1] += 1
-            if data.category != NULL:
-                data.filters[data.bucket[i]] |= filter_of(data.category[i], data.mask_bits[i])
+        if size_class[i] >= data.classes or (periodic and bucket[i] == FAR_OUT):
+            continue
+        if not periodic:
+            bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, size_class[i], data)
+        start[bucket[i] + 1] += 1
+        if category != NULL:
+            filters[bucket[i]] |= filter_of(category[i], data.mask_bits[i])
     for i in range(<int64_t> data.mask + 2):
-        count = data.start[i]
-        data.start[i] = total
+        count = start[i]
+        start[i] = total
         total += count
     for i in range(n):
-        if data.size_class[i] >= data.classes or not looks_around(i, data):
+        if size_class[i] >= data.classes or (periodic and bucket[i] == FAR_OUT):
             continue
         # The start of the next bucket is that of this one until all bodies are in: it advances to its end meanwhile.
-        slot = data.start[data.bucket[i] + 1]
-        data.start[data.bucket[i] + 1] += 1
-        data.body[slot] = <int32_t> i
+        data.body[start[bucket[i] + 1]] = <int32_t> i
+        start[bucket[i] + 1] += 1
+
+
+cdef inline void copy_places(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
+    """Copy positions and radii in the order of slots, for searches that read those of many neighbours."""
+    cdef const real* radius = <const real*> data.radius
+    cdef real* place = <real*> data.place
+    cdef int64_t i, slot
+    cdef int j
+    for slot in range(data.start[data.mask + 1]):
+        i = data.body[slot]
         for j in range(dim):
             place[j * n + slot] = x[j * stride + i]
         place[dim * n + slot] = radius[i]
@@ -287,9 +301,14 @@ cdef inline void classify(
     cdef int64_t i
     cdef int number = 0
     for i in range(n):
-        size_class[i] = 0
-        if radius[i] > widest and radius[i] < INFINITY:
-            widest = radius[i]
+        # Points at rest and NaN radii need no search among themselves; inactive bodies need none at all.
+        if alive[i] == NOWHERE:
+            size_class[i] = NOWHERE
+        elif not radius[i] > 0 or not radius[i] < INFINITY:
+            size_class[i] = MOST_CLASSES
+        else:
+            size_class[i] = 0
+            widest = radius[i] if radius[i] > widest else widest
     while widest > 0:
         wide = 1 / widest / (2.5 * (1 + 1.0 / 64))
         data.per_cell[number] = wide if wide < 1e300 else 1e300
@@ -299,17 +318,9 @@ cdef inline void classify(
         for i in range(n):
             if size_class[i] == number - 1 and not radius[i] > limit:
                 size_class[i] = <uint8_t> number
-                if radius[i] > widest and radius[i] < INFINITY:
-                    widest = radius[i]
+                widest = radius[i] if radius[i] > widest else widest
     data.classes = number
     data.points = True
-    # Points at rest and NaN radii need no search among themselves; inactive bodies need none at all.
-    for i in range(n):
-        if alive[i] == NOWHERE:
-            size_class[i] = NOWHERE
-            continue
-        if not radius[i] > 0 or not radius[i] < INFINITY:
-            size_class[i] = <uint8_t> number
 
 
 cdef inline void lay_around(int dim, const real* width, Collisions* data) noexcept nogil:

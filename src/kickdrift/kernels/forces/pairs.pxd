@@ -9,7 +9,9 @@ from libc.string cimport memcpy
 from ..abi.constraints cimport NOWHERE, Collisions, Torus
 from ..abi.interactions cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..abi.plan cimport MAX_DIM
-from ..constraints.grid cimport Around, find_buckets, is_seen, look_around, look_around_box, looks_around, sort_bodies
+from ..constraints.grid cimport (
+    Around, copy_places, find_buckets, is_seen, look_around, look_around_box, looks_around, sort_bodies,
+)
 from ..constraints.lists cimport sort
 from ..simd.vec cimport real, vec, vec_root, width
 from ..space cimport is_periodic, nearest
@@ -137,6 +139,7 @@ cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) 
     if is_periodic(&data.grid.torus):
         find_buckets(dim, data.n, stride, x, &data.grid)
     sort_bodies(dim, data.n, stride, x, &data.grid)
+    copy_places(dim, data.n, stride, x, &data.grid)
     for i in range(data.n):
         data.lived[i] = looks_around(i, &data.grid)
     for i in range(data.n):
