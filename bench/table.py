@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
+from time import perf_counter
 
 import kickdrift as kd
 
@@ -45,10 +46,11 @@ class Row:
 
 
 def compare(
-    title: str, runs: dict[str, Callable[[], object]], goals: dict[str, float | None], rounds: int, missing: list[str]
-) -> list[Row]:
+    title: str, runs: dict[str, Callable[[], object]], goals: dict[str, float | None], rounds: int, missing: list[str],
+    clock: Callable[[], float] = perf_counter,
+) -> list[Row]:  # fmt: skip
     """Measure "ours" and the peers in turns; return a row for each goal, and for each peer not installed."""
-    times = measure(runs, rounds)
+    times = measure(runs, rounds, clock=clock)
     median = {name: sorted(values)[len(values) // 2] for name, values in times.items()}
     middle = {name: seconds(value) for name, value in median.items()}
     rows = []

@@ -249,6 +249,18 @@ BORDERS = {
     "each pair that the filter allows is tested": tuple(
         crowd(n, None, category=1 << np.arange(n) % 3, mask=[(6, 5, 3)[i % 3] for i in range(n)]) for n in (17, 18)
     ),
+    "as many sizes of bullets as there are classes": tuple(
+        world(
+            position=np.arange(96.0).reshape(48, 2) % 7 / 2,
+            velocity=np.zeros((48, 2)),
+            constraints=[kd.ElasticCollisions(4.0 ** -(np.arange(48) % sizes), 0.5, swept=True)],
+        )
+        for sizes in (15, 16)
+    ),
+    "no cell is searched in vain": tuple(
+        crowd(n, None, category=1 << (first + np.arange(40) % 3).astype(np.uint64), mask=[1 << last] * 40)
+        for n, first, last in ((40, 0, 1), (40, 32, 1))
+    ),
     "all bodies at one place, each pair tested": (crowd(17, wide=0.0), crowd(18, wide=0.0)),
     "bullets that touch": (two(2.0, 1.0, swept=True), two(3.0, 99.0, swept=True)),
     "inside of a periodic box": (

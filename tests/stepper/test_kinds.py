@@ -149,6 +149,25 @@ def test_rows_to_choose_from(Stepper):
     assert ours.snapshot() == saved
 
 
+@pytest.mark.parametrize("more", [{}, {"mass": 2.0}])
+@pytest.mark.parametrize(
+    ("rows", "taken"),
+    [
+        (slice(3, 5), [3, 4]),
+        (slice(-2, None), [4, 5]),
+        (slice(3, None, 2), [3, 5]),
+        (slice(None, None, -2), [3, 5]),
+        (slice(5, 3), []),
+        (slice(9, None), []),
+    ],
+)
+def test_slices_of_rows(Stepper, rows, taken, more):
+    ours = world(Stepper, [])
+    assert ours.slots(ours.spawn(np.ones((len(taken), 2)), rows=rows, **more)).tolist() == taken
+    with pytest.raises(kd.CapacityError):
+        ours.spawn((1, 1), rows=rows, **more)
+
+
 def test_velocities_that_can_be_broadcast(Stepper):
     ours = world(Stepper, [])
     ours.spawn([(1, 1), (2, 2), (3, 3)], [[4.0], [5.0], [6.0]])

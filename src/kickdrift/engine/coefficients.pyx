@@ -12,7 +12,7 @@ from ..kernels.abi.applied cimport Applied
 from ..kernels.abi.constraints cimport Torus
 from ..kernels.abi.plan cimport FLAT, MAX_DIM, ROW, Array, Field, Job, Plan
 from ..kernels.simd.rounding cimport require_rounding
-from .runner cimport View, views
+from .runner cimport View, locate, views
 
 import numpy as np
 
@@ -154,16 +154,14 @@ cdef Field field(const Plan* plan, object values, list arrays) except *:
 
 cdef object space(Torus* torus, object model):
     """Lay out the periodic box of a model for kernels; return the owner of its numbers, or None for open space."""
-    cdef size_t start
+    cdef Array rows
     if model.torus is None:
         torus.lower = torus.upper = torus.width = torus.per_width = NULL
         return None
     numbers = np.array(model.torus, model.dtype)
-    start = numbers.ctypes.data
-    torus.lower = <const void*> start
-    torus.upper = <const void*> (start + <size_t> numbers.strides[0])
-    torus.width = <const void*> (start + 2 * <size_t> numbers.strides[0])
-    torus.per_width = <const void*> (start + 3 * <size_t> numbers.strides[0])
+    locate(&rows, numbers)
+    torus.lower, torus.upper = rows.data, rows.data + rows.body
+    torus.width, torus.per_width = rows.data + 2 * rows.body, rows.data + 3 * rows.body
     return numbers
 
 

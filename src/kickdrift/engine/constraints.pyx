@@ -234,8 +234,7 @@ cdef class BoundGrid(BoundConstraint):
             each = {name: np.broadcast_to(fields[name], (n,)) for name in ("category", "mask")}
             data.category = <const uint64_t*> self.field(each, "category", np.uint64)
             data.mask_bits = <const uint64_t*> self.field(each, "mask", np.uint64)
-            data.categories = <uint64_t*> self.allocate(data.mask + 1, np.uint64)
-            data.masks = <uint64_t*> self.allocate(data.mask + 1, np.uint64)
+            data.filters = <uint64_t*> self.allocate(data.mask + 1, np.uint64)
         if "sensor" in fields:
             data.sensor = <const uint8_t*> self.field(fields, "sensor", np.uint8)
         return 0

@@ -414,8 +414,9 @@ cdef class Frames(Core):
         while first < self.plan.n:
             last = first + 1
             if alive[first]:
-                spawned = begins and needs_start[first]
-                while last < self.plan.n and alive[last] and (begins and needs_start[last]) == spawned:
+                # != 0, because Cython joins a bint and an int as Python objects: three times as long for a world.
+                spawned = begins and needs_start[first] != 0
+                while last < self.plan.n and alive[last] and (begins and needs_start[last] != 0) == spawned:
                     last += 1
                 if spawned:
                     self.draw_rows(&self.plan.x, &self.plan.v, target, first, to, last - first, &here, single)

@@ -209,14 +209,15 @@ cdef class Slots:
                     clear(plan, &plan.s, i, i + 1)
 
     cdef object spawn(self, const Plan* plan, object position, object velocity, object among):
-        """Add bodies in the lowest free slots, among these ascending ones or None; an error changes nothing."""
+        """Add bodies in the lowest free slots, among a range or these ascending ones; an error changes nothing."""
         cdef int dim = plan.dim
         cdef Py_ssize_t item = self.data.item
-        cdef Py_ssize_t k, i, row = 0
+        cdef bint adjacent = type(among) is range
+        cdef Py_ssize_t k, i, row = among.start if adjacent else 0
         cdef Given x, v
         cdef int64_t* ids
-        cdef const int64_t* chosen = NULL if among is None else <const int64_t*> address(among)
-        cdef Py_ssize_t count = self.n if among is None else len(among)
+        cdef const int64_t* chosen = NULL if adjacent else <const int64_t*> address(among)
+        cdef Py_ssize_t count = among.stop if adjacent else len(among)
         cdef bint easy = simple(position, dim, item, &x) and x.at.component != 0  # no single number
         easy = easy and simple(velocity, dim, item, &v)
         if easy and v.rows == 1:  # one vector for all
@@ -257,7 +258,7 @@ cdef class Slots:
         return result
 
     cdef Py_ssize_t next_free(self, Py_ssize_t place, const int64_t* chosen, Py_ssize_t count) noexcept nogil:
-        """Return the first place, from this one on, whose slot is free: among those chosen, or NULL for all."""
+        """Return the first place, from this one on, whose slot is free: among those chosen, or NULL for rows."""
         cdef const uint8_t* found
         cdef int64_t row
         while place < count:

@@ -237,10 +237,9 @@ class StepperBase(State):
     @property
     def events(self) -> EventLog:
         """The events since the last `take()`; see `Events`. RuntimeError without `events=`."""
-        from .events import EventLog
+        return self._event_log(self)
 
-        return EventLog(self)
-
+    _event_log: Any = once(contacts.event_log)
     touching = contacts.touching
     grounded = contacts.grounded
     cast = queries.cast

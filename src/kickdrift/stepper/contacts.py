@@ -18,6 +18,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .base import StepperBase
+    from .events import EventLog
+
+
+def event_log(_: StepperBase) -> type[EventLog]:
+    """The class of `stepper.events`, imported once: a game asks for it several times per frame."""
+    from .events import EventLog  # imported late: few programs use events
+
+    return EventLog
 
 
 def touching(self: StepperBase) -> np.ndarray:

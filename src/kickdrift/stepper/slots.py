@@ -56,9 +56,9 @@ class Slots:
     def dead(self) -> np.ndarray:
         return np.flatnonzero(self.mask[: self.n] == 0)
 
-    def free(self, wanted: int, among: np.ndarray | None = None) -> np.ndarray:
+    def free(self, wanted: int, among: range | np.ndarray) -> np.ndarray:
         """Return the lowest free slots, among these ascending ones; raises CapacityError if there are too few."""
-        rows = np.arange(self.n) if among is None else among
+        rows = np.arange(among.start, among.stop) if isinstance(among, range) else among
         rows = rows[(self.mask[rows] == 0) & (self.generation[rows] < LAST_GENERATION)]
         if len(rows) < wanted:
             raise CapacityError(wanted, len(rows))
@@ -170,13 +170,16 @@ def living(alive: Any, n: int) -> np.ndarray | None:
     return mask.copy()
 
 
-def candidates(n: int, rows: Any) -> np.ndarray | None:
-    """Return the rows that `spawn` may take, ascending, or None for all."""
+def candidates(n: int, rows: Any) -> range | np.ndarray:
+    """Return the rows that `spawn` may take, ascending: a range if they are adjacent."""
     if rows is None:
-        return None
+        return range(n)
     if isinstance(rows, np.ndarray):
         rows = validation.plain("rows", rows)
-    found = np.array(validation.rows(rows, n, name="rows"), np.int64).ravel()
+    found = validation.rows(rows, n, name="rows")
+    if isinstance(rows, slice) and rows.step is None:
+        return range(n)[rows]
+    found = np.array(found, np.int64).ravel()
     return found if (found[1:] > found[:-1]).all() else np.unique(found)
 
 

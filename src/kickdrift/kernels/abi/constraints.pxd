@@ -255,8 +255,7 @@ ctypedef struct Collisions:
     double per_width[3 * MOST_CLASSES]
     # Workspace.
     int32_t* start              # first slot of each bucket
-    uint64_t* categories        # category bits of all bodies in each bucket, and their mask bits; NULL without filter
-    uint64_t* masks
+    uint64_t* filters           # `filter_of` all bodies in each bucket; NULL without filter
     uint32_t* bucket            # bucket of each body
     int32_t* body               # body of each slot, sorted by bucket, then index
     void* place                 # positions (component by component) and radii in slot order

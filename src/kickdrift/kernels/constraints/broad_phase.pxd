@@ -11,8 +11,8 @@ from ..forces.fields cimport root
 from ..simd.vec cimport real
 from ..space cimport is_periodic, nearest, toward
 from .grid cimport (
-    Around, bucket_in_box, bucket_of, buckets_around, category_of, classify, collide_by_filter, find_buckets,
-    is_empty_for, is_seen, lay_around, look_around, look_around_box, looks_around, mask_of, sort_bodies,
+    Around, bucket_in_box, bucket_of, buckets_around, classify, collide_by_filter, copy_places, filter_of, find_buckets,
+    is_empty_for, is_seen, lay_around, look_around, look_around_box, looks_around, may_collide, sort_bodies, wanted_by,
 )
 from .lists cimport keep_lowest, sort, sort_pairs
 
@@ -30,12 +30,14 @@ cdef inline bint find_pairs(
     if is_periodic(&data.torus):
         find_buckets(dim, n, stride, x, data)
     sort_bodies(dim, n, stride, x, data)
-    if data.classes == 1 and not data.points and is_periodic(&data.torus):
-        found = find_uniform_periodic(dim, n, x, data, owner)
-    elif data.classes == 1 and not data.points:
-        found = data.find_uniform(dim, n, data, owner, NULL)
-    else:
+    if data.classes != 1 or data.points:
         found = find_unlike(dim, n, stride, x, data, owner)
+    else:
+        copy_places(dim, n, stride, x, data)
+        if is_periodic(&data.torus):
+            found = find_uniform_periodic(dim, n, x, data, owner)
+        else:
+            found = data.find_uniform(dim, n, data, owner, NULL)
     return keep_few(found, dim, n, stride, x, data, owner)
 
 
@@ -88,16 +90,15 @@ cdef inline Found find_uniform_periodic(
     cdef int64_t tests = 0
     cdef int64_t slot
     cdef uint64_t bucket
+    cdef uint64_t wanted = 0
     cdef int32_t i
-    cdef bint filtered = data.category != NULL
     memset(data.count, 0, n * sizeof(int32_t))  # bodies outside the grid are not visited
     for bucket in range(data.mask + 1):
         if data.start[bucket] == data.start[bucket + 1]:
             continue
-        look_around_box(
-            bucket, data.categories[bucket] if filtered else 0, data.masks[bucket] if filtered else 0, 0, dim, data,
-            &around,
-        )
+        if data.category != NULL:
+            wanted = data.filters[bucket] << 32 | data.filters[bucket] >> 32
+        look_around_box(bucket, wanted, 0, dim, data, &around)
         for slot in range(data.start[bucket], data.start[bucket + 1]):
             i = data.body[slot]
             data.begin[i] = total
@@ -163,32 +164,26 @@ cdef inline Found find_unlike(
     cdef int64_t row, k
     cdef int32_t i, j
     cdef int size_class
-    cdef uint64_t categories[MOST_CLASSES]  # bits of all bodies of each class
-    cdef uint64_t masks[MOST_CLASSES]
-    memset(categories, 0, sizeof(categories))
-    memset(masks, 0, sizeof(masks))
-    for i in range(<int32_t> (n if data.category != NULL else 0)):
+    cdef uint64_t bucket, wanted
+    cdef uint64_t filters[MOST_CLASSES]  # of all bodies of each class
+    cdef bint filtered = data.category != NULL
+    cdef int classes = <int> data.classes
+    memset(filters, 0, sizeof(filters))
+    for i in range(<int32_t> (n if filtered else 0)):
         if data.size_class[i] < data.classes:
-            categories[data.size_class[i]] |= data.category[i]
-            masks[data.size_class[i]] |= data.mask_bits[i]
+            filters[data.size_class[i]] |= filter_of(data.category[i], data.mask_bits[i])
     for i in range(<int32_t> n):
         if not looks_around(i, data):
             continue
-        for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
-            if data.category != NULL and (
-                categories[size_class] & data.mask_bits[i] == 0 or masks[size_class] & data.category[i] == 0
-            ):
+        wanted = wanted_by(i, data)
+        for size_class in range(min(classes, data.size_class[i] + 1)):
+            if filtered and not may_collide(wanted, filters[size_class]):
                 continue
             if is_periodic(&data.torus):
-                look_around_box(
-                    bucket_in_box(dim, stride, x, i, size_class, data), category_of(i, data), mask_of(i, data),
-                    size_class, dim, data, &around,
-                )
+                bucket = bucket_in_box(dim, stride, x, i, size_class, data)
+                look_around_box(bucket, wanted, size_class, dim, data, &around)
             else:
-                look_around(
-                    bucket_of(dim, stride, x, i, size_class, data), category_of(i, data), mask_of(i, data), data,
-                    &around,
-                )
+                look_around(bucket_of(dim, stride, x, i, size_class, data), wanted, data, &around)
             for row in range(around.ranges):
                 for k in range(around.first[row], around.last[row]):
                     j = data.body[k]
@@ -264,17 +259,18 @@ cdef inline bint find_displacements(
     cdef real* middle = <real*> data.middle
     cdef real* extent = <real*> data.extent
     cdef real half = 0.5
-    cdef real displacement, square
+    cdef real displacement
     cdef int64_t i
     cdef int c
     cdef Found found
-    for i in range(n):
-        square = 0
-        for c in range(dim):
+    memset(extent, 0, n * sizeof(real))
+    for c in range(dim):
+        for i in range(n):
             displacement = half * (<real> h * v[c * stride + i])
             middle[c * n + i] = x[c * stride + i] - displacement
-            square = square + displacement * displacement
-        extent[i] = (<const real*> data.radius)[i] + root(square)
+            extent[i] = extent[i] + displacement * displacement
+    for i in range(n):
+        extent[i] = (<const real*> data.radius)[i] + root(extent[i])
     displacements.radius = extent
     displacements.size_class = data.swept_class
     displacements.swept_x, displacements.swept_v, displacements.swept_radius = x, v, data.radius
@@ -367,7 +363,7 @@ cdef inline Found find_few(
                         beside = <uint64_t> (around.first[row] + c)
                     else:
                         beside = (bucket + data.row[row] + <uint64_t> c) & data.mask
-                    if is_empty_for(category_of(i, data), mask_of(i, data), beside, beside + 1, data):
+                    if is_empty_for(wanted_by(i, data), beside, beside + 1, data):
                         continue
                     first = data.next[beside] if own and even[size_class] else data.start[beside]
                     for k in range(first, data.start[beside + 1]):

@@ -52,9 +52,9 @@ cdef inline int collide(
             return INTERRUPTED
     elif not find_pairs(dim, n, stride, x, data, owner):
         return INTERRUPTED
-    if data.swept and not collide_in_time(dim, h, n, stride, delta_v, x, v, s, data, owner, &changed):
-        return INTERRUPTED
     pairs = list_pairs(n, data)
+    if data.swept and not collide_in_time(dim, h, pairs, stride, delta_v, x, v, s, data, owner, &changed):
+        return INTERRUPTED
     for sweep in range(data.iterations):
         for k in range(pairs):
             place = k if sweep % 2 == 0 else pairs - 1 - k
@@ -311,7 +311,7 @@ cdef inline void rotate_pair(
 
 
 cdef inline bint collide_in_time(
-    int dim, real h, int64_t n, int64_t stride, const real* delta_v, real* x, real* v, real* s,
+    int dim, real h, int64_t pairs, int64_t stride, const real* delta_v, real* x, real* v, real* s,
     const Collisions* data, void* owner, bint* changed,
 ) noexcept nogil:
     """Resolve impacts in order of time, recomputing times after each round; return False if interrupted."""
@@ -322,37 +322,37 @@ cdef inline bint collide_in_time(
     cdef int64_t met = 0
     cdef int _round
     cdef bint ready
-    for i in range(n):
-        since[i] = h
-        data.last[i] = -1
+    for k in range(pairs):
+        i, j = data.lower[k], data.partner[data.higher[k]]
+        since[i] = since[j] = h
+        data.last[i] = data.last[j] = -1
     for _round in range(ROUNDS):
         ready = False
-        for i in range(n):
-            earliest[i] = 0
-            data.which[i] = -1
-        for i in range(n):
-            met += data.count[i]
-            for k in range(data.count[i]):
-                place = data.begin[i] + k
-                j = data.partner[place]
-                times[place] = time_of_touch(dim, stride, i, j, x, v, data)
-                if not times[place] > 0:
-                    continue
-                if times[place] > earliest[i]:
-                    earliest[i], data.which[i] = times[place], place
-                if times[place] > earliest[j]:
-                    earliest[j], data.which[j] = times[place], place
-        for i in range(n):
-            for k in range(data.count[i]):
-                place = data.begin[i] + k
-                j = data.partner[place]
-                if data.which[i] != place or data.which[j] != place:
-                    continue
-                if collide_pair(False, times[place], dim, h, stride, i, place, delta_v, x, v, s, data):
-                    changed[0] = True
-                since[i] = since[j] = times[place]
-                data.last[i], data.last[j] = <int32_t> j, <int32_t> i
-                ready = True
+        for k in range(pairs):
+            i, j = data.lower[k], data.partner[data.higher[k]]
+            earliest[i] = earliest[j] = 0
+            data.which[i] = data.which[j] = -1
+        for k in range(pairs):
+            i, place = data.lower[k], data.higher[k]
+            j = data.partner[place]
+            times[place] = time_of_touch(dim, stride, i, j, x, v, data)
+            if not times[place] > 0:
+                continue
+            if times[place] > earliest[i]:
+                earliest[i], data.which[i] = times[place], place
+            if times[place] > earliest[j]:
+                earliest[j], data.which[j] = times[place], place
+        met += pairs
+        for k in range(pairs):
+            i, place = data.lower[k], data.higher[k]
+            j = data.partner[place]
+            if data.which[i] != place or data.which[j] != place:
+                continue
+            if collide_pair(False, times[place], dim, h, stride, i, place, delta_v, x, v, s, data):
+                changed[0] = True
+            since[i] = since[j] = times[place]
+            data.last[i], data.last[j] = <int32_t> j, <int32_t> i
+            ready = True
         if not ready:
             break
         if met > IMPACTS:

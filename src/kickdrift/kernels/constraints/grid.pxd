@@ -123,53 +123,70 @@ cdef inline int64_t cell_around(
 cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
     """Sort bodies except points into slots by bucket, then index: a counting sort.
 
-    A periodic box needs `find_buckets` first.
+    A periodic box needs `find_buckets` first. Searches that read `place` need `copy_places` then.
     """
-    cdef const real* radius = <const real*> data.radius
-    cdef real* place = <real*> data.place
+    # Copies of pointers: for all that compilers know, each write may change those in `data`.
+    cdef const uint8_t* size_class = data.size_class
+    cdef const uint64_t* category = data.category
+    cdef uint64_t* filters = data.filters
+    cdef uint32_t* bucket = data.bucket
+    cdef int32_t* start = data.start
+    cdef bint periodic = is_periodic(&data.torus)
     cdef int32_t total = 0
     cdef int32_t count
-    cdef int64_t i, slot
-    cdef int j
-    memset(data.start, 0, (data.mask + 2) * sizeof(int32_t))
-    if data.category != NULL:
-        memset(data.categories, 0, (data.mask + 1) * sizeof(uint64_t))
-        memset(data.masks, 0, (data.mask + 1) * sizeof(uint64_t))
+    cdef int64_t i
+    memset(start, 0, (data.mask + 2) * sizeof(int32_t))
+    if category != NULL:
+        memset(filters, 0, (data.mask + 1) * sizeof(uint64_t))
     for i in range(n):
-        if data.size_class[i] < data.classes and looks_around(i, data):
-            if not is_periodic(&data.torus):
-                data.bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, data.size_class[i], data)
-            data.start[data.bucket[i]] += 1
-            if data.category != NULL:
-                data.categories[data.bucket[i]] |= data.category[i]
-                data.masks[data.bucket[i]] |= data.mask_bits[i]
+        if size_class[i] >= data.classes or (periodic and bucket[i] == FAR_OUT):
+            continue
+        if not periodic:
+            bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, size_class[i], data)
+        start[bucket[i] + 1] += 1
+        if category != NULL:
+            filters[bucket[i]] |= filter_of(category[i], data.mask_bits[i])
     for i in range(<int64_t> data.mask + 2):
-        count = data.start[i]
-        data.start[i] = total
+        count = start[i]
+        start[i] = total
         total += count
     for i in range(n):
-        if data.size_class[i] >= data.classes or not looks_around(i, data):
+        if size_class[i] >= data.classes or (periodic and bucket[i] == FAR_OUT):
             continue
-        slot = data.start[data.bucket[i]]
-        data.start[data.bucket[i]] += 1
-        data.body[slot] = <int32_t> i
+        # The start of the next bucket is that of this one until all bodies are in: it advances to its end meanwhile.
+        data.body[start[bucket[i] + 1]] = <int32_t> i
+        start[bucket[i] + 1] += 1
+
+
+cdef inline void copy_places(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
+    """Copy positions and radii in the order of slots, for searches that read those of many neighbours."""
+    cdef const real* radius = <const real*> data.radius
+    cdef real* place = <real*> data.place
+    cdef int64_t i, slot
+    cdef int j
+    for slot in range(data.start[data.mask + 1]):
+        i = data.body[slot]
         for j in range(dim):
             place[j * n + slot] = x[j * stride + i]
         place[dim * n + slot] = radius[i]
-    # Each start has advanced to its end, which is the start of the next bucket.
-    for i in range(<int64_t> data.mask, -1, -1):
-        data.start[i + 1] = data.start[i]
-    data.start[0] = 0
 
 
 # The cells around a cell.
 
-cdef inline uint64_t category_of(int64_t i, const Collisions* data) noexcept nogil:
-    return data.category[i] if data.category != NULL else 0
+cdef inline uint64_t filter_of(uint64_t category, uint64_t mask) noexcept nogil:
+    """Category and mask in one number; bits 32 apart count as one, for which some cells are searched in vain."""
+    return <uint32_t> (category | category >> 32) | (mask | mask >> 32) << 32
 
 
-cdef inline uint64_t mask_of(int64_t i, const Collisions* data) noexcept nogil:
-    return data.mask_bits[i] if data.category != NULL else 0
+cdef inline uint64_t wanted_by(int64_t i, const Collisions* data) noexcept nogil:
+    """What a body looks for: its mask is asked for categories, and its category for masks."""
+    return filter_of(data.mask_bits[i], data.category[i]) if data.category != NULL else 0
+
+
+cdef inline bint may_collide(uint64_t wanted, uint64_t there) noexcept nogil:
+    """True if bodies of these filters may collide one that looks for `wanted`."""
+    there &= wanted
+    return <uint32_t> there != 0 and there >> 32 != 0
 
 
 cdef inline bint collide_by_filter(int64_t i, int64_t j, const Collisions* data) noexcept nogil:
@@ -179,25 +196,19 @@ cdef inline bint collide_by_filter(int64_t i, int64_t j, const Collisions* data)
     )
 
 
-cdef inline bint is_empty_for(
-    uint64_t category, uint64_t mask, uint64_t first, uint64_t last, const Collisions* data,
-) noexcept nogil:
-    """True only if no body in buckets `first` to `last` may collide with these bits; their bits are taken together."""
-    cdef uint64_t categories = 0
-    cdef uint64_t masks = 0
+cdef inline bint is_empty_for(uint64_t wanted, uint64_t first, uint64_t last, const Collisions* data) noexcept nogil:
+    """True only if no body in buckets `first` to `last` is wanted; their bits are taken together."""
+    cdef uint64_t there = 0
     cdef uint64_t bucket
     if data.category == NULL:
         return False
     for bucket in range(first, last):
-        categories |= data.categories[bucket]
-        masks |= data.masks[bucket]
-    return categories & mask == 0 or masks & category == 0
+        there |= data.filters[bucket]
+    return not may_collide(wanted, there)
 
 
-cdef inline void look_around(
-    uint64_t bucket, uint64_t category, uint64_t mask, const Collisions* data, Around* around,
-) noexcept nogil:
-    """Slots of a cell and its neighbours, without rows where the filter lets nothing collide with these bits."""
+cdef inline void look_around(uint64_t bucket, uint64_t wanted, const Collisions* data, Around* around) noexcept nogil:
+    """Slots of a cell and its neighbours, without rows that have nothing wanted."""
     cdef uint64_t first, last
     cdef int64_t row
     around.ranges = 0
@@ -207,13 +218,13 @@ cdef inline void look_around(
         last = first + 3
         if last > data.mask + 1:  # around the ring
             last -= data.mask + 1
-            if not is_empty_for(category, mask, 0, last, data):
+            if not is_empty_for(wanted, 0, last, data):
                 around.first[around.ranges] = 0
                 around.last[around.ranges] = data.start[last]
                 around.slots += data.start[last]
                 around.ranges += 1
             last = data.mask + 1
-        if is_empty_for(category, mask, first, last, data):
+        if is_empty_for(wanted, first, last, data):
             continue
         around.first[around.ranges] = data.start[first]
         around.last[around.ranges] = data.start[last]
@@ -222,7 +233,7 @@ cdef inline void look_around(
 
 
 cdef inline void look_around_box(
-    uint64_t bucket, uint64_t category, uint64_t mask, int size_class, int dim, const Collisions* data, Around* around,
+    uint64_t bucket, uint64_t wanted, int size_class, int dim, const Collisions* data, Around* around,
 ) noexcept nogil:
     """`look_around` for a cell of this size class in a periodic box."""
     cdef int64_t row
@@ -230,7 +241,7 @@ cdef inline void look_around_box(
     around.slots = 0
     buckets_around(bucket, data.cells + 3 * size_class, dim, around)
     for row in range(around.ranges):
-        if is_empty_for(category, mask, around.first[row], around.last[row], data):
+        if is_empty_for(wanted, around.first[row], around.last[row], data):
             continue
         around.first[kept] = data.start[around.first[row]]
         around.last[kept] = data.start[around.last[row]]
@@ -285,37 +296,31 @@ cdef inline void classify(
     int64_t n, const real* radius, const uint8_t* alive, uint8_t* size_class, Collisions* data,
 ) noexcept nogil:
     """Assign size classes, as `Grid` of broad_phase.py does."""
-    cdef double widest, wide
+    cdef double wide, limit
+    cdef double widest = 0
     cdef int64_t i
     cdef int number = 0
-    cdef bint more = True
     for i in range(n):
-        size_class[i] = 0
-    while more and number < MOST_CLASSES:
-        # Bodies of this class are those too small for the last class.
-        widest = 0
-        for i in range(n):
-            if size_class[i] == number and radius[i] > widest and radius[i] < INFINITY:
-                widest = radius[i]
-        if not widest > 0:
-            break
-        wide = 1 / widest / (2.5 * (1 + 1.0 / 64))
-        data.per_cell[number] = wide if wide < 1e300 else 1e300
-        more = False
-        for i in range(n):
-            if size_class[i] == number and not radius[i] > widest / 4 and number + 1 < MOST_CLASSES:
-                size_class[i] = <uint8_t> (number + 1)
-                more = True
-        number += 1
-    data.classes = number
-    data.points = True
-    # Points at rest and NaN radii need no search among themselves; inactive bodies need none at all.
-    for i in range(n):
+        # Points at rest and NaN radii need no search among themselves; inactive bodies need none at all.
         if alive[i] == NOWHERE:
             size_class[i] = NOWHERE
-            continue
-        if not radius[i] > 0 or not radius[i] < INFINITY:
-            size_class[i] = <uint8_t> number
+        elif not radius[i] > 0 or not radius[i] < INFINITY:
+            size_class[i] = MOST_CLASSES
+        else:
+            size_class[i] = 0
+            widest = radius[i] if radius[i] > widest else widest
+    while widest > 0:
+        wide = 1 / widest / (2.5 * (1 + 1.0 / 64))
+        data.per_cell[number] = wide if wide < 1e300 else 1e300
+        limit = widest / 4 if number + 1 < MOST_CLASSES else -INFINITY  # the last class has all that are smaller
+        number += 1
+        widest = 0
+        for i in range(n):
+            if size_class[i] == number - 1 and not radius[i] > limit:
+                size_class[i] = <uint8_t> number
+                widest = radius[i] if radius[i] > widest else widest
+    data.classes = number
+    data.points = True
 
 
 cdef inline void lay_around(int dim, const real* width, Collisions* data) noexcept nogil:

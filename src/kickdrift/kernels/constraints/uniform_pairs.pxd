@@ -9,7 +9,7 @@ from ..abi.constraints cimport ALL, CROWD, GIVEN_UP, PAIRS_PER_BODY, TESTS, Coll
 from ..abi.plan cimport MAX_DIM
 from ..simd.masks cimport first_bit, flags_of, less
 from ..simd.vec cimport filled, spread, vec, width
-from .grid cimport Around, category_of, collide_by_filter, look_around, mask_of
+from .grid cimport Around, collide_by_filter, look_around, wanted_by
 from .lists cimport sort
 
 
@@ -27,7 +27,7 @@ cdef inline Found find_uniform(
     cdef int32_t i
     for slot in range(data.start[data.mask + 1]):
         i = data.body[slot]
-        look_around(data.bucket[i], category_of(i, data), mask_of(i, data), data, &around)
+        look_around(data.bucket[i], wanted_by(i, data), data, &around)
         data.begin[i] = total
         data.count[i] = find_partners(dim, n, slot, &around, data, data.partner + total, like)
         total += data.count[i]

@@ -9,7 +9,9 @@ from libc.string cimport memcpy
 from ..abi.constraints cimport NOWHERE, Collisions, Torus
 from ..abi.interactions cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..abi.plan cimport MAX_DIM
-from ..constraints.grid cimport Around, find_buckets, is_seen, look_around, look_around_box, looks_around, sort_bodies
+from ..constraints.grid cimport (
+    Around, copy_places, find_buckets, is_seen, look_around, look_around_box, looks_around, sort_bodies,
+)
 from ..constraints.lists cimport sort
 from ..simd.vec cimport real, vec, vec_root, width
 from ..space cimport is_periodic, nearest
@@ -82,9 +84,9 @@ cdef inline int32_t candidates(
     for j in range(dim):
         here[j] = x[j * stride + i]
     if is_periodic(&grid.torus):
-        look_around_box(grid.bucket[i], 0, 0, 0, dim, grid, &around)
+        look_around_box(grid.bucket[i], 0, 0, dim, grid, &around)
         return candidates_around(dim, n, here, i, reach, &around, grid, partner)
-    look_around(grid.bucket[i], 0, 0, grid, &around)
+    look_around(grid.bucket[i], 0, grid, &around)
     for row in range(around.ranges):
         for k in range(around.first[row], around.last[row]):
             d = place[k] - here[0]
@@ -137,6 +139,7 @@ cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) 
     if is_periodic(&data.grid.torus):
         find_buckets(dim, data.n, stride, x, &data.grid)
     sort_bodies(dim, data.n, stride, x, &data.grid)
+    copy_places(dim, data.n, stride, x, &data.grid)
     for i in range(data.n):
         data.lived[i] = looks_around(i, &data.grid)
     for i in range(data.n):

@@ -136,5 +136,8 @@ cdef inline void clear(const Plan* plan, const Array* array, Py_ssize_t first, P
         memset(array.data + first * array.body, 0, (last - first) * array.body)
         return
     for j in range(plan.dim):
-        for i in range(first, last):
-            memset(array.data + i * array.body + j * array.component, 0, item)
+        if array.body == item:
+            memset(array.data + first * item + j * array.component, 0, (last - first) * item)
+        else:
+            for i in range(first, last):
+                memset(array.data + i * array.body + j * array.component, 0, item)
