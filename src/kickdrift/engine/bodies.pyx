@@ -30,6 +30,7 @@ from ..stepper import slots as slots_
 require_rounding(__name__)
 
 cdef enum:
+    DIRECT = 4      # steps up to which bodies under functions alone step in the caller's arrays, without copies
     LONG = 2000     # bodies whose rotation takes some 20 microseconds: other threads run meanwhile
 
 cdef bint LITTLE = sys.byteorder == "little"    # snapshots are little-endian
@@ -562,6 +563,8 @@ cdef class Core(Runner):
         # Single calls would else evaluate twice in a step: at its end, and again as the next call begins.
         coupled.coupling.recalled = coupled.repeatable and self.applied == NULL and coupled.recalls(self.plan)
         coupled.last = NULL
+        if steps <= DIRECT and coupled.only_functions and self.in_sight():
+            return self.run_functions(steps)
         coupled.enter(self.plan)
         self.run(steps)
         job.evaluations += coupled.coupling.recalled  # counts as before: what a call costs is not part of the result
@@ -580,6 +583,36 @@ cdef class Core(Runner):
         if job.code != 0:
             self.raise_failure(job)
         return done
+
+    cdef bint in_sight(self) except -1:
+        """Return whether functions can see the state where it is (not that of a world), and all histories have started.
+        """
+        if self.plan.s.data != NULL and not (self.started and (self.slots is None or not self.slots.any_needs_start)):
+            return False
+        if self.coupled.shown is not self.state:
+            self.coupled.show(self.plan, self.state)
+        return self.coupled.shown_at == self.plan.x.data
+
+    cdef Py_ssize_t run_functions(self, Py_ssize_t steps) except -1:
+        """Step bodies on which only functions act together, in the caller's arrays."""
+        cdef Job* job = &self.job
+        cdef Coupled coupled = self.coupled
+        coupled.coupling.own = self.plan
+        if self.slots is not None:
+            zero_inactive(self.plan, 0, self.plan.n)
+        coupled.coupling.direct = True
+        try:
+            self.run(steps)
+        finally:
+            coupled.coupling.direct = False
+        job.done = 0
+        if job.failed_step > 0:
+            self.complete(job.failed_step, job.code == 0)
+        else:
+            self.evaluated += job.evaluations
+        if job.code != 0:
+            self.raise_failure(job)
+        return job.failed_step
 
     cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1:
         """Step bodies with static constraints and events; only tiles that may reach a constraint use the workspace.

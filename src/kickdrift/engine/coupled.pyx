@@ -14,8 +14,10 @@ from .coefficients cimport field
 from .constraints cimport bind_constraint
 from ..kernels.abi.constraints cimport is_static
 from ..kernels.abi.events cimport EventSource
-from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
-from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, TILE, Array, Job, Plan
+from ..kernels.abi.registers cimport ALL_OUT, DX, HELD, HERE, PLACE, R, S, SPEED, STATE, V, X
+from ..kernels.abi.plan cimport (
+    COMPOSITION, DRIFT_KICK, ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, TILE, Array, Job, Plan,
+)
 from ..kernels.integrators.traits cimport evaluates_first, fsal
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
@@ -23,13 +25,15 @@ from ..kernels.abi.interactions cimport BOTH_DIRECTIONS
 from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches
-from .runner cimport copy_array
+from .runner cimport View, copy_array, views
 from .runner cimport Watch, look, paced
 from .slots cimport Links, Slots, address
 from .walls cimport BoundConstraint
 from ..kernels.loops.slots cimport zero_inactive
 
 from time import perf_counter
+
+import numpy as np
 
 from .. import kernels as kernels_
 from ..errors import CallbackError
@@ -83,6 +87,11 @@ cdef class Coupled(Watch):
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
         static = coupled.only_static(model, plan)
         single = not model.constraint_records or (static and not model.events_enabled)
+        coupled.only_functions = (
+            not (implicit or energy or plan.turned or model.constraint_records)
+            and len(model.interactions) <= TILE_INTERACTIONS
+            and all(isinstance(bound, PythonInteraction) for bound in coupled.bound_interactions)
+        )
         if whole or implicit or energy or not single:
             coupled.bind_workspace(model, implicit, previous)
             if static:
@@ -295,14 +304,14 @@ cdef class Coupled(Watch):
         """Allocate a workspace in which all bodies step as one tile."""
         cdef PythonInteraction python
         n, dim, count = model.n, model.dim, len(model.interactions)
-        registers = ALL_OUT + count + 1  # the last stores delta_v of the forces
+        registers = ALL_OUT + count + 1 + (HELD if self.only_functions else 0)
         shape = registers, dim, padded(n)
         if previous is not None and previous.workspace is not None and previous.workspace.shape == shape:
             self.workspace = previous.workspace  # each call first copies its state there
         else:
             self.workspace = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
         self.coupling.workspace = <char*> address(self.workspace)
-        self.coupling.delta_v = <char*> address(self.workspace[registers - 1])
+        self.coupling.delta_v = <char*> address(self.workspace[ALL_OUT + count])  # after the outputs
         self.coupling.padded = shape[2]
         self.coupling.plan = self.whole
         self.coupling.owner = <void*> self
@@ -379,6 +388,9 @@ cdef class Coupled(Watch):
         if self.coupling.workspace != NULL:
             zero_inactive(&self.whole[0], 0, self.whole[0].n)
             zero_inactive(&self.whole[1], 0, self.whole[1].n)
+        if self.shown is not None:
+            self.seen.slots = self.whole[0].slots
+            zero_inactive(&self.seen, 0, self.seen.n)
 
     cdef bint only_few(self) noexcept nogil:
         """Return whether the few-body kernel runs, which makes several steps without a check after each."""
@@ -433,9 +445,33 @@ cdef class Coupled(Watch):
                 copy_state(&to, &source, self.item)
             first += TILE
 
+    cdef int show(self, const Plan* plan, list state) except -1:
+        """Let the functions see the arrays of a state; their outputs, and states between stages, are laid out alike."""
+        cdef PythonInteraction python
+        cdef list arrays = [(<View> view).array for view in state]
+        cdef list between = [np.zeros_like(array) for array in arrays]
+        cdef list outs = [np.zeros_like(arrays[0]) for _ in self.bound_interactions]
+        cdef bint kicks_last = plan.scheme == DRIFT_KICK or (plan.scheme == COMPOSITION and plan.kicks == 1)
+        if kicks_last and not plan.velocity_dependent:
+            between[1] = arrays[1]  # velocities change in the last stage only
+        for python, out in zip(self.bound_interactions, outs):
+            for address in [*python.views][2:]:     # the first two states are those of the workspace
+                del python.views[address]
+            python.show([arrays, between], out)
+        self.between, self.seen = views(between + outs), plan[0]
+        self.seen.x, self.seen.v = (<View> self.between[0]).place, (<View> self.between[1]).place
+        if plan.s.data != NULL:
+            self.seen.s = (<View> self.between[2]).place
+        for number in range(len(outs)):
+            self.out[<int> number] = (<View> self.between[len(arrays) + number]).place
+        self.coupling.seen, self.coupling.out = &self.seen, self.out
+        self.shown, self.shown_at = state, <const char*> <size_t> arrays[0].ctypes.data
+        return 0
+
     cdef int raise_failure(self, const Job* failed) except -1:
         """Raise the error of the interaction or constraint that failed."""
         cdef BoundInteraction interaction
+        self.shown = None   # outputs may not be zeros
         interaction = self.bound_interactions[failed.failed_part]
         if interaction.error is not None:
             error, interaction.error = interaction.error, None

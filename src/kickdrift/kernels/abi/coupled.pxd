@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t
 from .constraints cimport ConstraintCall, ConstraintFunction, FindAlike, Press
 from .events cimport Log
 from .noise cimport Noise
-from .plan cimport MAX_STAGES, Field, Job, Plan
+from .plan cimport MAX_STAGES, Array, Field, Job, Plan
 
 cdef enum:
     TILE_INTERACTIONS = 4   # maximum number of interactions for steps tile by tile; with more, all bodies are one tile
@@ -95,6 +95,11 @@ ctypedef struct Coupling:
     # touch a constraint in this call. Those tiles step in the workspace. Otherwise both are NULL.
     const Plan* own
     uint8_t* near
+    # If a call steps in the caller's arrays, because nothing but functions of all bodies acts together: `own` is the
+    # plan of these arrays, `seen` that of the states between two stages, and `out` has the outputs of the functions.
+    bint direct
+    const Plan* seen
+    const Array* out
     ImplicitStep implicit       # or NULL
     StepFew few                 # kernel for a few bodies whose only interaction is attraction; or NULL
     char* krylov                # registers of the Newton-Krylov solver
