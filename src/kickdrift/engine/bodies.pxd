@@ -37,8 +37,7 @@ cdef class Core(Runner):
     cdef int turn_clock(self, object rate, object tick, object anew) except -1
     cdef int raise_waiting(self) except -1
     cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1
-    cdef bint in_sight(self) except -1
-    cdef Py_ssize_t run_functions(self, Py_ssize_t steps) except -1
+    cdef Py_ssize_t run_function(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1
     cdef int leap(self, Py_ssize_t steps) except -1
     cdef void prepare_job(self, Py_ssize_t steps) noexcept nogil

@@ -30,7 +30,7 @@ from ..stepper import slots as slots_
 require_rounding(__name__)
 
 cdef enum:
-    DIRECT = 4      # steps up to which bodies under functions alone step in the caller's arrays, without copies
+    DIRECT = 4      # steps up to which bodies under a Python function alone step in the caller's arrays
     LONG = 2000     # bodies whose rotation takes some 20 microseconds: other threads run meanwhile
 
 cdef bint LITTLE = sys.byteorder == "little"    # snapshots are little-endian
@@ -563,8 +563,10 @@ cdef class Core(Runner):
         # Single calls would else evaluate twice in a step: at its end, and again as the next call begins.
         coupled.coupling.recalled = coupled.repeatable and self.applied == NULL and coupled.recalls(self.plan)
         coupled.last = NULL
-        if steps <= DIRECT and coupled.only_functions and self.in_sight():
-            return self.run_functions(steps)
+        if (
+            steps <= DIRECT and coupled.only_function and self.slots is None and coupled.show(self.plan, self.state)
+        ):
+            return self.run_function(steps)
         coupled.enter(self.plan)
         self.run(steps)
         job.evaluations += coupled.coupling.recalled  # counts as before: what a call costs is not part of the result
@@ -584,23 +586,11 @@ cdef class Core(Runner):
             self.raise_failure(job)
         return done
 
-    cdef bint in_sight(self) except -1:
-        """Return whether functions can see the state where it is (not that of a world), and all histories have started.
-        """
-        if self.plan.s.data != NULL and not (self.started and (self.slots is None or not self.slots.any_needs_start)):
-            return False
-        if self.coupled.shown is not self.state:
-            self.coupled.show(self.plan, self.state)
-        return self.coupled.shown_at == self.plan.x.data
-
-    cdef Py_ssize_t run_functions(self, Py_ssize_t steps) except -1:
-        """Step bodies on which only functions act together, in the caller's arrays."""
+    cdef Py_ssize_t run_function(self, Py_ssize_t steps) except -1:
+        """Step bodies under a Python function in the caller's arrays."""
         cdef Job* job = &self.job
         cdef Coupled coupled = self.coupled
-        coupled.coupling.own = self.plan
-        if self.slots is not None:
-            zero_inactive(self.plan, 0, self.plan.n)
-        coupled.coupling.direct = True
+        coupled.coupling.own, coupled.coupling.direct = self.plan, True
         try:
             self.run(steps)
         finally:

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from ..kernels.abi.constraints cimport ConstraintCall
 from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.plan cimport Array, Job, Plan
-from ..kernels.abi.coupled cimport TILE_INTERACTIONS, CoupledTable, Coupling, InteractionCall
+from ..kernels.abi.coupled cimport CoupledTable, Coupling, InteractionCall
 from ..kernels.abi.tables cimport Kernels
 from .events cimport EventStore, Touches
 from .runner cimport Watch
@@ -41,13 +41,12 @@ cdef class Coupled(Watch):
     cdef double looked              # time of the last check for Ctrl-C
     cdef bint repeatable            # True if only positions decide about accelerations that a later call may reuse
     cdef const Plan* last           # state buffer whose accelerations the workspace has, or NULL
-    # If nothing but functions of all bodies acts together, and each component can be stepped alone:
-    cdef bint only_functions
-    cdef list shown                 # the state that the functions have views of, or None
+    # If only gravity and a Python function act, under one of the most used schemes:
+    cdef bint only_function
+    cdef list shown                 # the state that the function has views of, or None
     cdef const char* shown_at       # address of its positions
-    cdef list between               # arrays of the state between two stages, and of the outputs
-    cdef Plan seen                  # plan of the former
-    cdef Array[TILE_INTERACTIONS] out
+    cdef list between               # arrays of the state between two stages, and of the output
+    cdef Array[3] seen              # these
 
     @staticmethod
     cdef Coupled of(
@@ -76,7 +75,7 @@ cdef class Coupled(Watch):
     cdef const Plan* buffer(self, Py_ssize_t steps) noexcept nogil
     cdef bint recalls(self, const Plan* plan) noexcept nogil
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
-    cdef int show(self, const Plan* plan, list state) except -1
+    cdef bint show(self, const Plan* plan, list state) except -1
     cdef int raise_failure(self, const Job* failed) except -1
 
 

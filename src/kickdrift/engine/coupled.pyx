@@ -16,7 +16,8 @@ from ..kernels.abi.constraints cimport is_static
 from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.registers cimport ALL_OUT, DX, HELD, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport (
-    COMPOSITION, DRIFT_KICK, ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, TILE, Array, Job, Plan,
+    COMPOSITION, ENERGY_EULER, EXACT, IMPLICIT_EULER, KICK_DRIFT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET,
+    Array, Job, Plan,
 )
 from ..kernels.integrators.traits cimport evaluates_first, fsal
 from ..kernels.simd.rounding cimport require_rounding
@@ -32,8 +33,6 @@ from .walls cimport BoundConstraint
 from ..kernels.loops.slots cimport zero_inactive
 
 from time import perf_counter
-
-import numpy as np
 
 from .. import kernels as kernels_
 from ..errors import CallbackError
@@ -87,10 +86,13 @@ cdef class Coupled(Watch):
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
         static = coupled.only_static(model, plan)
         single = not model.constraint_records or (static and not model.events_enabled)
-        coupled.only_functions = (
-            not (implicit or energy or plan.turned or model.constraint_records)
-            and len(model.interactions) <= TILE_INTERACTIONS
-            and all(isinstance(bound, PythonInteraction) for bound in coupled.bound_interactions)
+        coupled.only_function = (
+            [term.kind for term in model.interactions] == ["python"] and not model.constraint_records
+            and (
+                plan.scheme == KICK_DRIFT or plan.scheme == COMPOSITION or plan.scheme == VELOCITY_VERLET
+                or plan.scheme == RK4
+            )
+            and not (plan.drag or plan.spring or plan.terms or plan.turned or plan.damped)
         )
         if whole or implicit or energy or not single:
             coupled.bind_workspace(model, implicit, previous)
@@ -304,7 +306,7 @@ cdef class Coupled(Watch):
         """Allocate a workspace in which all bodies step as one tile."""
         cdef PythonInteraction python
         n, dim, count = model.n, model.dim, len(model.interactions)
-        registers = ALL_OUT + count + 1 + (HELD if self.only_functions else 0)
+        registers = ALL_OUT + count + 1 + (HELD if self.only_function else 0)
         shape = registers, dim, padded(n)
         if previous is not None and previous.workspace is not None and previous.workspace.shape == shape:
             self.workspace = previous.workspace  # each call first copies its state there
@@ -388,9 +390,6 @@ cdef class Coupled(Watch):
         if self.coupling.workspace != NULL:
             zero_inactive(&self.whole[0], 0, self.whole[0].n)
             zero_inactive(&self.whole[1], 0, self.whole[1].n)
-        if self.shown is not None:
-            self.seen.slots = self.whole[0].slots
-            zero_inactive(&self.seen, 0, self.seen.n)
 
     cdef bint only_few(self) noexcept nogil:
         """Return whether the few-body kernel runs, which makes several steps without a check after each."""
@@ -445,38 +444,53 @@ cdef class Coupled(Watch):
                 copy_state(&to, &source, self.item)
             first += TILE
 
-    cdef int show(self, const Plan* plan, list state) except -1:
-        """Let the functions see the arrays of a state; their outputs, and states between stages, are laid out alike."""
-        cdef PythonInteraction python
-        cdef list arrays = [(<View> view).array for view in state]
-        cdef list between = [np.zeros_like(array) for array in arrays]
-        cdef list outs = [np.zeros_like(arrays[0]) for _ in self.bound_interactions]
-        cdef bint kicks_last = plan.scheme == DRIFT_KICK or (plan.scheme == COMPOSITION and plan.kicks == 1)
-        if kicks_last and not plan.velocity_dependent:
-            between[1] = arrays[1]  # velocities change in the last stage only
-        for python, out in zip(self.bound_interactions, outs):
+    cdef bint show(self, const Plan* plan, list state) except -1:
+        """Let the function see the arrays of a state, if kernels can step in them; return whether they can.
+
+        Its output, and the state between two stages, are laid out alike.
+        """
+        cdef PythonInteraction python = self.bound_interactions[0]
+        cdef bint planes = plan.x.body == self.item
+        cdef bint rows = plan.x.component == self.item and plan.x.body == plan.dim * self.item
+        cdef list arrays, between
+        if self.shown is not state:
             for address in [*python.views][2:]:     # the first two states are those of the workspace
                 del python.views[address]
-            python.show([arrays, between], out)
-        self.between, self.seen = views(between + outs), plan[0]
-        self.seen.x, self.seen.v = (<View> self.between[0]).place, (<View> self.between[1]).place
-        if plan.s.data != NULL:
-            self.seen.s = (<View> self.between[2]).place
-        for number in range(len(outs)):
-            self.out[<int> number] = (<View> self.between[len(arrays) + number]).place
-        self.coupling.seen, self.coupling.out = &self.seen, self.out
-        self.shown, self.shown_at = state, <const char*> <size_t> arrays[0].ctypes.data
-        return 0
+            arrays = [(<View> view).array for view in state]
+            between = [laid_out_like(arrays[0]) for _ in range(3)]
+            if plan.scheme == COMPOSITION and plan.kicks == 1 and not plan.velocity_dependent:
+                between[1] = arrays[1]  # velocities change in the last stage only
+            python.show([arrays, between[:2]], between[2])
+            self.between = views(between)
+            for number in range(3):
+                self.seen[<int> number] = (<View> self.between[number]).place
+            self.coupling.seen = self.seen
+            self.shown, self.shown_at = state, <const char*> <size_t> arrays[0].ctypes.data
+        return (
+            self.shown_at == plan.x.data and alike(&plan.x, &plan.v) and alike(&plan.x, &self.seen[0])
+            and (planes or rows and self.whole[0].g.body == 0 and self.interaction.factor.body == 0)
+        )
 
     cdef int raise_failure(self, const Job* failed) except -1:
         """Raise the error of the interaction or constraint that failed."""
         cdef BoundInteraction interaction
-        self.shown = None   # outputs may not be zeros
+        self.shown = None   # the output may not be zeros
         interaction = self.bound_interactions[failed.failed_part]
         if interaction.error is not None:
             error, interaction.error = interaction.error, None
             raise error
         raise CallbackError(self.model.interactions[failed.failed_part].term.label, failed.code)
+
+
+cdef object laid_out_like(object array):
+    """Return zeros of the same strides if the array is contiguous, from the start of a cache line."""
+    n, dim = array.shape
+    numbers = kernels_.aligned_zeros((1, n * dim), array.dtype)
+    return numbers.reshape(n, dim) if array.flags.c_contiguous else numbers.reshape(dim, n).T
+
+
+cdef bint alike(const Array* one, const Array* other) noexcept nogil:
+    return one.body == other.body and one.component == other.component
 
 
 cdef object rows_of(object model):

@@ -95,11 +95,10 @@ ctypedef struct Coupling:
     # touch a constraint in this call. Those tiles step in the workspace. Otherwise both are NULL.
     const Plan* own
     uint8_t* near
-    # If a call steps in the caller's arrays, because nothing but functions of all bodies acts together: `own` is the
-    # plan of these arrays, `seen` that of the states between two stages, and `out` has the outputs of the functions.
+    # If a call steps in the caller's arrays, see loops/functions.pxd: `own` is the plan of these arrays, and `seen` has
+    # those of positions and velocities between two stages, and of the function's output.
     bint direct
-    const Plan* seen
-    const Array* out
+    const Array* seen
     ImplicitStep implicit       # or NULL
     StepFew few                 # kernel for a few bodies whose only interaction is attraction; or NULL
     char* krylov                # registers of the Newton-Krylov solver

@@ -161,7 +161,7 @@ ctypedef void (*Between)(
 ) noexcept nogil
 
 ctypedef void (*Along)(
-    int number, int scheme, bint opens, bint ends, const Plan*, const void* stretch, void* check,
+    int number, bint opens, bint ends, const Plan*, const void* stretch, void* check,
 ) noexcept nogil
 
 ctypedef struct Plan:

@@ -1,7 +1,7 @@
 # Jobs of coupled bodies. Tiles step one after the other if bodies are independent. All bodies step as one tile if they
 # interact, or if a function needs them all.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memset
 
 from ..abi.events cimport EventSource
@@ -12,7 +12,7 @@ from ..simd.vec cimport vec, width
 from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan
 from .functions cimport run_functions
 from .leaps cimport advance_static
-from .slots cimport any_of, is_full
+from .slots cimport any_of
 from .passes cimport advance, sound
 from .planes cimport aligned, end, fetch_state, is_finite, keep_tile, move_state, sum_planes
 from .stages cimport size
@@ -115,6 +115,15 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         move_state(True, plan, workspace.first, workspace.count, <vec*> workspace.now)
         workspace.first += TILE
     end(plan, job, check)
+
+
+cdef inline bint is_full(const Plan* plan, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef uint8_t active = 1
+    if plan.slots != NULL:
+        for i in range(first, first + count):
+            active &= plan.slots.alive[i]
+    return active
 
 
 cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexcept nogil:

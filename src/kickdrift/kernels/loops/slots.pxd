@@ -91,15 +91,6 @@ cdef inline bint any_of(const uint8_t* mask, Py_ssize_t count) noexcept nogil:
     return found
 
 
-cdef inline bint is_full(const Plan* plan, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef uint8_t active = 1
-    if plan.slots != NULL:
-        for i in range(first, first + count):
-            active &= plan.slots.alive[i]
-    return active
-
-
 cdef inline void zero_inactive(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
     """Zero the inactive slots."""
     cdef const uint8_t* alive = plan.slots.alive

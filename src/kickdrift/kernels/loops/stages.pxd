@@ -291,7 +291,7 @@ cdef inline void finish_bodies(
 
 
 cdef inline void along(
-    int number, int scheme, bint opens, bint ends, const Plan* plan, const Stretch* row, vec* check,
+    int number, bint opens, bint ends, const Plan* plan, const Stretch* row, vec* check,
 ) noexcept nogil:
     """Do a stage of the most used schemes on a stretch, like `finish`; add the state after a step to `check`."""
     cdef const vec* k = aligned(plan.prepared, check)
@@ -299,12 +299,16 @@ cdef inline void along(
     cdef vec* kept = <vec*> row.held
     cdef Py_ssize_t size = row.row // <Py_ssize_t> sizeof(vec)
     cdef Py_ssize_t vectors = row.bytes // <Py_ssize_t> sizeof(vec)
-    if scheme == KICK_DRIFT:
-        along_stage(KICK_DRIFT, number, opens, k, k, row)
-    elif scheme == COMPOSITION:
-        along_stage(COMPOSITION, number, opens, k, kick_constants(k, max(number, 0)), row)
-    elif scheme == VELOCITY_VERLET:
-        along_stage(VELOCITY_VERLET, number, opens, k, k, row)
+    if plan.scheme == KICK_DRIFT:
+        along_stage(KICK_DRIFT, False, number, opens, plan, k, row)
+    elif plan.scheme == COMPOSITION and plan.velocity_dependent:
+        along_stage(COMPOSITION, True, number, opens, plan, k, row)
+    elif plan.scheme == COMPOSITION:
+        along_stage(COMPOSITION, False, number, opens, plan, k, row)
+    elif plan.scheme == VELOCITY_VERLET and plan.velocity_dependent:
+        along_stage(VELOCITY_VERLET, True, number, opens, plan, k, row)
+    elif plan.scheme == VELOCITY_VERLET:
+        along_stage(VELOCITY_VERLET, False, number, opens, plan, k, row)
     else:
         memcpy(kept + number * size, row.out, row.bytes)
         memset(row.out, 0, row.bytes)
@@ -325,17 +329,22 @@ cdef inline void along(
 
 
 cdef inline void along_stage(
-    int scheme, int number, bint opens, const vec* k, const vec* kick, const Stretch* row,
+    int scheme, bint drag, int number, bint opens, const Plan* plan, const vec* k, const Stretch* row,
 ) noexcept nogil:
-    cdef const vec* x0 = <const vec*> row.x
-    cdef const vec* v0 = <const vec*> row.v
+    cdef const vec* from_x = <const vec*> row.x
+    cdef const vec* from_v = <const vec*> row.v
     cdef vec* to_x = <vec*> row.to_x
     cdef vec* to_v = <vec*> row.to_v
     cdef vec* out = <vec*> row.out
-    cdef vec* held = <vec*> row.held
+    cdef vec* held = <vec*> row.held    # p of velocity Verlet, q of compositions
+    cdef int count = evaluations(scheme, drag, plan)
+    cdef int evaluation = max(number, 0) % count
+    cdef const vec* kick = kick_constants(k, max(number, 0) // count)
+    cdef bint begins = number == KEEP or (drag and evaluation == 0)     # nothing is held yet
+    cdef bint holds = scheme == VELOCITY_VERLET or (scheme == COMPOSITION and drag)
+    cdef bint changes_v = scheme != COMPOSITION or number != NONE or to_v != from_v
     cdef vec constants[EXTRA + 1]
     cdef vec kicks[4]
-    cdef bint changes_v = scheme != COMPOSITION or number != NONE or to_v != v0
     cdef vec x, v, a, p
     cdef Py_ssize_t i
     for i in range(EXTRA + 1):
@@ -344,9 +353,9 @@ cdef inline void along_stage(
         kicks[i] = kick[i]
     memset(&p, 0, sizeof(vec))
     for i in range(row.bytes // <Py_ssize_t> sizeof(vec)):
-        x = x0[i]
-        v = v0[i]
-        if scheme == VELOCITY_VERLET and number != KEEP:
+        x = from_x[i]
+        v = from_v[i]
+        if holds and not begins:
             p = held[i]
         if number != NONE:
             a = (<const vec*> (row.g + i * row.each))[0] + (<const vec*> (row.factor + i * row.every))[0] * out[i]
@@ -354,8 +363,11 @@ cdef inline void along_stage(
             if number == KEEP:
                 p = a
             else:
-                stage(scheme, False, 0, True, constants, kicks, k, k, k, k, a, &x, &v, NULL, &p, NULL, NULL, NULL)
-            if scheme == VELOCITY_VERLET:
+                stage(
+                    scheme, drag, evaluation, evaluation == count - 1, constants, kicks, k, k, k, k, a, &x, &v, NULL,
+                    &p, &p, NULL, NULL,
+                )
+            if holds:
                 held[i] = p
         if opens:
             opening(scheme, constants, &x, &v, NULL, &p, NULL)
