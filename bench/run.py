@@ -8,7 +8,7 @@ import numpy as np
 
 from kickdrift import kernels
 
-from . import footprint, ode, peers, roofline, table, together, ways
+from . import footprint, ode, peers, roofline, table, together, users, ways
 from .cases import CASES, Case
 from .scene import Contestant, Scene
 from .table import Row, bits, compare
@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="how often each contestant has its turn")
     parser.add_argument("--list", action="store_true", help="print the cases and their goals")
     options = parser.parse_args()
-    functions = together.CASES | ways.CASES | ode.CASES | footprint.CASES
+    functions = together.CASES | ways.CASES | ode.CASES | users.CASES | footprint.CASES
     names = [case.name for case in CASES] + list(functions)
     for name in options.case or ():
         if name not in names:

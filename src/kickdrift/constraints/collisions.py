@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 @declaration()
 class ElasticCollisions(Filtered):
-    """Collisions between bodies: spheres, circles in the plane, segments on a line.
+    """Collisions between bodies that fly; for balls that fall, pile up or lie on each other use `Contacts`.
+
+    Bodies are spheres, circles in the plane, or segments on a line.
 
     radius: m, >= 0, a number or (n,). restitution: the ratio of separation speed to approach speed, 0 to 1.
     iterations: sweeps over all pairs in a step, at most.
@@ -33,7 +35,7 @@ class ElasticCollisions(Filtered):
     After each step, all pairs closer than 5/4 of the sum of their radii are processed in the order of their indices,
     i < j. The order alternates between sweeps, until no pair overlaps or `iterations` sweeps are done. An impact can
     propagate through a row of touching balls within one step (Newton's cradle). After each sweep the walls of the
-    stepper are applied too. For piles use `Contacts`: here more layers need more iterations, or a smaller dt, to
+    stepper are applied too. In piles more layers need more iterations, or a smaller dt, to
     avoid overlap.
 
     The number of pairs is bounded: at most 16 per body, with bodies of larger radius, or of equal radius and higher

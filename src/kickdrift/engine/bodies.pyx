@@ -30,6 +30,7 @@ from ..stepper import slots as slots_
 require_rounding(__name__)
 
 cdef enum:
+    DIRECT = 4      # steps up to which bodies under a Python function alone step in the caller's arrays
     LONG = 2000     # bodies whose rotation takes some 20 microseconds: other threads run meanwhile
 
 cdef bint LITTLE = sys.byteorder == "little"    # snapshots are little-endian
@@ -593,6 +594,10 @@ cdef class Core(Runner):
         # Single calls would else evaluate twice in a step: at its end, and again as the next call begins.
         coupled.coupling.recalled = coupled.repeatable and self.applied == NULL and coupled.recalls(self.plan)
         coupled.last = NULL
+        if (
+            steps <= DIRECT and coupled.only_function and self.slots is None and coupled.show(self.plan, self.state)
+        ):
+            return self.run_function(steps)
         coupled.enter(self.plan)
         self.run(steps)
         job.evaluations += coupled.coupling.recalled  # counts as before: what a call costs is not part of the result
@@ -611,6 +616,24 @@ cdef class Core(Runner):
         if job.code != 0:
             self.raise_failure(job)
         return done
+
+    cdef Py_ssize_t run_function(self, Py_ssize_t steps) except -1:
+        """Step bodies under a Python function in the caller's arrays."""
+        cdef Job* job = &self.job
+        cdef Coupled coupled = self.coupled
+        coupled.coupling.own, coupled.coupling.direct = self.plan, True
+        try:
+            self.run(steps)
+        finally:
+            coupled.coupling.direct = False
+        job.done = 0
+        if job.failed_step > 0:
+            self.complete(job.failed_step, job.code == 0)
+        else:
+            self.evaluated += job.evaluations
+        if job.code != 0:
+            self.raise_failure(job)
+        return job.failed_step
 
     cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1:
         """Step bodies with static constraints and events; only tiles that may reach a constraint use the workspace.

@@ -43,6 +43,12 @@ cdef class Coupled(Watch):
     cdef bint sleeps                # True if bodies may sleep, and nothing but the state decides about a step
     cdef uint8_t* rested            # mask of the bodies that rested in the last step, of Contacts; or NULL
     cdef const Plan* last           # state buffer whose accelerations the workspace has, or NULL
+    # If only gravity and a Python function act, under one of the most used schemes:
+    cdef bint only_function
+    cdef list shown                 # the state that the function has views of, or None
+    cdef const char* shown_at       # address of its positions
+    cdef list between               # arrays of the state between two stages, and of the output
+    cdef Array[3] seen              # these
 
     @staticmethod
     cdef Coupled of(
@@ -72,6 +78,7 @@ cdef class Coupled(Watch):
     cdef const Plan* buffer(self, Py_ssize_t steps) noexcept nogil
     cdef bint recalls(self, const Plan* plan) noexcept nogil
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
+    cdef bint show(self, const Plan* plan, list state) except -1
     cdef int raise_failure(self, const Job* failed) except -1
 
 

@@ -14,8 +14,11 @@ from .coefficients cimport field
 from .constraints cimport bind_constraint
 from ..kernels.abi.constraints cimport is_static
 from ..kernels.abi.events cimport EventSource
-from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
-from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, TILE, Array, Job, Plan
+from ..kernels.abi.registers cimport ALL_OUT, DX, HELD, HERE, PLACE, R, S, SPEED, STATE, V, X
+from ..kernels.abi.plan cimport (
+    COMPOSITION, ENERGY_EULER, EXACT, IMPLICIT_EULER, KICK_DRIFT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET,
+    Array, Job, Plan,
+)
 from ..kernels.integrators.traits cimport evaluates_first, fsal
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
@@ -24,7 +27,7 @@ from ..kernels.abi.slots cimport SlotArrays
 from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches
-from .runner cimport copy_array
+from .runner cimport View, copy_array, views
 from .runner cimport Watch, look, paced
 from .slots cimport Links, Slots, address
 from .walls cimport BoundConstraint
@@ -84,6 +87,14 @@ cdef class Coupled(Watch):
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
         static = coupled.only_static(model, plan)
         single = not model.constraint_records or (static and not model.events_enabled)
+        coupled.only_function = (
+            [term.kind for term in model.interactions] == ["python"] and not model.constraint_records
+            and (
+                plan.scheme == KICK_DRIFT or plan.scheme == COMPOSITION or plan.scheme == VELOCITY_VERLET
+                or plan.scheme == RK4
+            )
+            and not (plan.drag or plan.spring or plan.terms or plan.turned or plan.damped)
+        )
         if whole or implicit or energy or not single:
             coupled.bind_workspace(model, implicit, previous)
             if static:
@@ -302,14 +313,14 @@ cdef class Coupled(Watch):
         """Allocate a workspace in which all bodies step as one tile."""
         cdef PythonInteraction python
         n, dim, count = model.n, model.dim, len(model.interactions)
-        registers = ALL_OUT + count + 1  # the last stores delta_v of the forces
+        registers = ALL_OUT + count + 1 + (HELD if self.only_function else 0)
         shape = registers, dim, padded(n)
         if previous is not None and previous.workspace is not None and previous.workspace.shape == shape:
             self.workspace = previous.workspace  # each call first copies its state there
         else:
             self.workspace = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
         self.coupling.workspace = <char*> address(self.workspace)
-        self.coupling.delta_v = <char*> address(self.workspace[registers - 1])
+        self.coupling.delta_v = <char*> address(self.workspace[ALL_OUT + count])  # after the outputs
         self.coupling.padded = shape[2]
         self.coupling.plan = self.whole
         self.coupling.owner = <void*> self
@@ -450,14 +461,53 @@ cdef class Coupled(Watch):
                 copy_state(&to, &source, self.item)
             first += TILE
 
+    cdef bint show(self, const Plan* plan, list state) except -1:
+        """Let the function see the arrays of a state, if kernels can step in them; return whether they can.
+
+        Its output, and the state between two stages, are laid out alike.
+        """
+        cdef PythonInteraction python = self.bound_interactions[0]
+        cdef bint planes = plan.x.body == self.item
+        cdef bint rows = plan.x.component == self.item and plan.x.body == plan.dim * self.item
+        cdef list arrays, between
+        if self.shown is not state:
+            for address in [*python.views][2:]:     # the first two states are those of the workspace
+                del python.views[address]
+            arrays = [(<View> view).array for view in state]
+            between = [laid_out_like(arrays[0]) for _ in range(3)]
+            if plan.scheme == COMPOSITION and plan.kicks == 1 and not plan.velocity_dependent:
+                between[1] = arrays[1]  # velocities change in the last stage only
+            python.show([arrays, between[:2]], between[2])
+            self.between = views(between)
+            for number in range(3):
+                self.seen[<int> number] = (<View> self.between[number]).place
+            self.coupling.seen = self.seen
+            self.shown, self.shown_at = state, <const char*> <size_t> arrays[0].ctypes.data
+        return (
+            self.shown_at == plan.x.data and alike(&plan.x, &plan.v) and alike(&plan.x, &self.seen[0])
+            and (planes or rows and self.whole[0].g.body == 0 and self.interaction.factor.body == 0)
+        )
+
     cdef int raise_failure(self, const Job* failed) except -1:
         """Raise the error of the interaction or constraint that failed."""
         cdef BoundInteraction interaction
+        self.shown = None   # the output may not be zeros
         interaction = self.bound_interactions[failed.failed_part]
         if interaction.error is not None:
             error, interaction.error = interaction.error, None
             raise error
         raise CallbackError(self.model.interactions[failed.failed_part].term.label, failed.code)
+
+
+cdef object laid_out_like(object array):
+    """Return zeros of the same strides if the array is contiguous, from the start of a cache line."""
+    n, dim = array.shape
+    numbers = kernels_.aligned_zeros((1, n * dim), array.dtype)
+    return numbers.reshape(n, dim) if array.flags.c_contiguous else numbers.reshape(dim, n).T
+
+
+cdef bint alike(const Array* one, const Array* other) noexcept nogil:
+    return one.body == other.body and one.component == other.component
 
 
 cdef object rows_of(object model):

@@ -36,8 +36,7 @@ cdef class BoundInteraction:
 cdef class PythonInteraction(BoundInteraction):
     cdef object term
     cdef object call
-    cdef list views         # arguments of the function for each state buffer: position, velocity and out
-    cdef const void* first  # address of the positions in the first state buffer
+    cdef dict views         # arguments of the function by the address of the positions: position, velocity and out
     cdef tuple tangent_views    # arguments of the user's jacobian: position, velocity, dx, dv and out
 
     cdef int show(self, list places, object out) except -1

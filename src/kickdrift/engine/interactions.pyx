@@ -51,15 +51,13 @@ cdef class PythonInteraction(BoundInteraction):
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         self.term, self.call = interaction.term, interaction.term.function
         self.function, self.data = call_python, <void*> self
-        self.whole = True
+        self.whole, self.views = True, {}
         return 0
 
     cdef int show(self, list places, object out) except -1:
-        """Create the read-only views (n, dim) of both state buffers, with which the function is called."""
-        self.views = []
+        """Create the read-only views (n, dim) of states, with which the function is called."""
         for planes in places:
-            self.views.append((*[read_only(array) for array in planes[:2]], out))
-        self.first = <const void*> <size_t> places[0][0].ctypes.data
+            self.views[planes[0].ctypes.data] = (*[read_only(array) for array in planes[:2]], out)
         return 0
 
     cdef int show_tangent(self, list planes, object out) except -1:
@@ -81,7 +79,7 @@ cdef int call_python(
 ) noexcept with gil:
     cdef PythonInteraction interaction = <PythonInteraction> data
     try:
-        position, velocity, to = interaction.views[x != interaction.first]
+        position, velocity, to = interaction.views[<size_t> x]
         result = interaction.call(t, position, velocity, to)
         if result is not None:
             interaction.term.check_result(result)

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t
 from .constraints cimport ConstraintCall, ConstraintFunction, FindAlike, Press
 from .events cimport Log
 from .noise cimport Noise
-from .plan cimport MAX_STAGES, Field, Job, Plan
+from .plan cimport MAX_STAGES, Array, Field, Job, Plan
 
 cdef enum:
     TILE_INTERACTIONS = 4   # maximum number of interactions for steps tile by tile; with more, all bodies are one tile
@@ -95,6 +95,10 @@ ctypedef struct Coupling:
     # touch a constraint in this call. Those tiles step in the workspace. Otherwise both are NULL.
     const Plan* own
     uint8_t* near
+    # If a call steps in the caller's arrays, see loops/functions.pxd: `own` is the plan of these arrays, and `seen` has
+    # those of positions and velocities between two stages, and of the function's output.
+    bint direct
+    const Array* seen
     ImplicitStep implicit       # or NULL
     StepFew few                 # kernel for a few bodies whose only interaction is attraction; or NULL
     char* krylov                # registers of the Newton-Krylov solver

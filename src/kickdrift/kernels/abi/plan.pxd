@@ -160,6 +160,10 @@ ctypedef void (*Between)(
     const void* delta_v,
 ) noexcept nogil
 
+ctypedef void (*Along)(
+    int number, bint opens, bint ends, const Plan*, const void* stretch, void* check,
+) noexcept nogil
+
 ctypedef struct Plan:
     Scheme scheme
     Layout layout
@@ -198,4 +202,5 @@ ctypedef struct Plan:
     Run each                    # function for spans of active bodies, if `living` is set
     Finish finish
     Between between
+    Along along
     Accelerate accelerate

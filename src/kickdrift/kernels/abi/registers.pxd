@@ -23,6 +23,9 @@ cdef enum:              # all bodies as one tile
     ALL_OUT = STATE + OUT
 
 cdef enum:
+    HELD = 4            # further registers if functions read the caller's arrays: what a step holds for rows of numbers
+
+cdef enum:
     KEPT = 8            # number of search directions that a new one is orthogonalised to
 
 cdef enum:              # registers of implicit steps

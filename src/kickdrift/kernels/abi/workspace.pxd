@@ -14,6 +14,24 @@ ctypedef struct Workspace:
     Py_ssize_t plane    # numbers from one component to the next
     Py_ssize_t row      # numbers from one register to the next
 
+# A row of numbers in which all components are alike: whole vectors, one after the other.
+ctypedef struct Stretch:
+    Py_ssize_t bytes
+    const char* x       # state of the evaluation
+    const char* v
+    const char* x0      # state before the step
+    const char* v0
+    char* to_x          # state after the stage
+    char* to_v
+    char* out           # output of the only function, which becomes zero
+    char* held          # register that a step keeps from pass to pass; the next ones follow after `row` bytes
+    Py_ssize_t row
+    const char* g       # gravity and 1/m; `each` and `every`: bytes from one vector to the next, or 0
+    Py_ssize_t each
+    const char* factor
+    Py_ssize_t every
+
 cdef enum:              # uses of accelerations beside the stages, which count from 0
     START = -2          # initialise the history
     KEEP = -1           # store them for the opening of the next step
+    NONE = START        # a pass without an evaluation, see loops/functions.pxd

@@ -9,7 +9,7 @@ from ..abi.constraints cimport (
 from ..abi.coupled cimport Coupling, InteractionFunction, StepFew
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
-from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
+from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Along, Between, Finish, Job, Plan, Run, Solve
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
 from ..constraints.uniform_pairs cimport find_uniform
@@ -22,7 +22,7 @@ from ..forces.interactions cimport n_body, springs
 from ..integrators.newton cimport implicit_step
 from ..integrators.traits cimport unspecialised
 from ..loops.few cimport run_few
-from ..loops.stages cimport between, finish
+from ..loops.stages cimport along, between, finish
 from ..loops.fused cimport accelerate_planes
 from ..loops.tiles cimport in_a_row, in_passes, in_place, run_merged_rows, run_row, run_rows, run_tiles
 from ..ode.tiles cimport run
@@ -45,6 +45,7 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
     plan.accelerate = <Accelerate> accelerate_planes[vec]
     plan.finish = <Finish> finish[vec]
     plan.between = <Between> between[vec]
+    plan.along = <Along> along[vec]
     plan.passes = <void (*)(const void*, Job*, const void*) noexcept nogil> kernels.coupled.run
     plan.solve = NULL
     if plan.scheme == IMPLICIT_EULER:

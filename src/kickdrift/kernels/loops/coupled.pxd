@@ -10,6 +10,7 @@ from ..abi.workspace cimport Workspace
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan
+from .functions cimport run_functions
 from .leaps cimport advance_static
 from .slots cimport any_of
 from .passes cimport advance, sound
@@ -24,7 +25,9 @@ cdef inline void run(const Coupling* coupling, Job* job, vec* like) noexcept nog
     job.evaluations = 0
     job.code = 0
     job.done = 0
-    if coupling.workspace == NULL:
+    if coupling.direct:
+        run_functions(coupling, job, like)
+    elif coupling.workspace == NULL:
         run_tiles(coupling, job, like)
     else:
         run_whole(coupling, job, like)

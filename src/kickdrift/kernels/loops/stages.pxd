@@ -1,15 +1,15 @@
 # Stages of the schemes of steps.pxd over structure-of-arrays planes, see passes.pxd.
 
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
-from ..abi.workspace cimport KEEP, START, Workspace
+from ..abi.workspace cimport KEEP, NONE, START, Stretch, Workspace
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport (
     COMPOSITION, DAMPING, KICK_DRIFT, MAX_DIM, OPENING, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
 )
-from .planes cimport aligned
+from .planes cimport aligned, sum_state
 from ..abi.constants cimport EXTRA, H, HALF
 from ..integrators.steps cimport damp, evaluations, kick_constants, opening, stage, start, turn
 from ..abi.coupled cimport Coupling
@@ -76,6 +76,8 @@ cdef inline void finish(
         finish_scheme(number, RK4, coupling, workspace, state)
     elif scheme == VELOCITY_VERLET:
         finish_scheme(number, VELOCITY_VERLET, coupling, workspace, state)
+    elif scheme == COMPOSITION:
+        finish_scheme(number, COMPOSITION, coupling, workspace, state)
     else:  # one loop for all others: its branches cost less than an interaction
         finish_bodies(False, number, scheme, coupling, workspace, state)
 
@@ -288,6 +290,92 @@ cdef inline void finish_bodies(
                 to[S * row + i] = s
 
 
+cdef inline void along(
+    int number, bint opens, bint ends, const Plan* plan, const Stretch* row, vec* check,
+) noexcept nogil:
+    """Do a stage of the most used schemes on a stretch, like `finish`; add the state after a step to `check`."""
+    cdef const vec* k = aligned(plan.prepared, check)
+    cdef const vec* v = <const vec*> row.v
+    cdef vec* kept = <vec*> row.held
+    cdef Py_ssize_t size = row.row // <Py_ssize_t> sizeof(vec)
+    cdef Py_ssize_t vectors = row.bytes // <Py_ssize_t> sizeof(vec)
+    if plan.scheme == KICK_DRIFT:
+        along_stage(KICK_DRIFT, False, number, opens, plan, k, row)
+    elif plan.scheme == COMPOSITION and plan.velocity_dependent:
+        along_stage(COMPOSITION, True, number, opens, plan, k, row)
+    elif plan.scheme == COMPOSITION:
+        along_stage(COMPOSITION, False, number, opens, plan, k, row)
+    elif plan.scheme == VELOCITY_VERLET and plan.velocity_dependent:
+        along_stage(VELOCITY_VERLET, True, number, opens, plan, k, row)
+    elif plan.scheme == VELOCITY_VERLET:
+        along_stage(VELOCITY_VERLET, False, number, opens, plan, k, row)
+    else:
+        memcpy(kept + number * size, row.out, row.bytes)
+        memset(row.out, 0, row.bytes)
+        if number == 3:
+            end_kept(
+                False, size, vectors, k, row.g, row.each, row.factor, row.every, <const vec*> row.x0,
+                <const vec*> row.v0, kept, <vec*> row.to_x, <vec*> row.to_v,
+            )
+        else:
+            go_on_kept(
+                False, vectors, k[H if number == 2 else HALF], row.g, row.each, row.factor, row.every,
+                <const vec*> row.x0, <const vec*> row.v0, v, kept + number * size, <vec*> row.to_x, <vec*> row.to_v,
+            )
+    if ends:
+        check[0] = check[0] + sum_state(
+            1, vectors * width(check), vectors, <const vec*> row.to_x, <const vec*> row.to_v
+        )
+
+
+cdef inline void along_stage(
+    int scheme, bint drag, int number, bint opens, const Plan* plan, const vec* k, const Stretch* row,
+) noexcept nogil:
+    cdef const vec* from_x = <const vec*> row.x
+    cdef const vec* from_v = <const vec*> row.v
+    cdef vec* to_x = <vec*> row.to_x
+    cdef vec* to_v = <vec*> row.to_v
+    cdef vec* out = <vec*> row.out
+    cdef vec* held = <vec*> row.held    # p of velocity Verlet, q of compositions
+    cdef int count = evaluations(scheme, drag, plan)
+    cdef int evaluation = max(number, 0) % count
+    cdef const vec* kick = kick_constants(k, max(number, 0) // count)
+    cdef bint begins = number == KEEP or (drag and evaluation == 0)     # nothing is held yet
+    cdef bint holds = scheme == VELOCITY_VERLET or (scheme == COMPOSITION and drag)
+    cdef bint changes_v = scheme != COMPOSITION or number != NONE or to_v != from_v
+    cdef vec constants[EXTRA + 1]
+    cdef vec kicks[4]
+    cdef vec x, v, a, p
+    cdef Py_ssize_t i
+    for i in range(EXTRA + 1):
+        constants[i] = k[i]
+    for i in range(4 if scheme == COMPOSITION else 0):
+        kicks[i] = kick[i]
+    memset(&p, 0, sizeof(vec))
+    for i in range(row.bytes // <Py_ssize_t> sizeof(vec)):
+        x = from_x[i]
+        v = from_v[i]
+        if holds and not begins:
+            p = held[i]
+        if number != NONE:
+            a = (<const vec*> (row.g + i * row.each))[0] + (<const vec*> (row.factor + i * row.every))[0] * out[i]
+            memset(&out[i], 0, sizeof(vec))
+            if number == KEEP:
+                p = a
+            else:
+                stage(
+                    scheme, drag, evaluation, evaluation == count - 1, constants, kicks, k, k, k, k, a, &x, &v, NULL,
+                    &p, &p, NULL, NULL,
+                )
+            if holds:
+                held[i] = p
+        if opens:
+            opening(scheme, constants, &x, &v, NULL, &p, NULL)
+        to_x[i] = x
+        if changes_v:
+            to_v[i] = v
+
+
 cdef inline void between(
     Moment moment, int scheme, const Plan* plan, const Workspace* workspace, const vec* state, const vec* at_rest,
     const vec* delta_v,
@@ -305,21 +393,14 @@ cdef inline void between(
     cdef Py_ssize_t i, n
     cdef int j
     cdef vec x, v, s, still
-    cdef vec usual_k[EXTRA]
     if moment == TURNING:
         turn_bodies(scheme, plan, workspace, state, to)
         return
     if moment == OPENING and scheme == VELOCITY_VERLET:
-        for n in range(EXTRA):
-            usual_k[n] = k[n]
-        for j in range(plan.dim):
-            for n in range((workspace.count + width(state) - 1) // width(state)):
-                i = j * plane + n
-                x = state[X * row + i]
-                v = state[V * row + i]
-                opening(VELOCITY_VERLET, usual_k, &x, &v, NULL, &r[i], NULL)
-                to[X * row + i] = x
-                to[V * row + i] = v
+        open_bodies(VELOCITY_VERLET, plan.dim, k, workspace, state, to, r)
+        return
+    if moment == OPENING and scheme == COMPOSITION:
+        open_bodies(COMPOSITION, plan.dim, k, workspace, state, to, r)
         return
     for j in range(plan.dim):
         for n in range((workspace.count + width(state) - 1) // width(state)):
@@ -340,6 +421,28 @@ cdef inline void between(
             to[V * row + i] = v
             if historic:
                 to[S * row + i] = s
+
+
+cdef inline void open_bodies(
+    int scheme, int dim, const vec* k, const Workspace* workspace, const vec* state, vec* to, vec* r,
+) noexcept nogil:
+    """Begin a step of the most used schemes; p of velocity Verlet is in `r`."""
+    cdef Py_ssize_t plane = workspace.plane // width(state)
+    cdef Py_ssize_t row = workspace.row // width(state)
+    cdef vec constants[EXTRA + 1]
+    cdef vec x, v
+    cdef Py_ssize_t i, n
+    cdef int j
+    for n in range(EXTRA + 1):
+        constants[n] = k[n]
+    for j in range(dim):
+        for n in range((workspace.count + width(state) - 1) // width(state)):
+            i = j * plane + n
+            x = state[X * row + i]
+            v = state[V * row + i]
+            opening(scheme, constants, &x, &v, NULL, &r[i], NULL)
+            to[X * row + i] = x
+            to[V * row + i] = v
 
 
 cdef inline void turn_bodies(
