@@ -264,7 +264,8 @@ cdef class Level:
             else:
                 self.shapes_touching(found, part, x)
             PyErr_CheckSignals()
-        qsort(found.at, found.count, sizeof(Touch), compare)
+        if found.count > 0:  # else there is no memory, and C says nothing of that
+            qsort(found.at, found.count, sizeof(Touch), compare)
         result, sensed = np.empty(found.count, scene.contact), np.empty(found.count, np.bool_)
         if found.count:
             self.write(found, <double*> address(result), <uint8_t*> address(sensed), known)
