@@ -379,6 +379,24 @@ def expressions(rounds: int) -> list[Row]:
     return rows
 
 
+@needs_pymunk
+def asleep(rounds: int) -> list[Row]:
+    """a pile of 2,000 balls that lies still"""
+    from . import piles
+
+    world, awake = (piles.ours("box", 2000, sleep=sleep) for sleep in (True, False))
+    world.step(1200)
+    awake.step(1200)
+    space, bodies = piles.theirs("box", 2000)
+    space.sleep_time_threshold = 0.5
+    space.step(1 / HZ)
+    for body in bodies:  # by itself this pile does not fall asleep within half a minute
+        body.sleep()
+    title = "a pile of 2,000 balls that lies still, a step"
+    rows = [beside(title, {"ours": world.step, "pymunk asleep": partial(space.step, 1 / HZ)}, 1, rounds)]
+    return [*rows, beside(title, {"ours": world.step, "without sleep": awake.step}, None, rounds)]
+
+
 CASES = {
     "users-functions": functions,
     "users-calls": calls,
@@ -386,6 +404,7 @@ CASES = {
     "users-gas": gas,
     "users-falling": falling,
     "users-terrain": terrain,
+    "users-asleep": asleep,
     "users-large": large,
     "users-fluid": fluid,
     "users-expressions": expressions,
