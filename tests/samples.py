@@ -105,7 +105,8 @@ SAMPLES: dict[Any, dict[str, list[Any]]] = {
     kd.Sensor(center=(0, 0), radius=1.0): {"center": [(1, 1)], "radius": [2.0]},
     kd.ElasticCollisions(0.2): SURFACE | {"iterations": [2], "swept": [True]},
     kd.Contacts(0.2, walls=[kd.Plane((0.0, 1.0), -5.0)]): SURFACE
-    | {"rolling": each(0.1, 0.2, 0.0), "hertz": [20.0], "damping_ratio": [5.0], "substeps": [3], "shapes": SHAPES},
+    | {"rolling": each(0.1, 0.2, 0.0), "hertz": [20.0], "damping_ratio": [5.0], "substeps": [3], "shapes": SHAPES}
+    | {"sleep": [True]},
     kd.Distance(PAIRS): {
         "length": [2.0, [1.0, 2.0]],
         "stiffness": [0.5],
