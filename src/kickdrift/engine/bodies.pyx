@@ -458,10 +458,9 @@ cdef class Core(Runner):
             self.known = views([np.empty_like((<View> view).array) for view in now])
         copy_views(self.known, now)
         done = self.run_some(1)
-        self.still = (
-            same_views(self.known, now) and self._impulses.unchanged()
-            and (self.store is None or self.store.log.count + self.store.log.dropped == events)
-        )
+        self.still = same_views(self.known, now) and self._impulses.unchanged()
+        if self.store is not None and self.store.log.count + self.store.log.dropped != events:
+            self.still = False
         return done
 
     cdef Py_ssize_t run_some(self, Py_ssize_t steps) except -1:
