@@ -223,6 +223,26 @@ def test_a_ragdoll_and_a_spinning_ball():
         assert (ball.angular_velocity[0] > 0.9) == moves
 
 
+@pytest.mark.parametrize("breaks_at", [None, 1e6])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_rope_at_rest_breaks_and_lets_go(breaks_at, inside):
+    """In the tick in which it breaks nothing moves; in the next ones its load falls."""
+    worlds = []
+    for Stepper in (kd.Stepper, reference.Stepper):
+        rope = kd.Distance([(0, 1)], length=1.0, breaks_at=breaks_at)
+        contacts = kd.Contacts(0.2, walls=[kd.Plane((0, 1), 0.0)], joints=[rope] if inside else [], sleep=True)
+        world = Stepper(
+            [[0.0, 5.0], [0.0, 4.0], [3.0, 0.5]], hz=60, forces=[kd.Gravity((0, -G))],
+            constraints=[kd.Pin([0]), *([] if inside else [rope]), contacts],
+        )  # fmt: skip
+        world.step(60)
+        world.set(rope, breaks_at=1.0)
+        world.step(60)
+        worlds.append(world.snapshot())
+        assert world.position[1, 1] < 1.0
+    assert worlds[0] == worlds[1]
+
+
 def test_a_hit_passes_through_balls_at_rest():
     """All of a group wake at once: a cradle hands an impulse on within the step, as without sleep."""
     ways = []

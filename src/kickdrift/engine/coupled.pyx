@@ -103,6 +103,8 @@ cdef class Coupled(Watch):
         coupled.sleeps = (
             coupled.repeatable and model.motion is None
             and any(["sleep" in record.fields for record in model.constraint_records])
+            # A pair that breaks changes the next step, but no place, velocity or impulse in this one.
+            and not any(["limit" in record.fields for record in model.constraint_records])
         )
         coupled.repeatable = (
             coupled.repeatable and whole and fsal(plan.scheme, plan.velocity_dependent) and coupled.coupling.few == NULL

@@ -1,4 +1,4 @@
-# Groups at rest, `Contacts(sleep=True)`: the formulas of kickdrift/reference/constraints/contacts.py.
+# Groups at rest, `Contacts(sleep=True)`: the formulas of kickdrift/reference/constraints/contact_rest.py.
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcmp, memcpy, memset
@@ -28,7 +28,7 @@ cdef inline void hold(
     # Events record contacts in each step, and the loads of rods are those of each step.
     memset(data.held, data.grid.events == NULL, n)
     for i in range(n):
-        if not (repeats(dim, n, i, stride, before, delta_v, x, v, data) and (data.rested[i] or not data.moved[i])):
+        if not (repeats(dim, i, stride, before, delta_v, x, v, data) and (data.rested[i] or not data.moved[i])):
             data.held[data.group[i]] = 0
     for k in range(data.rods):
         data.held[data.group[data.rod_first[k]]] = data.held[data.group[data.rod_second[k]]] = 0
@@ -60,7 +60,7 @@ cdef inline void hold(
     for j in range(dim):
         for k in range(4):
             memcpy(
-                <real*> data.last + (4 * j + k) * n, quantity(k, before, delta_v, x, v) + j * stride, n * sizeof(real)
+                <real*> data.last + (4 * j + k) * data.n, quantity(k, before, delta_v, x, v) + j * stride, n * sizeof(real)
             )
 
 
@@ -71,8 +71,8 @@ cdef inline const real* quantity(
 
 
 cdef inline bint repeats(
-    int dim, int64_t n, int64_t i, int64_t stride, const real* before, const real* delta_v, const real* x,
-    const real* v, const Contacts* data,
+    int dim, int64_t i, int64_t stride, const real* before, const real* delta_v, const real* x, const real* v,
+    const Contacts* data,
 ) noexcept nogil:
     """True if a step begins for a body as the last one did, to the bit."""
     cdef const real* now
@@ -81,7 +81,7 @@ cdef inline bint repeats(
     for c in range(dim):
         for k in range(4):
             now = quantity(k, before, delta_v, x, v)
-            if memcmp(&now[c * stride + i], <const real*> data.last + (4 * c + k) * n + i, sizeof(real)) != 0:
+            if memcmp(&now[c * stride + i], <const real*> data.last + (4 * c + k) * data.n + i, sizeof(real)) != 0:
                 return False
     for c in range(<int> data.axes):
         if spin_row(data, i, x)[c] != 0:

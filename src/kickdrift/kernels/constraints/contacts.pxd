@@ -539,7 +539,7 @@ cdef inline void finish(
         kept += 1
     finish_rods(dim, full, data)
     hold_rods(data, x)
-    for i in range(n):
+    for i in range(n if data.sleep else 0):
         data.rested[i] = rests(i, data)
         if data.rested[i]:
             own = body(dim, data, i, x)
