@@ -71,7 +71,7 @@ class Contacts(Filtered):
     a body, such as on a slope of 0.05 degrees without friction. Nothing has to be woken: whatever moves or pushes a
     body, in a step or by `set` and its like, is seen by the whole group in that step. A group that repeats its last
     step is not computed, unless there are events or it has joints. If all bodies are at rest, a step only compares
-    the state with that of the last one.
+    the state with that of the last one, except where pairs may break.
 
     Events number the walls consecutively: the sides of a box as in `Box`, then those of the next wall, then the shapes.
     A HIT is recorded for two that approach and had no contact impulse in the last step. Its impulse is the sum over

@@ -22,6 +22,7 @@ cdef inline void hold(
     """
     cdef int place = <int> data.state[0]
     cdef const int32_t* pair = data.pair[place]
+    cdef const real* now
     cdef int64_t count = data.found[0]
     cdef int64_t m = 0
     cdef int64_t i, j, k
@@ -59,9 +60,8 @@ cdef inline void hold(
     data.found[2] = m
     for j in range(dim):
         for k in range(4):
-            memcpy(
-                <real*> data.last + (4 * j + k) * data.n, quantity(k, before, delta_v, x, v) + j * stride, n * sizeof(real)
-            )
+            now = quantity(k, before, delta_v, x, v)
+            memcpy(<real*> data.last + (4 * j + k) * data.n, now + j * stride, n * sizeof(real))
 
 
 cdef inline const real* quantity(
