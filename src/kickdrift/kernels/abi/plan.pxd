@@ -145,10 +145,9 @@ ctypedef bint (*Solve)(
     const Plan*, Py_ssize_t first, Py_ssize_t count, void* x, void* v, Newton*,
 ) noexcept nogil
 
-# Write accelerations by affine forces and the first `terms` terms to `a`: planes of `stride` numbers.
+# Write accelerations by affine forces and terms to `a`: planes of `stride` numbers.
 ctypedef void (*Accelerate)(
-    const Plan*, int terms, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v,
-    void* a,
+    const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
 ) noexcept nogil
 
 # Finish completes a stage from accelerations; Between does the other parts of a step: stages.pxd.

@@ -6,7 +6,7 @@
 from libc.math cimport sqrt
 
 from ..simd.masks cimport positive, select_or_zero
-from ..simd.vec cimport vec, vec_root, real, width
+from ..simd.vec cimport filled, vec, vec_root, real, width
 from ..abi cimport kinds
 from ..abi.plan cimport AXIS, ENERGY_EULER, IMPLICIT_EULER, MAX_DIM, ORIGIN, SQUARE, STRENGTH, Field, Plan, Term
 
@@ -90,6 +90,9 @@ cdef enum:                      # indices of a term's coefficients among TERM_VE
     AT_ORIGIN = 2
     AT_AXIS = AT_ORIGIN + MAX_DIM
     TERM_VECTORS = AT_AXIS + 3
+
+cdef enum:
+    FIRST_TERMS = 3     # terms whose coefficients a loop over bodies keeps, and whose accelerations a step does
 
 
 cdef inline void load_term(kinds.TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
@@ -178,94 +181,108 @@ cdef inline vec field_vec(const Field* field, int component, Py_ssize_t body, co
     return (<const vec*> values(field, component, body))[0]
 
 
-cdef inline bint add_to_tile(
-    kinds.TermKind kind, bint each, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors,
-    Py_ssize_t plane, const vec* x, vec* a,
+cdef inline bint add_known(int kind, int dim, const vec* c, const vec* x, const vec* v, vec* a) noexcept nogil:
+    """`add_term`, specialised by kind, with position or velocity as argument."""
+    if kind == kinds.POINT_GRAVITY:
+        return add_term(kinds.POINT_GRAVITY, dim, c, x, a)
+    if kind == kinds.QUADRATIC_DRAG:
+        return add_term(kinds.QUADRATIC_DRAG, dim, c, v, a)
+    if dim > 1 and kind == kinds.VORTEX:
+        return add_term(kinds.VORTEX, dim, c, x, a)
+    if kinds.of_velocity(kind):     # not `v if ... else x`: both would have to be in memory
+        return add_term(<kinds.TermKind> kind, dim, c, v, a)
+    return add_term(<kinds.TermKind> kind, dim, c, x, a)
+
+
+cdef inline void add_only(
+    int kind, bint keeps, bint kept, int dim, const vec* c, const vec* x, const vec* v, vec* a, vec* held,
 ) noexcept nogil:
-    """a = `base` + a term, for bodies in planes of `plane` vectors. each: `per_body`."""
-    cdef Field there = base[0]      # a local copy, which no store can alias
-    cdef Term here = term[0]
-    cdef vec c[TERM_VECTORS]
-    cdef vec y[MAX_DIM]
-    cdef vec b[MAX_DIM]
-    cdef Py_ssize_t n
+    """a += a term of a known kind; `add_terms` says what keeps and kept are."""
     cdef int j
-    cdef bint known = True
-    load_term(kind, dim, &here, first, c)
-    for n in range(vectors):
-        if each:
-            load_each(kind, dim, &here, first + n * width(a), c)
+    if not keeps or kinds.of_velocity(kind):
+        add_known(kind, dim, c, x, v, a)
+        return
+    if not kept:
         for j in range(dim):
-            y[j] = x[j * plane + n]
-            b[j] = field_vec(&there, j, n * width(a), a)
-        known = add_term(kind, dim, c, y, b)
-        for j in range(dim):
-            a[j * plane + n] = b[j]
-    return known
-
-
-cdef inline bint add_known(
-    bint each, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane,
-    const vec* x, const vec* v, vec* a,
-) noexcept nogil:
-    """`add_to_tile`, specialised by kind, with position or velocity as argument."""
-    if term.kind == kinds.POINT_GRAVITY:
-        return add_to_tile(kinds.POINT_GRAVITY, each, dim, term, base, first, vectors, plane, x, a)
-    if term.kind == kinds.QUADRATIC_DRAG:
-        return add_to_tile(kinds.QUADRATIC_DRAG, each, dim, term, base, first, vectors, plane, v, a)
-    if dim > 1 and term.kind == kinds.VORTEX:
-        return add_to_tile(kinds.VORTEX, each, dim, term, base, first, vectors, plane, x, a)
-    if kinds.of_velocity(term.kind):
-        return add_to_tile(term.kind, each, dim, term, base, first, vectors, plane, v, a)
-    return add_to_tile(term.kind, each, dim, term, base, first, vectors, plane, x, a)
-
-
-cdef inline void affine_tile(
-    bint drag, bint spring, int dim, const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane,
-    const vec* x, const vec* v, vec* a,
-) noexcept nogil:
-    """a = affine acceleration, for bodies in planes of `plane` vectors."""
-    cdef Py_ssize_t each = plan.g.body * width(a)
-    cdef Affine terms       # local copies, which no store can alias
-    cdef Py_ssize_t n, i
-    cdef int j
+            held[j] = filled(-0.0, x)
+        add_known(kind, dim, c, x, v, held)
     for j in range(dim):
-        locate_affine(plan, j, first, &terms, a)
-        for n in range(vectors):
-            i = j * plane + n
-            a[i] = add_affine(drag, spring, &terms, n, x[i], v[i], (<const vec*> (terms.g + n * each))[0])
+        a[j] = a[j] + held[j]
+
+
+cdef inline void load_terms(int dim, const Plan* plan, Py_ssize_t body, vec* c) noexcept nogil:
+    """Load the coefficients of the first FIRST_TERMS terms, for `add_terms`."""
+    cdef int number
+    for number in range(min(plan.terms, FIRST_TERMS)):
+        load_term(plan.term[number].kind, dim, &plan.term[number], body, c + number * TERM_VECTORS)
+
+
+cdef inline void add_terms(
+    bint keeps, bint kept, int dim, const Plan* plan, Py_ssize_t body, vec* first, const vec* x, const vec* v, vec* a,
+    vec* held,
+) noexcept nogil:
+    """a += all terms, for the vector of bodies from `body` on.
+
+    first: coefficients of the first terms, from `load_terms`; keeps: store the accelerations by these terms, as far as
+    they depend on position, in `held`; kept: they are there, because the last evaluation was at the same positions.
+    """
+    cdef const Term* term = plan.term
+    cdef const Term* end = term + plan.terms
+    cdef vec none = filled(-0.0, x)     # none + b is b, whatever its sign
+    cdef vec c[TERM_VECTORS]
+    cdef vec b[MAX_DIM]
+    cdef vec* here = first
+    cdef bint holds
+    cdef int j
+    while term < end:
+        holds = keeps and here != c and not kinds.of_velocity(term.kind)
+        if holds and kept:
+            for j in range(dim):
+                a[j] = a[j] + held[j]
+        else:
+            for j in range(dim):
+                b[j] = none
+            if here == c:
+                load_term(term.kind, dim, term, body, c)
+            elif per_body(term):
+                load_each(term.kind, dim, term, body, here)
+            add_known(term.kind, dim, here, x, v, b)
+            for j in range(dim):
+                a[j] = a[j] + b[j]
+                if holds:
+                    held[j] = b[j]
+        held += MAX_DIM
+        term += 1
+        here = here + TERM_VECTORS if term < plan.term + FIRST_TERMS else c
 
 
 cdef inline void accelerate_tile(
-    const Plan* plan, int dim, int terms, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride,
+    const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride,
     const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
-    """a = affine acceleration + the first `terms` terms, for bodies in planes of `stride` numbers."""
+    """a = acceleration by affine forces and terms, for bodies in planes of `stride` numbers."""
     cdef Py_ssize_t plane = stride // width(a)
-    cdef Py_ssize_t vectors = (count + width(a) - 1) // width(a)
-    cdef bint single_block = terms > 0 and not plan.drag and not plan.spring   # g alone is the affine part
-    cdef Field base
-    cdef int number, j
-    if plan.drag and plan.spring:
-        affine_tile(True, True, dim, plan, first, vectors, plane, x, v, a)
-    elif plan.drag:
-        affine_tile(True, False, dim, plan, first, vectors, plane, x, v, a)
-    elif plan.spring:
-        affine_tile(False, True, dim, plan, first, vectors, plane, x, v, a)
-    elif not single_block:
-        affine_tile(False, False, dim, plan, first, vectors, plane, x, v, a)
-    for number in range(terms):
-        base.body = sizeof(vec) // width(a)
+    cdef Py_ssize_t each = plan.g.body * width(a)
+    cdef bint drag = plan.drag      # local copies, which no store can alias
+    cdef bint spring = plan.spring
+    cdef Affine fields[MAX_DIM]
+    cdef vec y[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec b[MAX_DIM]
+    cdef vec c[FIRST_TERMS * TERM_VECTORS]
+    cdef Py_ssize_t n, i
+    cdef int j
+    for j in range(dim):
+        locate_affine(plan, j, first, &fields[j], a)
+    load_terms(dim, plan, first, c)
+    for n in range((count + width(a) - 1) // width(a)):
         for j in range(dim):
-            base.component[j] = <const char*> (a + j * plane)
-        if number == 0 and single_block:
-            base.body = plan.g.body
-            for j in range(dim):
-                base.component[j] = values(&plan.g, j, first)
-        if per_body(&plan.term[number]):
-            add_known(True, dim, &plan.term[number], &base, first, vectors, plane, x, v, a)
-        else:
-            add_known(False, dim, &plan.term[number], &base, first, vectors, plane, x, v, a)
+            i = j * plane + n
+            y[j], u[j] = x[i], v[i]
+            b[j] = add_affine(drag, spring, &fields[j], n, y[j], u[j], (<const vec*> (fields[j].g + n * each))[0])
+        add_terms(False, False, dim, plan, first + n * width(a), c, y, u, b, NULL)
+        for j in range(dim):
+            a[j * plane + n] = b[j]
 
 
 # Derivatives and potentials of terms for implicit and energy-conserving schemes, body by body.
@@ -415,6 +432,7 @@ cdef inline bint has_branches(int scheme, int dim, const Term* term, const real*
     """True if the scheme supports the kind of a term; checked by evaluating it at zeros."""
     cdef vec x[MAX_DIM]
     cdef vec a[MAX_DIM]
+    cdef vec c[TERM_VECTORS]
     cdef real y[MAX_DIM]
     cdef real by_x[3][3]
     cdef real by_v[3][3]
@@ -429,4 +447,5 @@ cdef inline bint has_branches(int scheme, int dim, const Term* term, const real*
         return False
     if scheme == ENERGY_EULER and not potential_difference(term, dim, 0, &dphi, &y[0], &y[0]):
         return False
-    return add_known(True, dim, term, &term.field[ORIGIN], 0, 1, 1, x, x, a)
+    load_term(term.kind, dim, term, 0, c)
+    return add_known(term.kind, dim, c, x, x, a)

@@ -52,7 +52,7 @@ cdef inline bint implicit_step(
             u[j * TILE + i] = v[j * TILE + i]
             y[j * TILE + i] = x[j * TILE + i] + h * u[j * TILE + i]
     for iteration in range(plan.iterations + 1):
-        plan.accelerate(plan, plan.terms, first, count, TILE, y, u, a)
+        plan.accelerate(plan, first, count, TILE, y, u, a)
         for i in range(count):
             if solved[i]:
                 continue
@@ -166,7 +166,7 @@ cdef inline bint energy_step(
     cdef int dim = plan.dim
     cdef int j
     cdef Py_ssize_t i
-    plan.accelerate(plan, plan.terms, first, count, TILE, x, v, a)
+    plan.accelerate(plan, first, count, TILE, x, v, a)
     for i in range(count):
         gather(dim, x, i, &old[0])
         gather(dim, v, i, &u[0])

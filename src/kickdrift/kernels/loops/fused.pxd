@@ -2,28 +2,23 @@
 
 from libc.string cimport memset
 
-from ..abi.constants cimport EXTRA, PER_KICK
-from ..abi.kinds cimport POINT_GRAVITY, QUADRATIC_DRAG, TermKind, of_velocity
-from ..abi.registers cimport P, Q, S, V, X, Y, Z
-from ..simd.vec cimport alone, f32alone, f32vec, f64vec, filled, vec, width
+from ..abi.constants cimport EXTRA
+from ..abi.kinds cimport POINT_GRAVITY, QUADRATIC_DRAG, TermKind
+from ..abi.registers cimport P, S, V, X, Z
+from ..simd.vec cimport alone, f32alone, f32vec, f64vec, vec, width
 from ..abi.plan cimport (
-    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, TILE, VELOCITY_VERLET, Field, Job, Newton, Plan, Row, Term,
+    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, TILE, VELOCITY_VERLET, Job, Newton, Plan, Row, Term,
 )
 from ..integrators.steps cimport damp, evaluations, has_opening, kick_constants, kicks, opening, stage, turn
 from ..forces.fields cimport (
-    TERM_VECTORS, Affine, accelerate_tile, add_affine, add_term, field_vec, load_each, load_term, locate_affine,
-    per_body, values,
+    FIRST_TERMS, TERM_VECTORS, Affine, accelerate_tile, add_affine, add_only, add_terms, field_vec, load_each, load_term,
+    load_terms, locate_affine, per_body,
 )
 from ..integrators.traits cimport fsal, repeats_place, splits_on_drag
 
-cdef enum:
-    NO_TERM = -1            # no term after affine forces
-
-# Accelerations to which the last term is added.
-ctypedef struct Base:
-    Field field
-    bint drags, springs     # affine forces to be added first
-    Affine affine[MAX_DIM]
+cdef enum:              # instead of the kind of the only term
+    NO_TERM = -1
+    MANY = -2
 
 
 cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, vec* r) noexcept nogil:
@@ -65,166 +60,164 @@ cdef inline void turn_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count,
         turn_planes(plan, 2, first, (count + width(r) - 1) // width(r), r)
 
 
-cdef inline void open_tile(
-    int scheme, bint drag, const Plan* plan, const vec* k, Py_ssize_t vectors, vec* r,
+cdef inline void complete_stage(
+    int scheme, bint drag, int kind, int dim, int number, bint ends, bint kept, const Plan* plan, bint drags,
+    bint springs, const Affine* affine, const vec* constants, const vec* kick, Py_ssize_t n, Py_ssize_t body, vec* c,
+    vec* held, vec* x, vec* v, vec* p, vec* q, vec* y, vec* z,
 ) noexcept nogil:
-    cdef Py_ssize_t plane = TILE // width(r)
-    cdef Py_ssize_t row = MAX_DIM * plane
-    cdef Py_ssize_t i
+    """Evaluate the forces on vector n of a tile and do stage `number`; the arrays are registers of the processor."""
+    cdef bint keeps = drag and splits_on_drag(scheme)   # some evaluations are where the one before was
+    cdef Py_ssize_t g_step = plan.g.body * width(x)
+    cdef vec a[MAX_DIM]
     cdef int j
-    for j in range(plan.dim):
-        for i in range(j * plane, j * plane + vectors):
-            opening(scheme, k, &r[X * row + i], &r[V * row + i], NULL, &r[P * row + i], NULL)
+    for j in range(dim):
+        a[j] = (<const vec*> (affine[j].g + n * g_step))[0]
+        a[j] = add_affine(drags, springs, &affine[j], n, x[j], v[j], a[j])
+    if kind >= 0:
+        add_only(kind, keeps, kept, dim, c, x, v, a, held)
+    elif kind == MANY:
+        add_terms(keeps, kept, dim, plan, body, c, x, v, a, held)
+    for j in range(dim):
+        stage(
+            scheme, drag, number, ends, constants, kick, NULL, NULL, NULL, NULL, a[j], &x[j], &v[j], NULL, &p[j], &q[j],
+            &y[j], &z[j],
+        )
 
 
-cdef inline void finish_stage(
-    int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, bint kept,
-    const Term* term, const Base* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
+cdef inline void step_vectors(
+    int scheme, bint drag, int kind, bint each, int dim, bint recalled, const Plan* plan, const vec* k,
+    Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
-    """Complete a stage with the accelerations `base` and the last term. each: `per_body`; opens: do the opening, too.
+    """Make one step of a tile in one pass: all of its stages, with all forces, for one vector of bodies after another.
 
-    One pass for all: latencies of roots and quotients overlap with the next vector. kept: register Z has the
-    accelerations by the term, which depends on position and was evaluated here before.
+    Latencies of roots and quotients overlap with the next vector. kind, each: of the only term, see `step_kind`;
+    recalled: the step begins where the last evaluation was, and has its accelerations.
     """
-    cdef bint keeps = drag and splits_on_drag(scheme) and not of_velocity(kind)
+    cdef bint carries = repeats_place(scheme, drag, 0)  # the last evaluation of a step is where the next one begins
+    cdef int each_kick = evaluations(scheme, drag, plan)
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
-    cdef Field there = base.field       # local copies, which no store can alias
+    cdef bint drags = plan.drag         # local copies, which no store can alias
+    cdef bint springs = plan.spring
+    cdef int held_terms = min(plan.terms, FIRST_TERMS)
     cdef Affine affine[MAX_DIM]
-    cdef bint drags = base.drags
-    cdef bint springs = base.springs
-    cdef Term here
+    cdef Term term
     cdef vec constants[EXTRA + 2]
-    cdef vec of_kick[PER_KICK]
-    cdef vec c[TERM_VECTORS]
+    cdef vec c[FIRST_TERMS * TERM_VECTORS]
     cdef vec x[MAX_DIM]
     cdef vec v[MAX_DIM]
     cdef vec p[MAX_DIM]
-    cdef vec a[MAX_DIM]
-    cdef vec b[MAX_DIM]
-    cdef vec none = filled(-0.0, r)
-    cdef Py_ssize_t n, i
-    cdef int j
+    cdef vec q[MAX_DIM]
+    cdef vec y[MAX_DIM]
+    cdef vec z[MAX_DIM]
+    cdef vec held[FIRST_TERMS * MAX_DIM]
+    cdef Py_ssize_t n, body
+    cdef int kick, number, j
     for j in range(EXTRA + 2):
         constants[j] = k[j]
-    if scheme == COMPOSITION:
-        for j in range(PER_KICK):
-            of_kick[j] = kick[j]
-    if drags or springs:
-        for j in range(dim):
-            affine[j] = base.affine[j]
-    if kind != NO_TERM:
-        here = term[0]
-        load_term(<TermKind> kind, dim, term, first, c)
+    for j in range(dim):
+        locate_affine(plan, j, first, &affine[j], r)
+    if kind >= 0:
+        term = plan.term[0]
+        load_term(<TermKind> kind, dim, &term, first, c)
+    elif kind == MANY:
+        load_terms(dim, plan, first, c)
     for n in range(vectors):
+        body = first + n * width(r)
         for j in range(dim):
-            i = j * plane + n
-            x[j], v[j] = r[X * row + i], r[V * row + i]
+            x[j], v[j] = r[X * row + j * plane + n], r[V * row + j * plane + n]
             if fsal(scheme, drag):
-                p[j] = r[P * row + i]
-            if opens:
-                opening(scheme, constants, &x[j], &v[j], NULL, &p[j], NULL)
-            a[j] = field_vec(&there, j, n * width(r), r)
-        if drags or springs:
+                p[j] = r[P * row + j * plane + n]
+        if kind >= 0 and each:
+            load_each(<TermKind> kind, dim, &term, body, c)
+        if carries and recalled:
+            if kind >= 0:
+                load_held(dim, 1, plane, n, r, held)
+            elif kind == MANY:
+                load_held(dim, held_terms, plane, n, r, held)
+        if has_opening(scheme, drag):
             for j in range(dim):
-                a[j] = add_affine(drags, springs, &affine[j], n, x[j], v[j], a[j])
-        if kind != NO_TERM:
-            if each:
-                load_each(<TermKind> kind, dim, &here, first + n * width(r), c)
-            if keeps:
-                for j in range(dim):
-                    b[j] = r[Z * row + j * plane + n] if kept else none     # none + b is b, whatever its sign
-                if not kept:
-                    add_term(<TermKind> kind, dim, c, x, b)
-                for j in range(dim):
-                    r[Z * row + j * plane + n] = b[j]
-                    a[j] = a[j] + b[j]
-            else:
-                add_term(<TermKind> kind, dim, c, &v[0] if of_velocity(kind) else &x[0], a)
+                opening(scheme, constants, &x[j], &v[j], NULL, &p[j], NULL)
+        for kick in range(kicks(scheme, plan)):
+            if kind != MANY:    # the first stage apart, so that its number is a constant
+                complete_stage(
+                    scheme, drag, kind, dim, 0, each_kick == 1, carries and recalled, plan, drags, springs, affine,
+                    constants, kick_constants(k, kick), n, body, c, held, x, v, p, q, y, z,
+                )
+            for number in range(0 if kind == MANY else 1, each_kick):
+                complete_stage(
+                    scheme, drag, kind, dim, number, number == each_kick - 1,
+                    repeats_place(scheme, drag, number) and (number > 0 or recalled), plan, drags, springs, affine,
+                    constants, kick_constants(k, kick), n, body, c, held, x, v, p, q, y, z,
+                )
         for j in range(dim):
-            i = j * plane + n
-            stage(
-                scheme, drag, number, ends, constants, of_kick, NULL, NULL, NULL, NULL, a[j], &x[j], &v[j], NULL,
-                &p[j] if fsal(scheme, drag) else &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
-            )
-            r[X * row + i] = x[j]
-            r[V * row + i] = v[j]
+            r[X * row + j * plane + n], r[V * row + j * plane + n] = x[j], v[j]
             if fsal(scheme, drag):
-                r[P * row + i] = p[j]
+                r[P * row + j * plane + n] = p[j]
+        if carries:
+            if kind >= 0:
+                store_held(dim, 1, plane, n, r, held)
+            elif kind == MANY:
+                store_held(dim, held_terms, plane, n, r, held)
 
 
-cdef inline void finish_known(
-    int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, bint kept,
-    const Term* term, const Base* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
+cdef inline void load_held(
+    int dim, int terms, Py_ssize_t plane, Py_ssize_t n, const vec* r, vec* held,
 ) noexcept nogil:
-    """`finish_stage`, specialised by the kind of term. Tried: vortices, too; 1.1 to 1.5 times, 60 kB a module."""
-    if kind == NO_TERM:
-        finish_stage(
-            scheme, drag, NO_TERM, False, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
-        )
+    """Load what the last step left in registers of the tile: the accelerations by the first terms."""
+    cdef int i, j
+    for i in range(terms):
+        for j in range(dim):
+            held[i * MAX_DIM + j] = r[((Z - i) * MAX_DIM + j) * plane + n]
+
+
+cdef inline void store_held(
+    int dim, int terms, Py_ssize_t plane, Py_ssize_t n, vec* r, const vec* held,
+) noexcept nogil:
+    cdef int i, j
+    for i in range(terms):
+        for j in range(dim):
+            r[((Z - i) * MAX_DIM + j) * plane + n] = held[i * MAX_DIM + j]
+
+
+cdef inline void step_kind(
+    int scheme, bint drag, int dim, bint recalled, const Plan* plan, const vec* k, Py_ssize_t first,
+    Py_ssize_t vectors, vec* r,
+) noexcept nogil:
+    """`step_vectors`, specialised by the kind of term if there is only one, so that its coefficients stay in registers.
+
+    Tried: vortices, too; 1.1 to 1.5 times, 60 kB a module.
+    """
+    cdef int kind = plan.term.kind if plan.terms == 1 else MANY
+    cdef bint each = plan.terms == 1 and per_body(plan.term)
+    if plan.terms == 0:
+        step_vectors(scheme, drag, NO_TERM, False, dim, recalled, plan, k, first, vectors, r)
+    elif kind == POINT_GRAVITY and each:
+        step_vectors(scheme, drag, POINT_GRAVITY, True, dim, recalled, plan, k, first, vectors, r)
     elif kind == POINT_GRAVITY:
-        finish_stage(
-            scheme, drag, POINT_GRAVITY, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
-        )
+        step_vectors(scheme, drag, POINT_GRAVITY, False, dim, recalled, plan, k, first, vectors, r)
+    elif kind == QUADRATIC_DRAG and each:
+        step_vectors(scheme, drag, QUADRATIC_DRAG, True, dim, recalled, plan, k, first, vectors, r)
     elif kind == QUADRATIC_DRAG:
-        finish_stage(
-            scheme, drag, QUADRATIC_DRAG, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
-        )
+        step_vectors(scheme, drag, QUADRATIC_DRAG, False, dim, recalled, plan, k, first, vectors, r)
     else:
-        finish_stage(
-            scheme, drag, kind, each, dim, number, ends, opens, kept, term, base, k, kick, first, vectors, r,
-        )
+        step_vectors(scheme, drag, MANY, False, dim, recalled, plan, k, first, vectors, r)
 
 
 cdef inline void step_planes(
     int scheme, bint drag, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
     Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """Step a loaded tile through the job. Each term but the last has a pass of its own in each stage.
-
-    These schemes have no history, so that accelerations use its register. Evaluations where the one before was use its
-    accelerations, as far as they depend on position.
-    """
-    cdef Py_ssize_t plane = TILE // width(r)
-    cdef Py_ssize_t row = MAX_DIM * plane
+    """Step a loaded tile through the job."""
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
-    cdef vec* a = r + S * row
-    cdef int before = max(plan.terms - 1, 0)    # terms with a pass of their own
-    cdef bint once = before == 0    # one pass does all
-    cdef bint moves = not plan.drag     # True if the other passes depend on position alone
-    cdef const Term* term = &plan.term[before]
-    cdef int kind = term.kind if plan.terms > 0 else NO_TERM
-    cdef bint each = plan.terms > 0 and per_body(term)
-    cdef int each_kick = evaluations(scheme, drag, plan)
-    cdef bint begins
-    cdef Base base
-    cdef int kick, number, j
-    cdef Py_ssize_t _step
-    for j in range(before):
-        moves = moves and not of_velocity(plan.term[j].kind)
-    base.drags, base.springs = once and plan.drag, once and plan.spring
-    base.field.body = plan.g.body if once else <Py_ssize_t> sizeof(vec) // width(r)
-    for j in range(dim):
-        base.field.component[j] = values(&plan.g, j, first) if once else <const char*> (a + j * plane)
-        locate_affine(plan, j, first, &base.affine[j], k)
+    cdef Py_ssize_t step
     if fsal(scheme, drag) and not job.recalled:
-        plan.accelerate(plan, plan.terms, first, count, TILE, r + X * row, r + V * row, r + P * row)
-    for _step in range(job.steps):
+        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
+    for step in range(job.steps):
         if plan.turned:
             turn_tile(plan, first, count, r)
-        if has_opening(scheme, drag) and not once:
-            open_tile(scheme, drag, plan, k, vectors, r)
-        for kick in range(kicks(scheme, plan)):
-            for number in range(each_kick):
-                begins = _step == 0 and number == 0 and kick == 0
-                if not once and not (moves and repeats_place(scheme, drag, number) and not begins):
-                    plan.accelerate(plan, before, first, count, TILE, r + X * row, r + V * row, a)
-                finish_known(
-                    scheme, drag, kind, each, dim, number, number == each_kick - 1,
-                    has_opening(scheme, drag) and once and number == 0 and kick == 0,
-                    repeats_place(scheme, drag, number) and (job.recalled or not begins), term, &base, k,
-                    kick_constants(k, kick), first, vectors, r,
-                )
+        step_kind(scheme, drag, dim, step > 0 or job.recalled, plan, k, first, vectors, r)
         if plan.turned:
             turn_tile(plan, first, count, r)
         if plan.damped:
@@ -262,15 +255,14 @@ cdef inline void step_alone(
 
 
 cdef inline void accelerate_planes(
-    const Plan* plan, int terms, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const vec* x, const vec* v,
-    vec* a,
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
     if plan.dim == 3:
-        accelerate_tile(plan, 3, terms, first, count, stride, x, v, a)
+        accelerate_tile(plan, 3, first, count, stride, x, v, a)
     elif plan.dim == 2:
-        accelerate_tile(plan, 2, terms, first, count, stride, x, v, a)
+        accelerate_tile(plan, 2, first, count, stride, x, v, a)
     else:
-        accelerate_tile(plan, 1, terms, first, count, stride, x, v, a)
+        accelerate_tile(plan, 1, first, count, stride, x, v, a)
 
 
 cdef inline void solve_planes(const Plan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:

@@ -13,7 +13,7 @@ from ..abi.plan cimport COMPOSITION, COMPOSITION_RK4, MAX_DIM, VELOCITY_VERLET, 
 from ..abi.registers cimport P, S, V, X, Z
 from ..abi.workspace cimport Workspace
 from ..constraints.static cimport EXTENT, HIGH, constrain_tile, find_delta_v, measure, reaches_any, widen
-from ..forces.fields cimport affine, field_vec
+from ..forces.fields cimport FIRST_TERMS, affine, field_vec
 from ..integrators.traits cimport fsal, verlet
 from ..simd.masks cimport absolute, all_true, all_zero, less, maximum
 from ..simd.vec cimport f32vec, filled, vec, width
@@ -159,10 +159,11 @@ cdef inline void copy_state(
 ) noexcept nogil:
     """Copy the state of a tile; kept: also what its last step left for the next one, see fused.pxd."""
     cdef int left = P if fsal(plan.scheme, plan.velocity_dependent) else Z
+    cdef int least = left if left == P else Z - FIRST_TERMS + 1
     cdef Py_ssize_t i
     cdef int number, j
     for number in range(X, Z + 1):
-        if number == S and plan.s.data == NULL or number > S and not (kept and number == left):
+        if number == S and plan.s.data == NULL or number > S and not (kept and least <= number <= left):
             continue
         for j in range(plan.dim):
             i = (number * MAX_DIM + j) * plane

@@ -84,7 +84,7 @@ cdef inline void finish(
     """Compute accelerations at a state, interactions included, and complete the stage with them."""
     if coupling.plan.terms > 0:
         coupling.plan.accelerate(
-            coupling.plan, coupling.plan.terms, workspace.first, workspace.count, workspace.plane,
+            coupling.plan, workspace.first, workspace.count, workspace.plane,
             state + X * size(workspace, like), state + V * size(workspace, like),
             workspace.start + (A - P) * size(workspace, like),
         )
