@@ -59,10 +59,14 @@ LONE = {
 }
 
 
-@pytest.mark.parametrize("name", LONE)
-@pytest.mark.parametrize(
+#: Integrators with loops for terms of all components.
+LOOPED = pytest.mark.parametrize(
     "integrator", [kd.SemiImplicitEuler(), kd.VelocityVerlet(), kd.Leapfrog(), kd.PEFRL(), kd.RK4()], ids=repr
 )
+
+
+@pytest.mark.parametrize("name", LONE)
+@LOOPED
 def test_single_uniform_terms_equal_the_reference(monkeypatch, name, integrator):
     """Numbers of bodies range from less than a vector to more than a tile."""
 
@@ -75,6 +79,34 @@ def test_single_uniform_terms_equal_the_reference(monkeypatch, name, integrator)
         return Scene(position, velocity, ("row", "component")[seed % 3 % 2], arguments)
 
     compare_with_reference(monkeypatch, make, range(16))
+
+
+@LOOPED
+@pytest.mark.parametrize("drags", [False, True])
+def test_sums_of_up_to_six_terms_equal_the_reference(monkeypatch, integrator, drags):
+    """Kernels keep what the first three terms need from body to body, and from one evaluation to the next.
+
+    In every other scene walls stop some bodies, whose next step then begins elsewhere than its last evaluation.
+    """
+
+    def make(seed, rng):
+        count, dtype, dim = 2 + seed % 5, DTYPES[seed % 2], 2 + seed // 2 % 2
+        n = (5, 40, 197)[seed % 3]
+        position, velocity = rng.normal(size=(2, n, dim)).astype(dtype)
+        per_body = [
+            kd.PointGravity(rng.uniform(0.5, 1, n), [-0.2] * dim, 0.3),
+            kd.PointGravity(1.0, rng.normal(size=(n, dim)), rng.uniform(0.5, 1, n)),
+        ]
+        terms = [LONE["well"](dim), LONE["vortex"](dim), kd.PointGravity(-1.0, [0.9] * dim, 0.5), *per_body]
+        chosen = [terms[i] for i in rng.permutation(len(terms))[:count]]
+        if drags:
+            chosen[rng.integers(len(chosen))] = LONE["wind"](dim)
+        arguments = {"dt": 0.02, "integrator": integrator, "forces": chosen}
+        if seed % 2:
+            arguments["constraints"] = [kd.Box([-1.5] * dim, [9.0] * dim)]
+        return Scene(position, velocity, ("row", "component")[seed % 3 % 2], arguments)
+
+    compare_with_reference(monkeypatch, make, range(20))
 
 
 @pytest.mark.parametrize("integrator", [*INTEGRATORS, *ADDED_INTEGRATORS], ids=repr)

@@ -11,8 +11,8 @@ from ..abi.plan cimport (
 )
 from ..integrators.steps cimport damp, evaluations, has_opening, kick_constants, kicks, opening, stage, turn
 from ..forces.fields cimport (
-    FIRST_TERMS, TERM_VECTORS, Affine, accelerate_tile, add_affine, add_only, add_terms, field_vec, load_each, load_term,
-    load_terms, locate_affine, per_body,
+    FIRST_TERMS, TERM_VECTORS, Affine, accelerate_tile, add_affine, add_only, add_terms, field_vec, load_each,
+    load_term, load_terms, locate_affine, per_body,
 )
 from ..integrators.traits cimport fsal, repeats_place, splits_on_drag
 
