@@ -331,13 +331,14 @@ def check_walls(plan: Plan) -> None:
     resting = [record.constraint for record in plan.constraint_records if record.kind == Contacts.kind]
     if len(resting) > 1:
         raise ValueError("constraints: expected one Contacts at most, got two")
-    for contacts in resting:
+    walls = [each for each in plan.constraints if isinstance(each, Wall)]
+    for contacts in resting if walls else ():
         taken = (contacts._scalars(plan, "mask") != 0) & (contacts._scalars(plan, "category") != 0)
         for own in (*contacts.walls, *contacts.shapes):
             taken = taken | (own._through(plan, contacts) == 0)
         taken = taken & ~contacts._scalars(plan, "sensor")
-        for wall in plan.constraints:
-            if isinstance(wall, Wall) and ((wall._through(plan) == 0) & taken).any():
+        for wall in walls:
+            if ((wall._through(plan) == 0) & taken).any():
                 name = "shapes" if isinstance(wall, Shapes) else "walls"
                 raise ValueError(
                     f"constraints: expected this {type(wall).__name__} in Contacts({name}=...), which moves the bodies "
