@@ -1,6 +1,7 @@
 """Draw the pictures of these pages into docs/pictures: python docs/make_pictures.py."""
 
 import argparse
+import json
 import math
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import kickdrift as kd
 from kickdrift.demos import compare
 
 FOLDER = Path(__file__).parent / "pictures"
+GROWTH = Path(__file__).parents[1] / "bench" / "results" / "growth.json"
 #: Chung and Ooi (2011), test 4: degrees and tangential restitution, read from their figure; and what Kharaz measured.
 THEIRS = [(5.2, 0.95), (10.2, 0.69), (15, 0.62), (20.1, 0.62), (25, 0.63), (30.1, 0.68), (35, 0.74), (40, 0.78),
           (50, 0.85), (60, 0.89), (70, 0.93), (80, 0.97), (85, 0.98)]  # fmt: skip
@@ -57,6 +59,22 @@ def bounce(axes):
     axes.legend(loc="lower right")
 
 
+def growth(axes):
+    """Time per body and step of each kernel, by the number of bodies."""
+    for name, found in json.loads(GROWTH.read_text(encoding="utf-8"))["seconds"].items():
+        axes.loglog([int(n) for n in found], [1e9 * seconds for seconds in found.values()], "o-", label=name)
+    axes.set(xlabel="bodies", ylabel="ns per body and step")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, reverse=True)
+
+
+def save(figure, name, **how):
+    """Save a figure with few colours, so that it is small."""
+    figure.savefig(FOLDER / f"{name}.png", dpi=160, **how)
+    with Image.open(FOLDER / f"{name}.png") as picture:
+        picture.convert("RGB").quantize(64).save(FOLDER / f"{name}.png", optimize=True)
+
+
 def halves(figure, *names, width=0.42):
     """Save the two panels of a figure in a file each: pages show them side by side, on phones one below the other."""
     for axes, left, right in zip(figure.axes, (0.07, 0.57), (0.42, width), strict=True):
@@ -65,9 +83,7 @@ def halves(figure, *names, width=0.42):
         axes.set_title("")
     for number, name in enumerate(names):
         half = Bbox.from_bounds(5 * number, 0, 5, figure.get_figheight())
-        figure.savefig(FOLDER / f"{name}.png", dpi=160, bbox_inches=half)
-        with Image.open(FOLDER / f"{name}.png") as picture:
-            picture.convert("RGB").quantize(64).save(FOLDER / f"{name}.png", optimize=True)
+        save(figure, name, bbox_inches=half)
 
 
 def main():
@@ -89,6 +105,9 @@ def main():
     slide(left)
     bounce(right)
     halves(figure, "rolling-slide", "rolling-bounce")
+    figure = Figure(figsize=(8, 4.4), layout="constrained")
+    growth(figure.subplots())
+    save(figure, "growth")
 
 
 if __name__ == "__main__":
