@@ -1,4 +1,4 @@
-# Loops over a tile in the first-level cache: all steps of the call, with each stage fused into one pass.
+# Loops over a tile in the first-level cache: all steps of the call, each in one pass over the tile.
 
 from libc.string cimport memset
 
@@ -88,10 +88,10 @@ cdef inline void step_vectors(
     int scheme, bint drag, int kind, bint each, int dim, bint recalled, const Plan* plan, const vec* k,
     Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
-    """Make one step of a tile in one pass: all of its stages, with all forces, for one vector of bodies after another.
+    """Make one step of a tile: all of its stages, with all forces, for one vector of bodies after another.
 
-    Latencies of roots and quotients overlap with the next vector. kind, each: of the only term, see `step_kind`;
-    recalled: the step begins where the last evaluation was, and has its accelerations.
+    Roots and quotients of one vector overlap with the next. kind: of the only term, or NO_TERM or MANY; each: its
+    coefficients are per body; recalled: the step begins where the last evaluation was, and has its accelerations.
     """
     cdef bint carries = repeats_place(scheme, drag, 0)  # the last evaluation of a step is where the next one begins
     cdef int each_kick = evaluations(scheme, drag, plan)
@@ -99,7 +99,7 @@ cdef inline void step_vectors(
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef bint drags = plan.drag         # local copies, which no store can alias
     cdef bint springs = plan.spring
-    cdef int held_terms = min(plan.terms, FIRST_TERMS)
+    cdef int held_terms = 0 if kind == NO_TERM else 1 if kind >= 0 else min(plan.terms, FIRST_TERMS)
     cdef Affine affine[MAX_DIM]
     cdef Term term
     cdef vec constants[EXTRA + 2]
@@ -131,10 +131,7 @@ cdef inline void step_vectors(
         if kind >= 0 and each:
             load_each(<TermKind> kind, dim, &term, body, c)
         if carries and recalled:
-            if kind >= 0:
-                load_held(dim, 1, plane, n, r, held)
-            elif kind == MANY:
-                load_held(dim, held_terms, plane, n, r, held)
+            load_held(dim, held_terms, plane, n, r, held)
         if has_opening(scheme, drag):
             for j in range(dim):
                 opening(scheme, constants, &x[j], &v[j], NULL, &p[j], NULL)
@@ -155,10 +152,7 @@ cdef inline void step_vectors(
             if fsal(scheme, drag):
                 r[P * row + j * plane + n] = p[j]
         if carries:
-            if kind >= 0:
-                store_held(dim, 1, plane, n, r, held)
-            elif kind == MANY:
-                store_held(dim, held_terms, plane, n, r, held)
+            store_held(dim, held_terms, plane, n, r, held)
 
 
 cdef inline void load_held(
