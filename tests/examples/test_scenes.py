@@ -268,6 +268,7 @@ def test_examples_are_short():
 
 
 def test_a_grapple_swings_and_the_bridge_breaks():
+    pytest.importorskip("pygame")
     grapple = load("grapple")
     game, screen = grapple.main(frames=4)
     assert screen.get_size() == (960, 640)

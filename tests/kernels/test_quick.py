@@ -18,6 +18,8 @@ from kickdrift import kernels
 SOURCE = Path(__file__).parents[2] / "src" / "kickdrift" / "kernels" / "functions" / "quick.pxd"
 LIMIT = 2.0**-37
 
+if not SOURCE.exists():
+    pytest.skip("not in this copy", allow_module_level=True)
 pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no type is wider than float64 here")
 
 

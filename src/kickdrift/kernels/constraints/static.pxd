@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 
 from .events cimport slack
 from ..abi.constraints cimport (
-    BOX, CORNERS, FLOOR, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes,
+    BOX, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes,
     Torus, Wall,
 )
 from ..abi.coupled cimport Coupling
@@ -216,8 +216,6 @@ cdef inline bint reaches(
     """True if a static constraint may change a body of a tile, or record an event of one."""
     cdef vec swept[EXTENT]
     cdef int j
-    if constraint.kind == FLOOR:
-        return True
     if constraint.kind == PLANE:
         return reaches_face(
             (<const Wall*> constraint.data).normal, 0, (<const Wall*> constraint.data).offset,
@@ -237,7 +235,9 @@ cdef inline bint reaches(
         swept[j], swept[HIGH + j] = minimum(before[j], now[j]), maximum(before[HIGH + j], now[HIGH + j])
     if constraint.kind == SENSOR:
         return reaches_region(<const Sensor*> constraint.data, dim, swept, like)
-    return reaches_shapes(<const Shapes*> constraint.data, dim, first, count, swept, like)
+    if constraint.kind == SHAPES:
+        return reaches_shapes(<const Shapes*> constraint.data, dim, first, count, swept, like)
+    return True     # everywhere, as the floor
 
 
 cdef inline bint reaches_any(
