@@ -159,7 +159,7 @@ cdef inline void copy_state(
 ) noexcept nogil:
     """Copy the state of a tile; kept: also what its last step left for the next one, see fused.pxd."""
     cdef int left = P if fsal(plan.scheme, plan.velocity_dependent) else Z
-    cdef int least = left if left == P else Z - FIRST_TERMS + 1
+    cdef int least = left if left == P else Z - min(plan.terms, FIRST_TERMS) + 1
     cdef Py_ssize_t i
     cdef int number, j
     for number in range(X, Z + 1):
