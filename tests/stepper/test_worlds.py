@@ -168,6 +168,7 @@ def test_an_error_of_a_function_names_its_world(Worlds):
     assert worlds.tick.tolist() == [4, 1, 4]
 
 
+@pytest.mark.signals
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm")
 @pytest.mark.parametrize(("count", "steps", "threads"), [(500, 10**6, 1), (500, 10**6, 2), (2, 10**9, 1)])
 @pytest.mark.parametrize("constraints", [True, False])

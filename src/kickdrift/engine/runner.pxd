@@ -29,11 +29,12 @@ cdef inline Py_ssize_t paced(Py_ssize_t most, Py_ssize_t steps, double seconds) 
 
     The number adapts at run time: the cost of functions, iterations and machines cannot be estimated.
     """
-    if seconds > PATIENCE * 1e-9:
-        return max(<Py_ssize_t> 1, <Py_ssize_t> (steps * (PATIENCE * 0.5e-9 / seconds)))
-    if steps == most and seconds < PATIENCE * 0.25e-9 and most < LONGEST:
-        return 2 * most
-    return most
+    # Twice the steps of a large world often take little more: its bodies pass through the caches once a call. So the
+    # number grows as long as even a proportional time would keep to the interval.
+    cdef double fitting = steps * (PATIENCE * 1e-9 / max(seconds, 1e-9)) + 0.5
+    if steps < most and fitting > steps:
+        return most
+    return max(<Py_ssize_t> 1, <Py_ssize_t> min(fitting, min(2.0 * most, <double> LONGEST)))
 
 
 # Checks for Ctrl-C while kernels run.
