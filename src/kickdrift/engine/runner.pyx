@@ -19,7 +19,7 @@ from libc.string cimport memcmp, memcpy
 from .guard cimport acquire
 from ..kernels.abi.plan cimport ROW, Array
 from ..kernels.abi.tables cimport offered_in
-from ..kernels.simd.copies cimport move_f32, move_f64
+from ..kernels.simd.copies cimport move_f32, move_f64, move_rows
 from ..kernels.simd.rounding cimport require_rounding
 
 cdef extern from "Python.h":
@@ -525,10 +525,34 @@ cdef void copy_array(
     """Copy (n, dim) numbers of `item` bytes each, for any strides of both arrays."""
     cdef bint rows = to.component == item and to.body == dim * item
     cdef bint planes = to.body == item and to.component == n * item
-    cdef Py_ssize_t j
     if (rows or planes) and to.body == source.body and to.component == source.component:
         memcpy(to.data, source.data, n * dim * item)
-        return
+    elif swaps(to, source, dim, item):
+        transpose(False, dim, to, source, n, item)
+    elif swaps(source, to, dim, item):
+        transpose(True, dim, source, to, n, item)
+    else:
+        copy_components(to, source, n, dim, item)
+
+
+cdef inline bint swaps(const Array* planes, const Array* rows, Py_ssize_t dim, Py_ssize_t item) noexcept nogil:
+    return (dim == 2 or dim == 3) and planes.body == item and rows.component == item and rows.body == dim * item
+
+
+cdef inline void transpose(
+    bint out, Py_ssize_t dim, const Array* planes, const Array* rows, Py_ssize_t n, Py_ssize_t item,
+) noexcept nogil:
+    """Copy rows to planes, or out of them."""
+    if item == 4:
+        move_rows[float](out, <int> dim, <float*> planes.data, planes.component // 4, <float*> rows.data, n)
+    else:
+        move_rows[double](out, <int> dim, <double*> planes.data, planes.component // 8, <double*> rows.data, n)
+
+
+cdef void copy_components(
+    const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
+) noexcept nogil:
+    cdef Py_ssize_t j
     for j in range(dim):
         if item == 4:
             copy_strided[uint32_t](

@@ -240,6 +240,16 @@ cdef inline bint reaches(
     return True     # everywhere, as the floor
 
 
+cdef inline bint any_swept(const Coupling* coupling, int begin, int end) noexcept nogil:
+    """True if `reaches` asks of any static constraint from `begin` to `end` where the tile was before the step."""
+    cdef int number, kind
+    for number in range(begin, end):
+        kind = coupling.constraint[number].kind
+        if kind == SENSOR or kind == SHAPES:
+            return True
+    return False
+
+
 cdef inline bint reaches_any(
     const Coupling* coupling, int begin, int end, Py_ssize_t first, Py_ssize_t count, const vec* before,
     const vec* now, const vec* like,
@@ -256,7 +266,10 @@ cdef inline void constrain_tile(
     const Coupling* coupling, int begin, int end, Py_ssize_t first, Py_ssize_t count, const Workspace* workspace,
     const vec* before, vec* now, const vec* like,
 ) noexcept nogil:
-    """Apply the static constraints from `begin` to `end` to a tile that one of them reaches; now: its extent."""
+    """Apply the static constraints from `begin` to `end` to a tile that one of them reaches.
+
+    now: the extent of the tile before them; afterwards it is not measured again.
+    """
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Py_ssize_t register = workspace.row * item
@@ -266,16 +279,20 @@ cdef inline void constrain_tile(
     cdef char* v = workspace.next + V * register - origin
     cdef char* s = workspace.next + S * register - origin if verlet(plan.scheme) else NULL
     cdef const ConstraintCall* constraint
+    cdef bint moved = False
     cdef int number
     for number in range(begin, end):
         constraint = &coupling.constraint[number]
+        if moved:
+            measure(plan, first, count, workspace.plane, <const vec*> (workspace.next + X * register + at), now)
+            moved = False
         if reaches(constraint, plan.dim, first, count, before, now, like):
             constraint.function(
                 constraint.kind, plan.h, first, first + count, plan.dim, workspace.plane,
                 workspace.now + X * register - origin, workspace.delta_v - origin, x, v, s, constraint.data,
                 coupling.owner,
             )
-            measure(plan, first, count, workspace.plane, <const vec*> (workspace.next + X * register + at), now)
+            moved = True
 
 
 cdef inline void find_delta_v(

@@ -141,7 +141,8 @@ cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexce
         workspace.next = workspace.now
     workspace.delta_v = coupling.delta_v
     job.failed_step = advance(coupling, job, &workspace, like)
-    sound(coupling, job, &workspace, like)
+    if coupling.few != NULL or job.code != 0:   # else `advance` has checked the state that stands
+        sound(coupling, job, &workspace, like)
 
 
 cdef inline void zero_inactive_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:

@@ -272,6 +272,7 @@ cdef inline Py_ssize_t advance_static(
                 return step
             find_delta_v(plan.dim, first, count, workspace, like)
             constrain_tile(coupling, 0, coupling.constraints, first, count, workspace, before, now, like)
+            measure(plan, first, count, workspace.plane, <const vec*> workspace.next, now)
             recalled = False
         if plan.damped:
             damp_planes(plan, first, vectors, <vec*> workspace.next)

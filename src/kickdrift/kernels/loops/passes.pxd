@@ -14,7 +14,7 @@ from ..abi.constraints cimport (
 from ..abi.events cimport Log
 from ..constraints.loads cimport resolve
 from ..constraints.motion cimport end_motion
-from ..constraints.static cimport EXTENT, constrain_tile, find_delta_v, measure, reaches_any
+from ..constraints.static cimport EXTENT, any_swept, constrain_tile, find_delta_v, measure, reaches_any
 from ..simd.vec cimport f32vec, vec, width
 from ..abi.plan cimport (
     ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, ROW, TILE, TURNING, VELOCITY_VERLET, Job, Plan,
@@ -273,6 +273,7 @@ cdef inline void constrain_by_tiles(
     """Apply the static constraints `begin` to `end`, tile by tile."""
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t item = sizeof(vec) // width(like)
+    cdef bint swept = any_swept(coupling, begin, end)
     cdef Py_ssize_t first = 0
     cdef Py_ssize_t count
     cdef vec before[EXTENT]
@@ -282,7 +283,8 @@ cdef inline void constrain_by_tiles(
         if not is_near(coupling, first, first + count):
             first += TILE
             continue
-        measure(plan, first, count, workspace.plane, <const vec*> (workspace.now + first * item), before)
+        if swept:
+            measure(plan, first, count, workspace.plane, <const vec*> (workspace.now + first * item), before)
         measure(plan, first, count, workspace.plane, <const vec*> (workspace.next + first * item), now)
         if reaches_any(coupling, begin, end, first, count, before, now, like):
             if coupling.own != NULL:
