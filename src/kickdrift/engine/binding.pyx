@@ -20,9 +20,9 @@ from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport NOTHING, SCHEME, Kernels
 from .rotation cimport Torques
-from .runner cimport View
 from .runner cimport PATIENCE
 from .slots cimport address
+from .views cimport View
 
 import numpy as np
 

@@ -11,9 +11,10 @@ from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from .coupled cimport padded
-from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, same_views, views
+from .runner cimport Runner
 from .rotation cimport BoundRotation
 from .slots cimport Slots
+from .views cimport View, Writes, copy_array, copy_views, locate, same_views, views
 from ..kernels.loops.slots cimport zero_inactive
 
 import sys

@@ -12,7 +12,7 @@ from ..kernels.abi.applied cimport Applied
 from ..kernels.abi.constraints cimport Torus
 from ..kernels.abi.plan cimport FLAT, MAX_DIM, ROW, Array, Field, Job, Plan
 from ..kernels.simd.rounding cimport require_rounding
-from .runner cimport View, locate, views
+from .views cimport View, locate, views
 
 import numpy as np
 

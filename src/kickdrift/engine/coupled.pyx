@@ -5,7 +5,6 @@ copied into a workspace of registers (structure of arrays). Each step is written
 a failed step is discarded at no cost.
 """
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy, memset
@@ -27,9 +26,10 @@ from ..kernels.abi.slots cimport SlotArrays
 from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches
-from .runner cimport View, copy_array, views
 from .runner cimport Watch, look, paced
+from .serving cimport is_served, keep_idle, numbered_alike
 from .slots cimport Links, Slots, address
+from .views cimport View, alike, copy_state, laid_out_like, tile_of, views
 from .walls cimport BoundConstraint
 from ..kernels.loops.slots cimport zero_inactive
 
@@ -501,127 +501,9 @@ cdef class Coupled(Watch):
         raise CallbackError(self.model.interactions[failed.failed_part].term.label, failed.code)
 
 
-cdef object laid_out_like(object array):
-    """Return zeros of the same strides if the array is contiguous, from the start of a cache line."""
-    n, dim = array.shape
-    numbers = kernels_.aligned_zeros((1, n * dim), array.dtype)
-    return numbers.reshape(n, dim) if array.flags.c_contiguous else numbers.reshape(dim, n).T
-
-
-cdef bint alike(const Array* one, const Array* other) noexcept nogil:
-    return one.body == other.body and one.component == other.component
-
-
 cdef object rows_of(object model):
     """Return the rows of the shapes that move, or None."""
     return None if model.motion is None else model.motion.rows
-
-
-cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
-    """Return a plan of the tile that begins at body `first`, of n bodies."""
-    cdef Plan tile = plan[0]
-    tile.n, tile.slots = min(<Py_ssize_t> TILE, n - first), NULL
-    tile.x.data += first * tile.x.body
-    tile.v.data += first * tile.v.body
-    if tile.s.data != NULL:
-        tile.s.data += first * tile.s.body
-    return tile
-
-
-cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil:
-    cdef Py_ssize_t n = to.n if to.slots == NULL else to.slots.end
-    copy_array(&to.x, &source.x, n, to.dim, item)
-    copy_array(&to.v, &source.v, n, to.dim, item)
-    if to.s.data != NULL:
-        copy_array(&to.s, &source.s, n, to.dim, item)
-
-
-cdef bint is_served(object bound, object old, object now, object model, dict taken, list writes) except -1:
-    """Return whether the binding of a record can serve another one; if it can, append the changed fields to `writes`.
-
-    taken: lineages that are bound already.
-    """
-    cdef BoundConstraint constraint
-    if isinstance(bound, BoundConstraint):
-        constraint = bound
-        return constraint.serves(model, now) and can_be_written(
-            old, now, constraint.places, constraint.order, taken, writes
-        )
-    # A Python function has views of a workspace, and another binding has another workspace.
-    return not isinstance(bound, PythonInteraction) and can_be_written(
-        old, now, (<BoundInteraction> bound).places, None, taken, writes
-    )
-
-
-cdef bint numbered_alike(object mine, object model) except -1:
-    """Return whether the constraints of two models whose records are of the same lineages have the same numbers."""
-    if len(mine.constraints) != len(model.constraints):
-        return False
-    before = {}
-    for old, now in zip(mine.constraint_records, model.constraint_records):
-        if old is not now:
-            before[id(now.constraint)] = old.constraint
-            for part, other in zip(old.members, now.members):
-                before[id(other.constraint)] = part.constraint
-    for old, now in zip(mine.constraints, model.constraints):
-        if old is not now and before.get(id(now)) is not old:
-            return False
-    return True
-
-
-cdef int keep_idle(object model, dict before, dict known) except -1:
-    """Keep the bindings of disabled terms: enabling them again then binds nothing."""
-    for part in model.idle:
-        for record in (*part.interactions, *part.constraint_records):
-            if record.lineage not in known and record.lineage in before:
-                known[record.lineage] = before[record.lineage]
-    return 0
-
-
-cdef bint can_be_written(object old, object now, dict places, object order, dict taken, list writes) except -1:
-    """Return whether the fields that differ are in `places`, the arrays of writable fields; append them to `writes`.
-
-    order: permutation of their items, or None.
-    """
-    cdef dict mine = old.fields
-    cdef dict its = now.fields
-    cdef list found = []
-    if old is now:
-        return True
-    if old.kind != now.kind or now.lineage in taken or mine.keys() != its.keys():
-        return False
-    for name, values in its.items():
-        before = mine[name]
-        if values is before or same_items(values, before):
-            continue
-        if name not in places:
-            return False
-        for place in places[name]:
-            # The array may repeat one number over several rows.
-            if values.size == 1:
-                found.append((place, None, values.reshape(1, 1)))
-            elif values.size == place.shape[1]:
-                found.append((place, None, (values if order is None else values[order]).reshape(place.shape)))
-            else:
-                return False
-    writes += found
-    return True
-
-
-cdef bint same_items(object one, object other) except -1:
-    """Return whether two arrays have the same shape and bits."""
-    cdef Py_buffer here, there
-    cdef bint same
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    if not (one.flags.c_contiguous and other.flags.c_contiguous):
-        return one.tobytes() == other.tobytes()
-    PyObject_GetBuffer(one, &here, PyBUF_SIMPLE)
-    PyObject_GetBuffer(other, &there, PyBUF_SIMPLE)
-    same = memcmp(here.buf, there.buf, here.len) == 0
-    PyBuffer_Release(&here)
-    PyBuffer_Release(&there)
-    return same
 
 
 cdef object whole_rows(object values, object model):

@@ -11,7 +11,7 @@ from ..kernels.clock cimport BUDGET, count_steps, fraction, step_length
 from ..kernels.interpolation cimport Weights, draw
 from ..kernels.abi.plan cimport ROW, STRIDED, VERLET_BACKWARD, VERLET_CENTRAL, Array, Plan
 from ..kernels.simd.rounding cimport require_rounding
-from .runner cimport View, copy_array, copy_views, locate, views
+from .views cimport View, copy_array, copy_views, locate, views
 
 from time import monotonic_ns
 

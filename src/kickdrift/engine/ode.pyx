@@ -13,7 +13,8 @@ from ..kernels.abi.formulas cimport BLOCK
 from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from .formulas cimport BoundFormula
-from .runner cimport PATIENCE, RELEASE, Runner, View, Writes, copy_array, locate, views
+from .runner cimport PATIENCE, RELEASE, Runner
+from .views cimport View, Writes, copy_array, locate, views
 
 from math import lcm, prod
 

@@ -6,8 +6,8 @@ from ..kernels.abi.plan cimport Array
 from ..kernels.abi.rotation cimport Turn
 from ..kernels.loops.slots cimport zero_inactive_rotation
 from ..kernels.simd.rounding cimport require_rounding
-from .runner cimport View, views
 from .slots cimport address
+from .views cimport View, views
 from .walls cimport bind_spin
 
 import numpy as np

@@ -5,7 +5,7 @@ from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
 from .guard cimport guard_t, release
-from ..kernels.abi.plan cimport Array, Job
+from ..kernels.abi.plan cimport Job
 from ..kernels.abi.tables cimport Kernels
 
 cdef extern from *:
@@ -62,26 +62,6 @@ cdef object run_tasks(list tasks)
 cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work)
 
 
-# Rows of one array to be copied to rows of another.
-ctypedef struct Write:
-    Array to, source
-    Py_ssize_t count, dim, item
-    const int64_t* row          # target row of each row; NULL: rows from 0 on
-    # For an array of another shape or item size: its contiguous items are scattered.
-    const Py_ssize_t* shape     # NULL: rows (n, dim)
-    const Py_ssize_t* stride
-    int ndim
-
-
-cdef class Writes:
-    """Rows to write into arrays, prepared before the commit: writing runs no Python code."""
-
-    cdef list kept
-    cdef Write* write
-    cdef Py_ssize_t count
-    cdef void execute(self) noexcept nogil
-
-
 cdef class Runner:
     cdef const Kernels* kernels
     cdef bint single        # float32
@@ -134,25 +114,3 @@ cdef class Runner:
     @cython.final
     cdef inline void unlock(self) noexcept:
         release(&self.busy)
-
-
-# An array of shape (n, dim) that a stepper owns, with its address and strides for kernels.
-cdef class View:
-    cdef object array
-    cdef Array place
-    cdef Py_ssize_t n, dim, item    # bytes of a number
-
-
-cdef list views(arrays)
-cdef void copy_views(list to, list source) noexcept
-cdef bint same_views(list one, list other) noexcept
-cdef void scatter(
-    char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
-) noexcept nogil
-cdef void gather(
-    const char* source, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, char** to, Py_ssize_t item,
-) noexcept nogil
-cdef int locate(Array* array, object source) except -1
-cdef void copy_array(
-    const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
-) noexcept nogil

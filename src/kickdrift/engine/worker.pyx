@@ -14,8 +14,9 @@ from .bodies cimport Core
 from .formulas cimport BoundFormula
 from .guard cimport increase
 from .interactions cimport FormulaInteraction, LangevinInteraction
-from .runner cimport LONGEST, View, copy_array
+from .runner cimport LONGEST
 from .slots cimport address
+from .views cimport View, copy_array
 from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.formulas cimport NOISE
 from ..kernels.abi.plan cimport Array, Job

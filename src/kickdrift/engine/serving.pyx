@@ -1,0 +1,98 @@
+"""Which bindings of a model can serve a changed one, and the numbers to write into them."""
+
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.string cimport memcmp
+
+from .interactions cimport BoundInteraction, PythonInteraction
+from .walls cimport BoundConstraint
+from ..kernels.simd.rounding cimport require_rounding
+
+require_rounding(__name__)
+
+
+cdef bint is_served(object bound, object old, object now, object model, dict taken, list writes) except -1:
+    """Return whether the binding of a record can serve another one; if it can, append the changed fields to `writes`.
+
+    taken: lineages that are bound already.
+    """
+    cdef BoundConstraint constraint
+    if isinstance(bound, BoundConstraint):
+        constraint = bound
+        return constraint.serves(model, now) and can_be_written(
+            old, now, constraint.places, constraint.order, taken, writes
+        )
+    # A Python function has views of a workspace, and another binding has another workspace.
+    return not isinstance(bound, PythonInteraction) and can_be_written(
+        old, now, (<BoundInteraction> bound).places, None, taken, writes
+    )
+
+
+cdef bint numbered_alike(object mine, object model) except -1:
+    """Return whether the constraints of two models whose records are of the same lineages have the same numbers."""
+    if len(mine.constraints) != len(model.constraints):
+        return False
+    before = {}
+    for old, now in zip(mine.constraint_records, model.constraint_records):
+        if old is not now:
+            before[id(now.constraint)] = old.constraint
+            for part, other in zip(old.members, now.members):
+                before[id(other.constraint)] = part.constraint
+    for old, now in zip(mine.constraints, model.constraints):
+        if old is not now and before.get(id(now)) is not old:
+            return False
+    return True
+
+
+cdef int keep_idle(object model, dict before, dict known) except -1:
+    """Keep the bindings of disabled terms: enabling them again then binds nothing."""
+    for part in model.idle:
+        for record in (*part.interactions, *part.constraint_records):
+            if record.lineage not in known and record.lineage in before:
+                known[record.lineage] = before[record.lineage]
+    return 0
+
+
+cdef bint can_be_written(object old, object now, dict places, object order, dict taken, list writes) except -1:
+    """Return whether the fields that differ are in `places`, the arrays of writable fields; append them to `writes`.
+
+    order: permutation of their items, or None.
+    """
+    cdef dict mine = old.fields
+    cdef dict its = now.fields
+    cdef list found = []
+    if old is now:
+        return True
+    if old.kind != now.kind or now.lineage in taken or mine.keys() != its.keys():
+        return False
+    for name, values in its.items():
+        before = mine[name]
+        if values is before or same_items(values, before):
+            continue
+        if name not in places:
+            return False
+        for place in places[name]:
+            # The array may repeat one number over several rows.
+            if values.size == 1:
+                found.append((place, None, values.reshape(1, 1)))
+            elif values.size == place.shape[1]:
+                found.append((place, None, (values if order is None else values[order]).reshape(place.shape)))
+            else:
+                return False
+    writes += found
+    return True
+
+
+cdef bint same_items(object one, object other) except -1:
+    """Return whether two arrays have the same shape and bits."""
+    cdef Py_buffer here, there
+    cdef bint same
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if not (one.flags.c_contiguous and other.flags.c_contiguous):
+        return one.tobytes() == other.tobytes()
+    PyObject_GetBuffer(one, &here, PyBUF_SIMPLE)
+    PyObject_GetBuffer(other, &there, PyBUF_SIMPLE)
+    same = memcmp(here.buf, there.buf, here.len) == 0
+    PyBuffer_Release(&here)
+    PyBuffer_Release(&there)
+    return same

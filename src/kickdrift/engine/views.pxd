@@ -1,0 +1,53 @@
+"""Arrays of a state: their addresses and strides for kernels, and copies between them."""
+
+from libc.stdint cimport int64_t
+
+from ..kernels.abi.plan cimport Array, Plan
+
+
+# An array of shape (n, dim) that a stepper owns, with its address and strides for kernels.
+cdef class View:
+    cdef object array
+    cdef Array place
+    cdef Py_ssize_t n, dim, item    # bytes of a number
+
+
+cdef list views(arrays)
+cdef void copy_views(list to, list source) noexcept
+cdef bint same_views(list one, list other) noexcept
+cdef void scatter(
+    char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
+) noexcept nogil
+cdef void gather(
+    const char* source, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, char** to, Py_ssize_t item,
+) noexcept nogil
+cdef int locate(Array* array, object source) except -1
+cdef void copy_array(
+    const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
+) noexcept nogil
+
+
+# Rows of one array to be copied to rows of another.
+ctypedef struct Write:
+    Array to, source
+    Py_ssize_t count, dim, item
+    const int64_t* row          # target row of each row; NULL: rows from 0 on
+    # For an array of another shape or item size: its contiguous items are scattered.
+    const Py_ssize_t* shape     # NULL: rows (n, dim)
+    const Py_ssize_t* stride
+    int ndim
+
+
+cdef class Writes:
+    """Rows to write into arrays, prepared before the commit: writing runs no Python code."""
+
+    cdef list kept
+    cdef Write* write
+    cdef Py_ssize_t count
+    cdef void execute(self) noexcept nogil
+
+
+cdef object laid_out_like(object array)
+cdef bint alike(const Array* one, const Array* other) noexcept nogil
+cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nogil
+cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil

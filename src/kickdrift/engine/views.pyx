@@ -1,0 +1,303 @@
+"""Arrays of a state: their addresses and strides for kernels, and copies between them."""
+
+cimport cython
+from cpython.buffer cimport PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from ..kernels.abi.plan cimport TILE, Array, Plan
+from ..kernels.simd.copies cimport move_f32, move_f64, move_rows
+from ..kernels.simd.rounding cimport require_rounding
+
+import numpy as np
+
+from ..kernels import aligned_zeros
+
+require_rounding(__name__)
+
+#: Below this number of bodies a call of memcpy or of a vectorised copy costs more than the copy.
+cdef enum:
+    FEW = 16
+
+
+cdef class View:
+    """Base class: an array as a typed memoryview, with its address and strides for kernels."""
+
+    def __cinit__(self, array):
+        self.array = array
+        self.n, self.dim = array.shape
+        self.item = array.itemsize
+
+
+# Not in runner.pxd: modules that see memoryviews are twice as large.
+cdef class SingleView(View):
+    cdef float[:, :] numbers
+
+    def __init__(self, array):
+        self.numbers = array
+        self.place = place_of[float](self.numbers)
+
+
+cdef class DoubleView(View):
+    cdef double[:, :] numbers
+
+    def __init__(self, array):
+        self.numbers = array
+        self.place = place_of[double](self.numbers)
+
+
+ctypedef fused number:
+    float
+    double
+
+
+@cython.boundscheck(False)
+cdef Array place_of(number[:, :] numbers) noexcept:
+    cdef Array place
+    place.data = <char*> &numbers[0, 0]  # for an empty array: where an item would be
+    place.body, place.component = numbers.strides[0], numbers.strides[1]
+    return place
+
+
+cdef list views(arrays):
+    return [SingleView(array) if array.dtype == np.float32 else DoubleView(array) for array in arrays]
+
+
+cdef void copy_views(list to, list source) noexcept:
+    """Copy arrays to as many others of equal shapes and dtype."""
+    cdef Py_ssize_t number
+    cdef View here, there
+    for number in range(len(to)):
+        here, there = <View> to[number], <View> source[number]
+        copy_array(&here.place, &there.place, here.n, here.dim, here.item)
+
+
+cdef bint same_views(list one, list other) noexcept:
+    """Return whether arrays have the bits of as many others of equal shapes and dtype."""
+    cdef Py_ssize_t number, i
+    cdef View here, there
+    cdef const char* mine
+    cdef const char* its
+    cdef int j
+    for number in range(len(one)):
+        here, there = <View> one[number], <View> other[number]
+        if (
+            here.place.component == here.item and here.place.body == here.dim * here.item
+            and there.place.component == here.item and there.place.body == here.place.body
+        ):
+            if memcmp(here.place.data, there.place.data, here.n * here.place.body) != 0:
+                return False
+            continue
+        for i in range(here.n):
+            for j in range(here.dim):
+                mine = here.place.data + i * here.place.body + j * here.place.component
+                its = there.place.data + i * there.place.body + j * there.place.component
+                if memcmp(mine, its, here.item) != 0:
+                    return False
+    return True
+
+
+cdef void scatter(
+    char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
+) noexcept nogil:
+    """Copy contiguous items to an array of any shape; `source` advances to their end."""
+    cdef Py_ssize_t i
+    if ndim == 0 or ndim == 1 and stride[0] == item:
+        i = item if ndim == 0 else shape[0] * item
+        memcpy(to, source[0], i)
+        source[0] += i
+        return
+    for i in range(shape[0]):
+        scatter(to + i * stride[0], shape + 1, stride + 1, ndim - 1, source, item)
+
+
+cdef void gather(
+    const char* source, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, char** to, Py_ssize_t item,
+) noexcept nogil:
+    """Copy the items of an array of any shape to contiguous memory; `to` advances to their end."""
+    cdef Py_ssize_t i
+    if ndim == 0 or ndim == 1 and stride[0] == item:
+        i = item if ndim == 0 else shape[0] * item
+        memcpy(to[0], source, i)
+        to[0] += i
+        return
+    for i in range(shape[0]):
+        gather(source + i * stride[0], shape + 1, stride + 1, ndim - 1, to, item)
+
+
+cdef int locate(Array* array, object source) except -1:
+    """Set the address and strides of an array of shape (n, dim); the array is not kept alive."""
+    cdef Py_buffer view  # three times faster than NumPy's attributes for address and strides
+    PyObject_GetBuffer(source, &view, PyBUF_STRIDES)
+    array.data = <char*> view.buf
+    array.body, array.component = view.strides[0], view.strides[1]
+    PyBuffer_Release(&view)
+    return 0
+
+
+cdef void copy_array(
+    const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
+) noexcept nogil:
+    """Copy (n, dim) numbers of `item` bytes each, for any strides of both arrays."""
+    cdef bint rows = to.component == item and to.body == dim * item
+    cdef bint planes = to.body == item and to.component == n * item
+    if (rows or planes) and to.body == source.body and to.component == source.component:
+        memcpy(to.data, source.data, n * dim * item)
+    elif swaps(to, source, dim, item):
+        transpose(False, dim, to, source, n, item)
+    elif swaps(source, to, dim, item):
+        transpose(True, dim, source, to, n, item)
+    else:
+        copy_components(to, source, n, dim, item)
+
+
+cdef inline bint swaps(const Array* planes, const Array* rows, Py_ssize_t dim, Py_ssize_t item) noexcept nogil:
+    return (dim == 2 or dim == 3) and planes.body == item and rows.component == item and rows.body == dim * item
+
+
+cdef inline void transpose(
+    bint out, Py_ssize_t dim, const Array* planes, const Array* rows, Py_ssize_t n, Py_ssize_t item,
+) noexcept nogil:
+    """Copy rows to planes, or out of them."""
+    if item == 4:
+        move_rows[float](out, <int> dim, <float*> planes.data, planes.component // 4, <float*> rows.data, n)
+    else:
+        move_rows[double](out, <int> dim, <double*> planes.data, planes.component // 8, <double*> rows.data, n)
+
+
+cdef void copy_components(
+    const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
+) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(dim):
+        if item == 4:
+            copy_strided[uint32_t](
+                to.data + j * to.component, to.body, source.data + j * source.component, source.body, n, 0
+            )
+        else:
+            copy_strided[uint64_t](
+                to.data + j * to.component, to.body, source.data + j * source.component, source.body, n, 0
+            )
+
+
+ctypedef fused word:
+    uint32_t
+    uint64_t
+
+
+cdef inline void copy_strided(
+    char* to, Py_ssize_t to_stride, const char* source, Py_ssize_t source_stride, Py_ssize_t n, word like,
+) noexcept nogil:
+    """Copy n numbers; `like` only sets their type."""
+    cdef Py_ssize_t i
+    if n < FEW:
+        for i in range(n):
+            (<word*> (to + i * to_stride))[0] = (<const word*> (source + i * source_stride))[0]
+    elif to_stride == sizeof(word) and source_stride == sizeof(word):
+        memcpy(to, source, n * sizeof(word))
+    elif to_stride == sizeof(word):
+        if word is uint32_t:
+            move_f32(False, <float*> to, <char*> source, source_stride, n)
+        else:
+            move_f64(False, <double*> to, <char*> source, source_stride, n)
+    elif source_stride == sizeof(word):
+        if word is uint32_t:
+            move_f32(True, <float*> source, to, to_stride, n)
+        else:
+            move_f64(True, <double*> source, to, to_stride, n)
+    else:
+        for i in range(n):
+            (<word*> (to + i * to_stride))[0] = (<const word*> (source + i * source_stride))[0]
+
+
+cdef class Writes:
+    def __cinit__(self, writes):
+        """writes: (array, rows or None, values), of shapes (n, dim), (k,) and (k, dim) or (n, dim).
+
+        Without rows, an array may have any shape and item size, and a single number, (1, 1), may be broadcast to an
+        array of two dimensions.
+        """
+        cdef Write* write
+        writes = list(writes)
+        self.kept = []
+        self.write = <Write*> PyMem_Calloc(max(1, len(writes)), sizeof(Write))
+        if self.write == NULL:
+            raise MemoryError
+        for array, rows, values in writes:
+            values = np.ascontiguousarray(values, array.dtype)
+            write = &self.write[self.count]
+            self.count += 1
+            if array.ndim != 2 or array.itemsize not in (4, 8):
+                if values.size != array.size:
+                    raise AssertionError(f"{values.size} numbers for {array.size}")
+                axes = np.array([array.shape, array.strides], np.intp)
+                write.to.data = <char*> <size_t> array.ctypes.data
+                write.source.data = <char*> <size_t> values.ctypes.data
+                write.item, write.ndim = array.itemsize, array.ndim
+                write.shape = <const Py_ssize_t*> <size_t> axes.ctypes.data
+                write.stride = write.shape + write.ndim
+                self.kept.append((array, axes, values))
+                continue
+            if rows is not None:
+                rows = np.ascontiguousarray(rows, np.int64)
+                write.row = <const int64_t*> <size_t> rows.ctypes.data
+            write.count, write.dim, write.item = len(values), array.shape[1], array.itemsize
+            locate(&write.to, array)
+            locate(&write.source, values)
+            if rows is None and values.size == 1:
+                write.count, write.source.body, write.source.component = len(array), 0, 0
+            self.kept.append((array, rows, values))
+
+    def __dealloc__(self):
+        PyMem_Free(self.write)
+
+    cdef void execute(self) noexcept nogil:
+        cdef Py_ssize_t number, i
+        cdef Write* write
+        cdef Array to, source
+        cdef const char* items
+        for number in range(self.count):
+            write = &self.write[number]
+            if write.shape != NULL:
+                items = write.source.data
+                scatter(write.to.data, write.shape, write.stride, write.ndim, &items, write.item)
+                continue
+            if write.row == NULL:
+                copy_array(&write.to, &write.source, write.count, write.dim, write.item)
+                continue
+            to, source = write.to, write.source
+            for i in range(write.count):
+                to.data = write.to.data + write.row[i] * to.body
+                source.data = write.source.data + i * source.body
+                copy_array(&to, &source, 1, write.dim, write.item)
+
+
+cdef object laid_out_like(object array):
+    """Return zeros of the same strides if the array is contiguous, from the start of a cache line."""
+    n, dim = array.shape
+    numbers = aligned_zeros((1, n * dim), array.dtype)
+    return numbers.reshape(n, dim) if array.flags.c_contiguous else numbers.reshape(dim, n).T
+
+
+cdef bint alike(const Array* one, const Array* other) noexcept nogil:
+    return one.body == other.body and one.component == other.component
+
+
+cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
+    """Return a plan of the tile that begins at body `first`, of n bodies."""
+    cdef Plan tile = plan[0]
+    tile.n, tile.slots = min(<Py_ssize_t> TILE, n - first), NULL
+    tile.x.data += first * tile.x.body
+    tile.v.data += first * tile.v.body
+    if tile.s.data != NULL:
+        tile.s.data += first * tile.s.body
+    return tile
+
+
+cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil:
+    cdef Py_ssize_t n = to.n if to.slots == NULL else to.slots.end
+    copy_array(&to.x, &source.x, n, to.dim, item)
+    copy_array(&to.v, &source.v, n, to.dim, item)
+    if to.s.data != NULL:
+        copy_array(&to.s, &source.s, n, to.dim, item)
