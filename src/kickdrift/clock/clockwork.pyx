@@ -449,7 +449,7 @@ cdef class Clockwork:
         numbers: dict = self.now
         numbers.update(changes)
         changed = numbers
-        # No Python code runs from here on.
+        # No Python code runs from here on: a signal handler could raise between two changes.
         self.now = changed
         if origin is not None:
             self._origin = origin

@@ -358,7 +358,8 @@ def check_sides(plan: Plan, record: ConstraintRecord) -> None:
         across = [axis for axis in around if abs(normal[axis]) > 1e-9]
         if not across or not held.size:
             continue
-        # Least distance of any point in the box, over the periodic axes.
+        # Smallest component along the normal that any point in the box has, over the periodic axes. Less the offset it
+        # is the smallest distance from the wall.
         least = sum(a * (low[axis] if a > 0 else high[axis]) for axis, a in enumerate(normal) if axis in around)
         alone = not any(normal[axis] for axis in range(plan.dim) if axis not in around)
         if not (alone and least - fields["offset"][face] >= TOUCHED * held.max()):

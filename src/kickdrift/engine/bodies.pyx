@@ -10,11 +10,10 @@ from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
-from .coupled cimport padded
 from .runner cimport Runner
 from .rotation cimport BoundRotation
 from .slots cimport Slots
-from .views cimport View, Writes, copy_array, copy_views, locate, same_views, views
+from .views cimport View, Writes, copy_array, copy_views, locate, padded, same_views, views
 from ..kernels.loops.slots cimport zero_inactive
 
 import sys
@@ -193,7 +192,7 @@ cdef class Core(Runner):
         elif "_origin" in attributes:
             origin, origin_tick = validation.as_float(attributes["_origin"]), attributes["_origin_tick"]
         self.turn_clock(clock_rate, clock_tick, clock_anew)
-        # No Python code runs from here on.
+        # No Python code runs from here on: a signal handler could raise between two changes.
         self.still = False
         prepared.execute()
         self.slots, self.rotation = place, rotation

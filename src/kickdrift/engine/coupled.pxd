@@ -41,7 +41,7 @@ cdef class Coupled(Watch):
     cdef double looked              # time of the last check for Ctrl-C
     cdef bint repeatable            # True if only positions decide about accelerations that a later call may reuse
     cdef bint sleeps                # True if bodies may sleep, and nothing but the state decides about a step
-    cdef uint8_t* rested            # mask of the bodies that rested in the last step, of Contacts; or NULL
+    cdef uint8_t* rested            # `rested` of Contacts, a mask of the bodies that rested in the last step; or NULL
     cdef const Plan* last           # state buffer whose accelerations the workspace has, or NULL
     # If only gravity and a Python function act, under one of the most used schemes:
     cdef bint only_function
@@ -80,6 +80,3 @@ cdef class Coupled(Watch):
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
     cdef bint show(self, const Plan* plan, list state) except -1
     cdef int raise_failure(self, const Job* failed) except -1
-
-
-cdef Py_ssize_t padded(Py_ssize_t n)

@@ -7,7 +7,7 @@ a failed step is discarded at no cost.
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from .coefficients cimport field
 from .constraints cimport bind_constraint
@@ -15,7 +15,7 @@ from ..kernels.abi.constraints cimport is_static
 from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.registers cimport ALL_OUT, DX, HELD, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport (
-    COMPOSITION, ENERGY_EULER, EXACT, IMPLICIT_EULER, KICK_DRIFT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET,
+    COMPOSITION, ENERGY_EULER, EXACT, IMPLICIT_EULER, KICK_DRIFT, PLANES, RK4, STRIDED, TILE, VELOCITY_VERLET,
     Array, Job, Plan,
 )
 from ..kernels.integrators.traits cimport evaluates_first, fsal
@@ -29,7 +29,7 @@ from .events cimport EventStore, Touches
 from .runner cimport Watch, look, paced
 from .serving cimport is_served, keep_idle, numbered_alike
 from .slots cimport Links, Slots, address
-from .views cimport View, alike, copy_state, laid_out_like, tile_of, views
+from .views cimport View, alike, copy_state, laid_out_like, padded, same_array, tile_of, views, whole_rows
 from .walls cimport BoundConstraint
 from ..kernels.loops.slots cimport zero_inactive
 
@@ -38,13 +38,9 @@ from time import perf_counter
 from .. import kernels as kernels_
 from ..errors import CallbackError
 
-# Assumed evaluations of an interaction per implicit step, for the cost estimate.
 cdef enum:
-    PRODUCTS = 100
-
-# Largest number of n-body bodies that step in registers (kernels/loops/few.pxd), if vectors are long enough.
-cdef enum:
-    THREE = 3
+    PRODUCTS = 100  # assumed evaluations of an interaction per implicit step, for the cost estimate
+    THREE = 3       # n-body bodies that step in registers (kernels/loops/few.pxd), if vectors are long enough
 
 require_rounding(__name__)
 
@@ -431,22 +427,8 @@ cdef class Coupled(Watch):
 
     cdef bint recalls(self, const Plan* plan) noexcept nogil:
         """Return whether the positions are bitwise those whose accelerations the workspace has."""
-        cdef const Array* now = &plan.x
-        cdef const Array* then
         cdef Py_ssize_t n = plan.n if plan.slots == NULL else plan.slots.end
-        cdef Py_ssize_t i
-        cdef int j
-        if self.last == NULL:
-            return False
-        then = &self.last.x
-        for j in range(plan.dim):
-            for i in range(n):
-                if memcmp(
-                    now.data + i * now.body + j * now.component, then.data + i * then.body + j * then.component,
-                    self.item
-                ) != 0:
-                    return False
-        return True
+        return self.last != NULL and same_array(&plan.x, &self.last.x, n, plan.dim, self.item)
 
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
         """Copy the state back from the buffer in which `steps` steps end; only near tiles, if tiles are classified."""
@@ -504,18 +486,6 @@ cdef class Coupled(Watch):
 cdef object rows_of(object model):
     """Return the rows of the shapes that move, or None."""
     return None if model.motion is None else model.motion.rows
-
-
-cdef object whole_rows(object values, object model):
-    """Return a copy with one number per body, padded because vectors may read past its end."""
-    array = kernels_.aligned_zeros((1, padded(model.n) + ROW), model.dtype)[0]
-    array[: model.n] = values
-    return array
-
-
-cdef Py_ssize_t padded(Py_ssize_t n):
-    """Return the items per component for n bodies: n rounded up to whole rows of vectors."""
-    return (n + ROW - 1) // ROW * ROW
 
 
 cdef bint look_now_and_then(void* owner) noexcept with gil:

@@ -303,7 +303,7 @@ cdef class Frames(Core):
             raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
         if self.slots is not None and not self.slots.alive[row]:
             return  # inactive rows stay zero
-        # No Python code runs from here on.
+        # No Python code runs from here on: a signal handler could raise between two changes.
         if history and self.single:
             follow_history(&self.plan.x, &self.plan.s, row, &there, self.plan.dim, f32)
         elif history:

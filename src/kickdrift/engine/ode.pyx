@@ -155,7 +155,7 @@ cdef class ODECore(Runner):
     cdef int bind_flow(self) except -1:
         self.plan.flow = FLOWS[self._flow.kind]
         take_constants(self.plan.parameters, self._flow.constants(self.dtype))
-        # Estimated nanoseconds, an upper bound on the baseline in float64.
+        # Nanoseconds per step, at most: those of the baseline instruction set in float64.
         per_component = 100 if self.plan.scheme == IMPLICIT_EULER else 10 if self.plan.flow == THOMAS else 2
         stages = self._integrator.force_evaluations or 1
         self.cost = max(10.0, self.plan.n * stages * per_component * self.plan.dim)
@@ -242,7 +242,7 @@ cdef class ODECore(Runner):
             take_constants(parameters, constants)
         if attributes is None:
             attributes = {}
-        # No Python code runs from here on.
+        # No Python code runs from here on: a signal handler could raise between two changes.
         prepared.execute()
         memcpy(self.plan.parameters, parameters, sizeof(parameters))
         self.plan.h = h

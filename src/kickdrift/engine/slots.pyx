@@ -242,7 +242,7 @@ cdef class Slots:
                 raise CapacityError(k, i)
             ids[i] = row if chosen == NULL else chosen[row]
             row += 1
-        # No Python code runs from here on.
+        # No Python code runs from here on: a signal handler could raise between two changes.
         for i in range(k):
             row = ids[i]
             put(&plan.x, row, &x, i, dim, item)

@@ -15,6 +15,9 @@ cdef class View:
 cdef list views(arrays)
 cdef void copy_views(list to, list source) noexcept
 cdef bint same_views(list one, list other) noexcept
+cdef bint same_array(
+    const Array* one, const Array* other, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
+) noexcept nogil
 cdef void scatter(
     char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
 ) noexcept nogil
@@ -51,3 +54,5 @@ cdef object laid_out_like(object array)
 cdef bint alike(const Array* one, const Array* other) noexcept nogil
 cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nogil
 cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil
+cdef object whole_rows(object values, object model)
+cdef Py_ssize_t padded(Py_ssize_t n)

@@ -6,7 +6,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from ..kernels.abi.plan cimport TILE, Array, Plan
+from ..kernels.abi.plan cimport ROW, TILE, Array, Plan
 from ..kernels.simd.copies cimport move_f32, move_f64, move_rows
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -75,26 +75,28 @@ cdef void copy_views(list to, list source) noexcept:
 
 cdef bint same_views(list one, list other) noexcept:
     """Return whether arrays have the bits of as many others of equal shapes and dtype."""
-    cdef Py_ssize_t number, i
+    cdef Py_ssize_t number
     cdef View here, there
-    cdef const char* mine
-    cdef const char* its
-    cdef int j
     for number in range(len(one)):
         here, there = <View> one[number], <View> other[number]
-        if (
-            here.place.component == here.item and here.place.body == here.dim * here.item
-            and there.place.component == here.item and there.place.body == here.place.body
-        ):
-            if memcmp(here.place.data, there.place.data, here.n * here.place.body) != 0:
+        if not same_array(&here.place, &there.place, here.n, here.dim, here.item):
+            return False
+    return True
+
+
+cdef bint same_array(
+    const Array* one, const Array* other, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
+) noexcept nogil:
+    """Return whether two arrays (n, dim) of `item` bytes a number have the same bits."""
+    cdef Py_ssize_t i, j
+    if one.component == item and one.body == dim * item and alike(one, other):
+        return memcmp(one.data, other.data, n * one.body) == 0
+    for j in range(dim):
+        for i in range(n):
+            if memcmp(
+                one.data + i * one.body + j * one.component, other.data + i * other.body + j * other.component, item
+            ) != 0:
                 return False
-            continue
-        for i in range(here.n):
-            for j in range(here.dim):
-                mine = here.place.data + i * here.place.body + j * here.place.component
-                its = there.place.data + i * there.place.body + j * there.place.component
-                if memcmp(mine, its, here.item) != 0:
-                    return False
     return True
 
 
@@ -301,3 +303,15 @@ cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexce
     copy_array(&to.v, &source.v, n, to.dim, item)
     if to.s.data != NULL:
         copy_array(&to.s, &source.s, n, to.dim, item)
+
+
+cdef object whole_rows(object values, object model):
+    """Return a copy with one number per body, padded because vectors may read past its end."""
+    array = aligned_zeros((1, padded(model.n) + ROW), model.dtype)[0]
+    array[: model.n] = values
+    return array
+
+
+cdef Py_ssize_t padded(Py_ssize_t n):
+    """Return the items per component for n bodies: n rounded up to whole rows of vectors."""
+    return (n + ROW - 1) // ROW * ROW

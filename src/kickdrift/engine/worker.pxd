@@ -50,7 +50,8 @@ ctypedef struct Numbers:
     const char* source          # of world 0
     Py_ssize_t size, stride
 
-# The number that noise is keyed by, for world 0: of 64 bits, or of 32.
+# A number that noise is keyed by, at `seed` (64 bits) or at `number` (32 bits); the other pointer is NULL. World i has
+# `first` + i.
 ctypedef struct Key:
     uint64_t* seed
     int* number

@@ -43,7 +43,8 @@ ctypedef struct Clock:
     int64_t due, backlog        # whole steps in acc: due in this frame, and kept for later frames
     int64_t step_ns             # measured length of a "variable" step; -1: a step is dt
 
-    # time = origin + (tick - origin_tick) * dt, or origin + varied under "variable"
+    # time = origin + (tick - origin_tick) * dt; origin is `_origin` of Clockwork, in seconds.
+    # Under "variable": time = origin + varied_s seconds + varied_ns nanoseconds.
     int64_t origin_tick, varied_s, varied_ns
 
     int64_t scale, scale_rest   # time scale in multiples of 2**-20; remainder of scaled nanoseconds in 2**-20 ns

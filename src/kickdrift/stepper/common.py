@@ -53,7 +53,7 @@ class State:
 
         def step(self, n: int = 1, progress: bool = False) -> None: ...
         def _step(self, n: int) -> None: ...  # only for callers that hold the stepper's lock
-        def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
+        def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # under the lock
         def _numbers(self, binding: Any, h: float) -> Any: ...  # coefficients that depend on dt, for `_commit`
         def _commit(self, *args: Any, **changes: Any) -> None: ...  # apply several changes atomically, see bodies.pyx
         def _copies(self) -> bytes: ...  # the state arrays in snapshot format

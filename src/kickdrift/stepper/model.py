@@ -241,7 +241,7 @@ class Plan:
             and previous.mass is self.mass
             and previous._corners.walls == walls
             and self._pins is previous._pins
-            # Corners record contacts as those of their walls.
+            # Corners record contacts in the event sources of their walls: a new wall needs new corners.
             and all(self._parts[id(wall)] is previous._parts.get(id(wall)) for wall in walls)
         ):
             return previous._corners

@@ -293,13 +293,13 @@ def _first_bodies(
         at = np.searchsorted(rows, skip) % len(rows)
         skip = np.where(rows[at] == skip, at, -1)
     spread = np.ptp(places, axis=0).prod() / len(rows)
-    if np.isfinite(spread):  # long rays pass few cells, each with a body on average
+    if np.isfinite(spread):  # with a body per cell on average, a long ray passes few cells
         reach = max(reach, float(spread) ** (1 / self.dim))
     grid(level.index_type, places, rows, reach, None, size).cast(x, way, r, row, time, skip)
     return row, time
 
 
-# Shared.
+# Helpers of several queries.
 
 
 def _rows(self: StepperBase, known: Scene, seen: int, sensors: bool) -> np.ndarray:

@@ -272,7 +272,7 @@ cdef enum:
     BEGIN           # set up the contacts between bodies
     RESUME          # warm start by impulses of the last step
     WARM            # warm start by impulses of the last substep, along current normals
-    SOLVE           # solve
+    SOLVE           # one iteration of the impulses
 
 ctypedef struct Sweep:
     int kind

@@ -86,7 +86,7 @@ cdef enum OperationCode:
 
 cdef enum:
     GROUP = 8               # maximum number of vectors that run through the operations together
-    BLOCK = 192             # bodies per block: a multiple of a group for any vector width
+    BLOCK = 192             # bodies per block: whole groups of KD_GROUP vectors in each instruction set
     MAX_REGISTERS = 40      # maximum number of rows of intermediate results per block
     PARTS = 2               # parts of a row, each with room for a group
     MAX_UNIFORM = 256       # maximum number of uniform intermediate results

@@ -112,7 +112,7 @@ ctypedef void (*Measure)(
 ) noexcept nogil
 
 ctypedef struct Job:
-    Py_ssize_t first, last      # bodies; first is a multiple of ROW
+    Py_ssize_t first, last      # bodies `first` to before `last`; first is a multiple of ROW
     Py_ssize_t steps
     int64_t tick
     bint start                  # True: initialise the history of all bodies
@@ -184,7 +184,8 @@ ctypedef struct Plan:
     int iterations      # evaluations per velocity-dependent kick; or maximum number of Newton iterations
     double tolerance
     double constants[MAX_CONSTANTS]
-    # Prepared by kernels for h and last_h, so that small calls need no setup:
+    # What follows is prepared when bound, so that calls of few bodies and steps need no setup; `prepared` again when h
+    # or last_h changes.
     char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants, broadcast to vectors
     void* step                  # function for a row or tile; its type has vectors, see dispatch.pxd
     void* single_block                  # function for less than a block, same type as `step`

@@ -430,7 +430,7 @@ cdef inline void report_shapes(
     if events.contacts == 0 and events.count == 0:
         return
     for i in range(n):
-        # Contacts of the step in the order of their keys.
+        # Collect the contacts of body i in the order of their keys.
         count = 0
         for k in range(events.slots):
             contact = met_at(events, i * events.slots + k)

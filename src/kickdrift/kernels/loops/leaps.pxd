@@ -99,7 +99,7 @@ cdef inline bint extend(
     """
     cdef double epsilon = 1.2e-7 if vec is f32vec else 2.3e-16
     cdef vec t = filled(time_of(plan, steps), now)
-    cdef vec least = filled(1e-30 if vec is f32vec else 1e-290, now)     # products may underflow
+    cdef vec least = filled(1e-30 if vec is f32vec else 1e-290, now)     # keeps bounds above 0 where products underflow
     cdef vec rounding = filled(16 * epsilon * (steps + 8), now)
     cdef vec share, displacement
     cdef int j
