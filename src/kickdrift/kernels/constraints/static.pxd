@@ -69,14 +69,14 @@ cdef inline void widen(
 
 
 cdef inline void fill_lanes(vec* low, vec* high) noexcept nogil:
-    """Fill lanes without bodies with the bounds of the others."""
-    cdef double least = INFINITY
-    cdef double most = -INFINITY
+    """Fill lanes without bodies with the bounds of another lane, if any has bodies."""
     cdef mask empty = greater(low[0], high[0])
-    cdef Py_ssize_t lane
-    for lane in range(width(low)):
-        least, most = min(least, number_of(low, lane)), max(most, number_of(high, lane))
-    low[0], high[0] = select(empty, filled(least, low), low[0]), select(empty, filled(most, low), high[0])
+    cdef Py_ssize_t lane = 0
+    while lane < width(low) and number_of(low, lane) > number_of(high, lane):
+        lane += 1
+    if lane < width(low):
+        low[0] = select(empty, spread(low, lane, low), low[0])
+        high[0] = select(empty, spread(high, lane, high), high[0])
 
 
 cdef inline double number_of(const vec* numbers, Py_ssize_t i) noexcept nogil:
