@@ -142,16 +142,12 @@ cdef void copy_array(
     const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
 ) noexcept nogil:
     """Copy (n, dim) numbers of `item` bytes each, for any strides of both arrays."""
-    cdef bint rows = to.component == item and to.body == dim * item
-    cdef bint planes = to.body == item and to.component == n * item
-    if (rows or planes) and to.body == source.body and to.component == source.component:
-        memcpy(to.data, source.data, n * dim * item)
-    elif swaps(to, source, dim, item):
+    if swaps(to, source, dim, item):
         transpose(False, dim, to, source, n, item)
     elif swaps(source, to, dim, item):
         transpose(True, dim, source, to, n, item)
     else:
-        copy_components(to, source, n, dim, item)
+        copy_alike(to, source, n, dim, item)
 
 
 cdef inline bint swaps(const Array* planes, const Array* rows, Py_ssize_t dim, Py_ssize_t item) noexcept nogil:
@@ -168,10 +164,16 @@ cdef inline void transpose(
         move_rows[double](out, <int> dim, <double*> planes.data, planes.component // 8, <double*> rows.data, n)
 
 
-cdef void copy_components(
+cdef void copy_alike(
     const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
 ) noexcept nogil:
+    """Copy at once what is contiguous and laid out alike, and anything else by components."""
+    cdef bint rows = to.component == item and to.body == dim * item
+    cdef bint planes = to.body == item and to.component == n * item
     cdef Py_ssize_t j
+    if (rows or planes) and alike(to, source):
+        memcpy(to.data, source.data, n * dim * item)
+        return
     for j in range(dim):
         if item == 4:
             copy_strided[uint32_t](
