@@ -21,13 +21,14 @@ FILES = [
         f"integrators/test_{name}.py"
         for name in ("convergence", "equal", "evaluation_times", "evaluations", "implicit")
     ),
-    "integrators/test_mathematics.py",
+    *("integrators/test_mathematics.py", "forces/test_merging.py", "docs/test_words.py"),
 ]
 #: Tests that cover all declarations at once, and therefore always run.
 ALL = {
     *("test_help_on_the_package_is_an_overview", "test_public_names", "test_the_api_pages_list_every_public_name"),
     *("test_the_table_of_constraints", "test_the_table_of_integrators", "test_the_table_of_terms"),
     *("test_the_stub_file_lists_the_same_public_names", "test_per_body_coefficients_are_declared_exactly"),
+    *("test_every_term_has_a_formula_here", "test_no_identifier_is_of_the_private_vocabulary"),
 }
 
 

@@ -22,4 +22,4 @@ def test_no_identifier_is_of_the_private_vocabulary():
             banned = BANNED & set(re.findall(r"[A-Za-z_]\w*", code))
             if banned:
                 found[str(path.relative_to(ROOT))] = sorted(banned)
-    assert found == {}
+    assert found == {}, "expected words of the field: event, contact, ... (see the comment above BANNED)"

@@ -223,6 +223,8 @@ def test_every_term_has_a_formula_here():
         kd.Langevin,
         kd.FloorFriction,
     }  # tested in files of their own
+    missing = known(Term) - (drawn | functions | elsewhere)
+    assert not missing, f"expected a formula of {missing} here, drawn by `scene`, or tests in a file of their own"
     assert drawn | functions | elsewhere == known(Term)
 
 

@@ -140,5 +140,5 @@ def test_per_body_coefficients_are_declared_exactly(monkeypatch):
         for declaration in given:
             title = type(declaration).__name__
             names = {name for name, each in declaration.per_body.items() if each == kind}
-            assert asked.get((title, method), set()) <= names, title
+            assert asked.get((title, method), set()) <= names, f"{title}: {method} is for what is declared per_body"
             assert names - {"category", "mask", "sensor"} <= set(declaration.coefficients), title

@@ -201,6 +201,8 @@ cdef class Binding:
                     self.terms[number].field[i] = nothing
             for name, values in record.fields.items():
                 self.terms[number].field[<int> PLACES[name]] = field(&self.plan, values, blocks)
+            for i in range(COEFFICIENTS):
+                self.terms[number].per_body |= self.terms[number].field[i].body != 0
             self.records.append(blocks)
         return 0
 

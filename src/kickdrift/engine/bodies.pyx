@@ -686,7 +686,7 @@ cdef class Core(Runner):
             kind = self._plan.constraint_records[failed.failed_part].kind
             raise RuntimeError(
                 f"kernels: expected a branch for {kind!r} in contacts_table.pxd or joints_table.pxd, and, if it "
-                f"reports events, in telling.pxd"
+                f"reports events, in reporting.pxd"
             )
         return self.coupled.raise_failure(failed)
 

@@ -185,7 +185,7 @@ ctypedef struct Sensor:
     EventSource* events
 
 # Corrects bodies after a step: static constraints `first` to `last`, others all `last` of them. before: positions
-# before the step; gain: delta_v by forces; s: Verlet's previous positions, or NULL; owner: argument of Look.
+# before the step; delta_v: by the forces of the step; s: Verlet's previous positions, or NULL; owner: argument of Look.
 ctypedef int (*ConstraintFunction)(
     ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride,
     const void* before, const void* delta_v, void* x, void* v, void* s, const void* data,
@@ -217,7 +217,7 @@ ctypedef struct Collisions:
     const void* weight
     Each restitution
     Each friction               # friction coefficients; `number` is NULL if there is no friction
-    double lag                  # steps by which velocities are ahead of positions
+    double lag                  # steps by which velocities are behind positions
     const uint64_t* category    # collision category bits of each body; NULL: all bodies collide
     const uint64_t* mask_bits
     const uint8_t* sensor       # per body: 1 for sensors, which record events without impulses; NULL: none
@@ -285,7 +285,7 @@ ctypedef struct Sweep:
     double left     # time to the end of the step, s
     double given    # substeps whose forces are in the velocities already
     double count    # number of substeps
-    double lead     # substeps by which velocities are ahead of positions before the step
+    double lead     # substeps by which velocities are behind positions before the step
 
 # Sweeps blocks first to last of `lanes` contacts each; True if any contact is deep. See constraints/contact_lanes.pxd.
 ctypedef bint (*Press)(const void* contacts, const Sweep*, int64_t first, int64_t last, const void* like) noexcept nogil

@@ -82,6 +82,7 @@ cdef enum:
 
 ctypedef struct Term:
     TermKind kind
+    bint per_body       # True if a coefficient differs between bodies
     Field field[COEFFICIENTS]
 
 # Pointers to a row of affine components, or to a tile in planes.

@@ -119,11 +119,6 @@ cdef inline void load_each(kinds.TermKind kind, int dim, const Term* term, Py_ss
             c[AT_ORIGIN + j] = field_vec(&term.field[ORIGIN], j, body, c)
 
 
-cdef inline bint per_body(const Term* term) noexcept nogil:
-    """True if coefficients differ between bodies."""
-    return term.field[STRENGTH].body != 0 or term.field[SQUARE].body != 0 or term.field[ORIGIN].body != 0
-
-
 cdef inline bint add_term(kinds.TermKind kind, int dim, const vec* c, const vec* x, vec* a) noexcept nogil:
     """a -= f d (PointGravity, QuadraticDrag) or a += f t (Vortex, Centrifugal).
 
@@ -244,7 +239,7 @@ cdef inline void add_terms(
                 b[j] = none
             if here == c:
                 load_term(term.kind, dim, term, body, c)
-            elif per_body(term):
+            elif term.per_body:
                 load_each(term.kind, dim, term, body, here)
             add_known(term.kind, dim, here, x, v, b)
             for j in range(dim):

@@ -12,7 +12,7 @@ from ..abi.plan cimport (
 from ..integrators.steps cimport damp, evaluations, has_opening, kick_constants, kicks, opening, stage, turn
 from ..forces.fields cimport (
     FIRST_TERMS, TERM_VECTORS, Affine, accelerate_tile, add_affine, add_only, add_terms, field_vec, load_each,
-    load_term, load_terms, locate_affine, per_body,
+    load_term, load_terms, locate_affine,
 )
 from ..integrators.traits cimport fsal, repeats_place, splits_on_drag
 
@@ -102,7 +102,7 @@ cdef inline void step_vectors(
     cdef int held_terms = 0 if kind == NO_TERM else 1 if kind >= 0 else min(plan.terms, FIRST_TERMS)
     cdef Affine affine[MAX_DIM]
     cdef Term term
-    cdef bint each = kind >= 0 and per_body(plan.term)
+    cdef bint each = kind >= 0 and plan.term.per_body
     cdef vec constants[EXTRA + 2]
     cdef vec c[FIRST_TERMS * TERM_VECTORS]
     cdef vec x[MAX_DIM]

@@ -224,9 +224,9 @@ def collide(
 ):  # fmt: skip
     """Resolve a collision: corrections of the separation d and the relative velocity u, and contact data; or None.
 
-    size: sum of the radii. overlap: size² - |d|². gain: velocity change of each body by the forces of the step.
-    lag: number of steps by which the velocity is ahead of the position. first: whether the impact may have been
-    missed; separating bodies may then have passed the point of closest approach. axis: of the normal for coincident
+    size: sum of the radii. overlap: size² - |d|². delta_v: velocity change of each body by the forces of the step.
+    lag: number of steps by which the velocity is behind the position. first: whether the impact may have been missed;
+    separating bodies may then have passed the point of closest approach. axis: of the normal for coincident
     centers. given: time since impact, if known. spin, share: see `slip`, and the part of a slip whose loss ends it. The
     last result is what friction takes from the relative velocity, or None.
     """

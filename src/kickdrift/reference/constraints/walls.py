@@ -83,8 +83,8 @@ class Wall:
     def collide(self, depth, v, delta_v, restitution):
         """Return the result of `bounce` for a body, or None without contact.
 
-        depth, v and gain: outward components of position, velocity, and velocity change by forces. The velocity is
-        `lag` steps ahead of the position.
+        depth, v and delta_v: outward components of position, velocity, and velocity change by forces. The velocity
+        is `lag` steps behind the position: at the position's time it is v + lag * delta_v.
         """
         speed = v + self.lag * delta_v
         if not (depth > 0 or (depth == 0 and speed > 0)):
