@@ -209,6 +209,11 @@ cdef inline bint leaves_torus(const Torus* torus, int dim, const vec* extent, co
     return False
 
 
+cdef inline bint is_swept(int kind) noexcept nogil:
+    """True if `reaches` needs to know where a tile was before the step."""
+    return kind == SENSOR or kind == SHAPES
+
+
 cdef inline bint reaches(
     const ConstraintCall* constraint, int dim, Py_ssize_t first, Py_ssize_t count, const vec* before,
     const vec* now, const vec* like,
@@ -231,21 +236,20 @@ cdef inline bint reaches(
         return False
     if constraint.kind == SHAPES and (<const Shapes*> constraint.data).count == 0:
         return False
+    if not is_swept(constraint.kind):
+        return True     # everywhere, as the floor
     for j in range(dim):
         swept[j], swept[HIGH + j] = minimum(before[j], now[j]), maximum(before[HIGH + j], now[HIGH + j])
     if constraint.kind == SENSOR:
         return reaches_region(<const Sensor*> constraint.data, dim, swept, like)
-    if constraint.kind == SHAPES:
-        return reaches_shapes(<const Shapes*> constraint.data, dim, first, count, swept, like)
-    return True     # everywhere, as the floor
+    return reaches_shapes(<const Shapes*> constraint.data, dim, first, count, swept, like)
 
 
 cdef inline bint any_swept(const Coupling* coupling, int begin, int end) noexcept nogil:
-    """True if `reaches` asks of any static constraint from `begin` to `end` where the tile was before the step."""
-    cdef int number, kind
+    """True if any static constraint from `begin` to `end` is asked about the way of a tile."""
+    cdef int number
     for number in range(begin, end):
-        kind = coupling.constraint[number].kind
-        if kind == SENSOR or kind == SHAPES:
+        if is_swept(coupling.constraint[number].kind):
             return True
     return False
 
