@@ -8,6 +8,3 @@ class Runner:
     _tape: object
     @property
     def tick(self) -> int: ...
-
-@disjoint_base
-class Writes: ...
