@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from ..kernels.abi.plan cimport ROW, TILE, Array, Plan
-from ..kernels.simd.copies cimport move_f32, move_f64, move_rows
+from ..kernels.simd.copies cimport move_f32, move_f64
 from ..kernels.simd.rounding cimport require_rounding
 
 import numpy as np
@@ -30,7 +30,7 @@ cdef class View:
         self.item = array.itemsize
 
 
-# Not in runner.pxd: modules that see memoryviews are twice as large.
+# Not in views.pxd: modules that see memoryviews are twice as large.
 cdef class SingleView(View):
     cdef float[:, :] numbers
 
@@ -142,32 +142,6 @@ cdef void copy_array(
     const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
 ) noexcept nogil:
     """Copy (n, dim) numbers of `item` bytes each, for any strides of both arrays."""
-    if swaps(to, source, dim, item):
-        transpose(False, dim, to, source, n, item)
-    elif swaps(source, to, dim, item):
-        transpose(True, dim, source, to, n, item)
-    else:
-        copy_alike(to, source, n, dim, item)
-
-
-cdef inline bint swaps(const Array* planes, const Array* rows, Py_ssize_t dim, Py_ssize_t item) noexcept nogil:
-    return (dim == 2 or dim == 3) and planes.body == item and rows.component == item and rows.body == dim * item
-
-
-cdef inline void transpose(
-    bint out, Py_ssize_t dim, const Array* planes, const Array* rows, Py_ssize_t n, Py_ssize_t item,
-) noexcept nogil:
-    """Copy rows to planes, or out of them."""
-    if item == 4:
-        move_rows[float](out, <int> dim, <float*> planes.data, planes.component // 4, <float*> rows.data, n)
-    else:
-        move_rows[double](out, <int> dim, <double*> planes.data, planes.component // 8, <double*> rows.data, n)
-
-
-cdef void copy_alike(
-    const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
-) noexcept nogil:
-    """Copy at once what is contiguous and laid out alike, and anything else by components."""
     cdef bint rows = to.component == item and to.body == dim * item
     cdef bint planes = to.body == item and to.component == n * item
     cdef Py_ssize_t j

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ..abi.constraints cimport (
-    ALL, CROWD, GIVEN_UP, MOST_CLASSES, NOWHERE, PAIRS_PER_BODY, TESTS, Collisions, Found, Torus,
+    ALL, CROWD, GIVEN_UP, MOST_CLASSES, NOWHERE, PAIRS_PER_BODY, TESTS, Collisions, Found,
 )
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
@@ -44,40 +44,23 @@ cdef inline bint find_pairs(
 cdef inline void find_among_few(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data,
 ) noexcept nogil:
-    """Test every pair: for few bodies, sorting them into cells takes longer (twice as long for six)."""
-    cdef bint plain = data.swept_x == NULL and not is_periodic(&data.torus) and data.category == NULL
-    if plain and dim == 2:
-        test_all(2, True, n, stride, x, data)
-    elif plain and dim == 3:
-        test_all(3, True, n, stride, x, data)
-    else:
-        test_all(dim, False, n, stride, x, data)
+    """Test every pair: for few bodies, sorting them into cells takes longer (twice as long for six).
 
-
-cdef inline void test_all(
-    int dim, bint plain, int64_t n, int64_t stride, const real* x, const Collisions* data,
-) noexcept nogil:
-    """Test every pair; plain: in open space, at the end of the step, without filters."""
+    Tried: a loop of its own without filters, boxes and sweeps; steps of 6 and 16 discs were 1.2 and 1.4 times as fast.
+    """
     cdef bint seen_at[FEW]
-    cdef int32_t* partner = data.partner
-    cdef const real* radius = <const real*> data.radius
     cdef int64_t total = 0
     cdef int64_t i, j
-    cdef bint near
     for i in range(n):
         seen_at[i] = data.size_class[i] != NOWHERE and (
-            plain or not is_periodic(&data.torus) or is_seen(dim, stride, x, i, &data.torus)
+            not is_periodic(&data.torus) or is_seen(dim, stride, x, i, &data.torus)
         )
     for i in range(n):
         data.begin[i] = total
         for j in range(i + 1, n):
-            if plain:
-                near = overlaps(dim, True, stride, x, i, j, radius, &data.torus)
-            else:
-                near = collide_by_filter(i, j, data) & is_near(dim, stride, x, i, j, data)
             # Store unconditionally, because a branch would be mispredicted.
-            partner[total] = <int32_t> j
-            total += seen_at[i] & seen_at[j] & near
+            data.partner[total] = <int32_t> j
+            total += seen_at[i] & seen_at[j] & collide_by_filter(i, j, data) & is_near(dim, stride, x, i, j, data)
         data.count[i] = <int32_t> (total - data.begin[i])
 
 
@@ -85,25 +68,16 @@ cdef inline bint is_near(
     int dim, int64_t stride, const real* x, int64_t i, int64_t j, const Collisions* data,
 ) noexcept nogil:
     """True if two bodies are nearby."""
+    cdef real size, reach, d
+    cdef real quarter = 0.25
+    cdef real square = 0
+    cdef int c
     if data.swept_x != NULL:
         return comes_near(dim, i, j, data, <const real*> data.swept_x, <const real*> data.swept_v)
-    return overlaps(dim, False, stride, x, i, j, <const real*> data.radius, &data.torus)
-
-
-cdef inline bint overlaps(
-    int dim, bint plain, int64_t stride, const real* x, int64_t i, int64_t j, const real* radius, const Torus* torus,
-) noexcept nogil:
-    """True if the distance of two bodies is within the sum of their radii and a quarter of it."""
-    cdef real size = radius[i] + radius[j]
-    cdef real quarter = 0.25
-    cdef real reach = size + quarter * size
-    cdef real square = 0
-    cdef real d
-    cdef int c
+    size = (<const real*> data.radius)[i] + (<const real*> data.radius)[j]
+    reach = size + quarter * size
     for c in range(dim):
-        d = x[c * stride + j] - x[c * stride + i]
-        if not plain:
-            d = toward(d, c, torus)
+        d = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
         square = square + d * d if c > 0 else d * d
     return square < reach * reach
 

@@ -4,7 +4,7 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from ..abi.registers cimport S, V, X
-from ..simd.copies cimport move_f32, move_f64, move_rows
+from ..simd.copies cimport move_f32, move_f64, move_pairs_f32, move_pairs_f64, move_triples_f32, move_triples_f64
 from ..simd.masks cimport all_zero
 from ..simd.vec cimport f32vec, prefetch, vec, width
 from ..abi.plan cimport MAX_DIM, TILE, Array, Job, Plan
@@ -26,10 +26,15 @@ cdef inline void move_tile(
     cdef char* plane
     if (dim == 3 or dim == 2) and array.component == size and array.body == dim * size:
         place = array.data + first * array.body
-        if vec is f32vec:
-            move_rows[float](out, dim, <float*> planes, TILE, <float*> place, count)
+        if dim == 2:
+            if vec is f32vec:
+                move_pairs_f32(out, <float*> planes, TILE, <float*> place, count)
+            else:
+                move_pairs_f64(out, <double*> planes, TILE, <double*> place, count)
+        elif vec is f32vec:
+            move_triples_f32(out, <float*> planes, TILE, <float*> place, count)
         else:
-            move_rows[double](out, dim, <double*> planes, TILE, <double*> place, count)
+            move_triples_f64(out, <double*> planes, TILE, <double*> place, count)
         if not out:
             for j in range(dim):
                 memset(<char*> planes + (j * TILE + count) * size, 0, rest * size)

@@ -3,7 +3,7 @@
 # The usual strides are compile-time constants: with vectorisation on, compilers turn them into shuffles.
 # Elsewhere auto-vectorisation is off, because it makes code larger and no faster.
 
-from .vec cimport f32vec, real  # f32vec: for the C types that its module defines
+from .vec cimport f32vec  # for the C types that its module defines
 
 cdef extern from *:
     """
@@ -188,19 +188,3 @@ cdef extern from *:
     void move_triples_f64 "kd_move_triples_f64"(
         bint out, double* rows, Py_ssize_t apart, double* place, Py_ssize_t count,
     ) noexcept nogil
-
-
-cdef inline void move_rows(
-    bint out, int dim, real* planes, Py_ssize_t apart, real* rows, Py_ssize_t count,
-) noexcept nogil:
-    """Copy two or three planes, `apart` numbers from each other, from rows (x, y) or (x, y, z), or out to them."""
-    if real is float:
-        if dim == 2:
-            move_pairs_f32(out, planes, apart, rows, count)
-        else:
-            move_triples_f32(out, planes, apart, rows, count)
-    else:
-        if dim == 2:
-            move_pairs_f64(out, planes, apart, rows, count)
-        else:
-            move_triples_f64(out, planes, apart, rows, count)
