@@ -178,6 +178,7 @@ cdef class BoundGrid(BoundConstraint):
     cdef int lay_out(self, Collisions* data, dict fields, object plan, const CoupledTable* table) except -1:
         cdef int64_t n = plan.n
         cdef int a, b
+        data.find_among_few = table.find_among_few
         data.find_uniform = table.find_in_plane if plan.dim == 2 else table.find_uniform
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)

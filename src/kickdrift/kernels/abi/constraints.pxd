@@ -207,11 +207,15 @@ cdef enum Found:
     CROWD
     GIVEN_UP
 
-# Pair search in open space for bodies of one size class that are sorted by bucket: alike.pxd.
+# Pair searches of uniform_pairs.pxd: for few bodies, and for those of one size class that are sorted by bucket.
+ctypedef void (*FindAmongFew)(
+    int dim, int64_t n, int64_t stride, const void* x, const void* data, const void* like,
+) noexcept nogil
 ctypedef Found (*FindAlike)(int64_t dim, int64_t n, const void* data, void* owner, const void* like) noexcept nogil
 
 ctypedef struct Collisions:
     Torus torus
+    FindAmongFew find_among_few
     FindAlike find_uniform
     const void* radius
     const void* weight

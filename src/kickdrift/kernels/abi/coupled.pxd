@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from .constraints cimport ConstraintCall, ConstraintFunction, FindAlike, Press
+from .constraints cimport ConstraintCall, ConstraintFunction, FindAlike, FindAmongFew, Press
 from .events cimport Log
 from .noise cimport Noise
 from .plan cimport MAX_STAGES, Array, Field, Job, Plan
@@ -125,7 +125,8 @@ ctypedef struct CoupledTable:
     ConstraintFunction collide         # shapes, sensors, collisions, contacts, periodic boxes
     ReportFunction report_events               # turns contacts into events, see constraints/events.pxd
     Press press                     # contact solver sweep
-    FindAlike find_uniform            # pair search of collisions and contacts
+    FindAmongFew find_among_few       # pair searches of collisions and contacts
+    FindAlike find_uniform
     FindAlike find_in_plane         # pair search in two dimensions
     int64_t lanes                   # contacts solved at once (vector lanes)
     ImplicitStep implicit           # see newton_krylov.pxd

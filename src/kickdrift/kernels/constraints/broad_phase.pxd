@@ -9,59 +9,28 @@ from ..abi.constraints cimport (
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
 from ..simd.vec cimport real
-from ..space cimport is_periodic, nearest, toward
+from ..space cimport is_periodic, toward
 from .grid cimport (
-    Around, bucket_in_box, bucket_of, buckets_around, classify, collide_by_filter, copy_places, filter_of, find_buckets,
-    is_empty_for, is_seen, lay_around, look_around, look_around_box, looks_around, may_collide, sort_bodies, wanted_by,
+    FEW, Around, bucket_in_box, bucket_of, buckets_around, classify, collide_by_filter, copy_places, filter_of,
+    find_buckets, is_empty_for, is_seen, lay_around, look_around, look_around_box, looks_around, may_collide,
+    sort_bodies, wanted_by,
 )
-from .lists cimport keep_lowest, sort, sort_pairs
-
-cdef enum:
-    FEW = PAIRS_PER_BODY + 1    # no body can have more partners than the limit
+from .lists cimport keep_lowest, sort_pairs
 
 cdef inline bint find_pairs(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
     """Find the partners of all bodies; return False if interrupted."""
-    cdef Found found
     if n <= FEW:
-        find_among_few(dim, n, stride, x, data)
+        data.find_among_few(dim, n, stride, x, data, NULL)
         return True
     if is_periodic(&data.torus):
         find_buckets(dim, n, stride, x, data)
     sort_bodies(dim, n, stride, x, data)
     if data.classes != 1 or data.points:
-        found = find_unlike(dim, n, stride, x, data, owner)
-    else:
-        copy_places(dim, n, stride, x, data)
-        if is_periodic(&data.torus):
-            found = find_uniform_periodic(dim, n, x, data, owner)
-        else:
-            found = data.find_uniform(dim, n, data, owner, NULL)
-    return keep_few(found, dim, n, stride, x, data, owner)
-
-
-cdef inline void find_among_few(
-    int dim, int64_t n, int64_t stride, const real* x, const Collisions* data,
-) noexcept nogil:
-    """Test every pair: for few bodies, sorting them into cells takes longer (twice as long for six).
-
-    Tried: a loop of its own without filters, boxes and sweeps; steps of 6 and 16 discs were 1.2 and 1.4 times as fast.
-    """
-    cdef bint seen_at[FEW]
-    cdef int64_t total = 0
-    cdef int64_t i, j
-    for i in range(n):
-        seen_at[i] = data.size_class[i] != NOWHERE and (
-            not is_periodic(&data.torus) or is_seen(dim, stride, x, i, &data.torus)
-        )
-    for i in range(n):
-        data.begin[i] = total
-        for j in range(i + 1, n):
-            # Store unconditionally, because a branch would be mispredicted.
-            data.partner[total] = <int32_t> j
-            total += seen_at[i] & seen_at[j] & collide_by_filter(i, j, data) & is_near(dim, stride, x, i, j, data)
-        data.count[i] = <int32_t> (total - data.begin[i])
+        return keep_few(find_unlike(dim, n, stride, x, data, owner), dim, n, stride, x, data, owner)
+    copy_places(dim, n, stride, x, data)
+    return keep_few(data.find_uniform(dim, n, data, owner, NULL), dim, n, stride, x, data, owner)
 
 
 cdef inline bint is_near(
@@ -83,79 +52,6 @@ cdef inline bint is_near(
 
 
 # All nearby pairs, up to the capacity.
-
-cdef inline Found find_uniform_periodic(
-    int dim, int64_t n, const real* like, const Collisions* data, void* owner,
-) noexcept nogil:
-    """Find nearby pairs of one size class in a periodic box."""
-    cdef Around around
-    cdef int64_t total = 0
-    cdef int64_t tests = 0
-    cdef int64_t slot
-    cdef uint64_t bucket
-    cdef uint64_t wanted = 0
-    cdef int32_t i
-    memset(data.count, 0, n * sizeof(int32_t))  # bodies outside the grid are not visited
-    for bucket in range(data.mask + 1):
-        if data.start[bucket] == data.start[bucket + 1]:
-            continue
-        if data.category != NULL:
-            wanted = data.filters[bucket] << 32 | data.filters[bucket] >> 32
-        look_around_box(bucket, wanted, 0, dim, data, &around)
-        for slot in range(data.start[bucket], data.start[bucket + 1]):
-            i = data.body[slot]
-            data.begin[i] = total
-            data.count[i] = find_partners_around(dim, n, slot, &around, like, data, data.partner + total)
-            total += data.count[i]
-            if total > PAIRS_PER_BODY * n:
-                return CROWD
-            tests += around.slots
-            if tests > TESTS:
-                tests = 0
-                if data.look(owner):
-                    return GIVEN_UP
-    return ALL
-
-
-cdef inline int32_t find_partners_around(
-    int dim, int64_t n, int64_t slot, const Around* around, const real* like, const Collisions* data,
-    int32_t* partner,
-) noexcept nogil:
-    """Store the nearby bodies of higher index in ascending order; return their number."""
-    cdef const real* place = <const real*> data.place
-    cdef const int32_t* body = data.body
-    cdef int32_t i = body[slot]
-    cdef real here[MAX_DIM + 1]
-    cdef real size, reach, d, square
-    cdef real quarter = 0.25
-    cdef int32_t count = 0
-    cdef bint filtered = data.category != NULL
-    cdef bint kept
-    cdef int64_t row, k, last
-    cdef int j
-    for j in range(dim + 1):
-        here[j] = place[j * n + slot]
-    for row in range(around.ranges):
-        last = around.last[row]
-        for k in range(around.first[row], last):
-            size = here[dim] + place[dim * n + k]
-            reach = size + quarter * size
-            d = place[k] - here[0]
-            d = nearest(d, 0, &data.torus)
-            square = d * d
-            for j in range(1, dim):
-                d = place[j * n + k] - here[j]
-                d = nearest(d, j, &data.torus)
-                square = square + d * d
-            # Store unconditionally: half have a higher index, and a branch would be mispredicted.
-            partner[count] = body[k]
-            kept = (square < reach * reach) & (body[k] > i)
-            if filtered and kept:
-                kept = collide_by_filter(i, body[k], data)
-            count += kept
-    sort(partner, count)
-    return count
-
 
 cdef inline Found find_unlike(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
@@ -254,6 +150,24 @@ cdef inline bint comes_near(
     return square < reach * reach
 
 
+cdef inline void find_swept_few(int dim, int64_t n, const real* middle, const Collisions* data) noexcept nogil:
+    """Test every pair: for few bodies, sorting them into cells takes longer."""
+    cdef bint seen_at[FEW]
+    cdef int64_t total = 0
+    cdef int64_t i, j
+    for i in range(n):
+        seen_at[i] = data.size_class[i] != NOWHERE and (
+            not is_periodic(&data.torus) or is_seen(dim, n, middle, i, &data.torus)
+        )
+    for i in range(n):
+        data.begin[i] = total
+        for j in range(i + 1, n):
+            # Store unconditionally, because a branch would be mispredicted.
+            data.partner[total] = <int32_t> j
+            total += seen_at[i] & seen_at[j] & collide_by_filter(i, j, data) & is_near(dim, n, middle, i, j, data)
+        data.count[i] = <int32_t> (total - data.begin[i])
+
+
 cdef inline bint find_displacements(
     int dim, double h, int64_t n, int64_t stride, const real* x, const real* v, const Collisions* data, void* owner,
 ) noexcept nogil:
@@ -280,7 +194,7 @@ cdef inline bint find_displacements(
     displacements.swept_stride, displacements.swept_h = stride, h
     classify(n, extent, data.size_class, data.swept_class, &displacements)
     if n <= FEW:
-        find_among_few(dim, n, n, middle, &displacements)
+        find_swept_few(dim, n, middle, &displacements)
         return True
     if is_periodic(&data.torus):
         lay_around(dim, <const real*> data.torus.width, &displacements)

@@ -5,12 +5,13 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, NOWHERE, Collisions, Torus
+from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, NOWHERE, PAIRS_PER_BODY, Collisions, Torus
 from ..simd.vec cimport real
 from ..space cimport inside, is_periodic, seen
 
 cdef enum:
     FAR_OUT = 4294967295        # stands for the bucket of a body too far outside of a periodic box
+    FEW = PAIRS_PER_BODY + 1    # of so few bodies, none can have more partners than the limit
 
 # Ranges of slots: first, end.
 ctypedef struct Around:
@@ -181,6 +182,11 @@ cdef inline uint64_t filter_of(uint64_t category, uint64_t mask) noexcept nogil:
 cdef inline uint64_t wanted_by(int64_t i, const Collisions* data) noexcept nogil:
     """What a body looks for: its mask is asked for categories, and its category for masks."""
     return filter_of(data.mask_bits[i], data.category[i]) if data.category != NULL else 0
+
+
+cdef inline uint64_t wanted_in(uint64_t bucket, const Collisions* data) noexcept nogil:
+    """What the bodies of a cell look for."""
+    return data.filters[bucket] << 32 | data.filters[bucket] >> 32 if data.category != NULL else 0
 
 
 cdef inline bint may_collide(uint64_t wanted, uint64_t there) noexcept nogil:

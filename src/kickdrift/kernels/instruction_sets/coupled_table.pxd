@@ -2,13 +2,13 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.constraints cimport ConstraintFunction, FindAlike
+from ..abi.constraints cimport ConstraintFunction, FindAlike, FindAmongFew
 from ..abi.coupled cimport Coupling, ImplicitStep, InteractionFunction, RunCoupled, StepFew, TangentFunction
 from ..abi.interactions cimport NBody, Pairs, Springs
 from ..abi.ode cimport Bad, Check, Correct, Increments, ODEPlan, ODERun, ODEStage, Quotients
 from ..abi.plan cimport Job
 from ..abi.tables cimport Kernels
-from ..constraints.uniform_pairs cimport find_uniform
+from ..constraints.uniform_pairs cimport find_among_few, find_uniform
 from ..forces.interactions cimport n_body_tangent, springs_tangent
 from ..forces.pairs cimport add_pairs
 from ..integrators.energy cimport energy_together
@@ -96,6 +96,7 @@ cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wid
     kernels.coupled.implicit = <ImplicitStep> together[vec]
     kernels.coupled.energy = <ImplicitStep> energy_together[vec]
     kernels.coupled.few = <StepFew> step_some[vec]
+    kernels.coupled.find_among_few = <FindAmongFew> find_among_few[vec]
     kernels.coupled.find_uniform = <FindAlike> find_uniform[vec]
     kernels.coupled.tie = <ConstraintFunction> tied[real]
     kernels.coupled.pairs = <InteractionFunction> near_pairs[real]
