@@ -1,4 +1,4 @@
-# Single impulses and contact stiffness: the formulas of kickdrift/reference/constraints/contacts.py.
+# Single impulses and contact stiffness: the formulas of kickdrift/reference/constraints/contact.py.
 
 from libc.stdint cimport int64_t
 

@@ -1,4 +1,4 @@
-# Contact solver sweeps, a block of contacts at once: the formulas of kickdrift/reference/constraints/contacts.py.
+# Contact solver sweeps, a block of contacts at once: the formulas of kickdrift/reference/constraints/contact.py.
 #
 # Contacts of a block have no body in common that anything moves, so each finds the bodies as it would alone. A branch
 # of the formulas is a choice between both results here; what is not to change keeps its bits.

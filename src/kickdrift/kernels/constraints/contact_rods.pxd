@@ -1,4 +1,4 @@
-# Rods that are solved together with contacts: the formulas of kickdrift/reference/constraints/contacts.py.
+# Rods that are solved together with contacts: the formulas of kickdrift/reference/constraints/contact_rods.py.
 
 from libc.stdint cimport int32_t, int64_t
 

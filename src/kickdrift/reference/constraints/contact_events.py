@@ -1,0 +1,86 @@
+"""Events of contacts, and of bodies that touch a sensor: walls and shapes among them."""
+
+from __future__ import annotations
+
+from ..vector import Vector, dot
+from .collisions import report_sensor
+from .impacts import approach
+
+
+def report_contacts(system, found, u):
+    """Record the contacts that had an impulse in the step."""
+    n = system.n
+    for contact in found:
+        impulse = contact.total + contact.push
+        if not impulse > 0:
+            continue
+        closing = -dot(approach(contact, u), contact.n)
+        if closing > 0 and not contact.known:
+            impulse = impulse + contact.mass * closing  # rest of an impact at the end of the step
+        left = contact.time_since if closing < 0 or not contact.push > 0 else system.real(-1)
+        event = contact.i, contact.j if contact.j < n else n - 1 - contact.j
+        system.report(
+            *event, contact.time_since, left, contact.fast, contact.slow, impulse, contact.point, contact.displacement
+        )
+
+
+def report_sensors(system, sensed, before, x, radius, normal, offset, level):
+    """Record the pairs (i, j) of which one is a sensor: two bodies, or a body with a wall or shape."""
+    n, beyond = len(x), len(x) + len(offset)
+    for i, j in sensed:
+        if j < n:
+            went = {k: (x[k] - before[k]) / system.h for k in (i, j)}
+            report_sensor(system, system.space.nearest(x[j] - x[i]), went[j] - went[i], x, went, i, j, radius)
+        elif level is not None and j >= beyond:
+            report_sensor_shape(system, level, before[i], x[i], i, j - beyond, n - 1 - j, radius[i])
+        else:
+            report_sensor_wall(system, before[i], x[i], i, n - 1 - j, Vector(normal[j - n]), offset[j - n], radius[i])
+
+
+def report_sensor_wall(system, before, x, i, number, normal, offset, r):
+    """Record the sensor contact of a body with a wall, assuming straight motion in the step.
+
+    A body in contact since before the step has speed 0.
+    """
+    size = offset + r
+    depth, first, zero = size - dot(normal, x), size - dot(normal, before), system.real(0)
+    speed, left = (depth - first) / system.h, zero
+    if first > 0:
+        time_since, left = system.h, zero if depth >= 0 else depth / speed
+        speed = zero
+    elif depth >= 0 and speed > 0:
+        time_since = depth / speed
+    else:
+        return
+    displacement = -1 * normal
+    system.report(
+        i,
+        number,
+        time_since,
+        left,
+        speed,
+        zero,
+        zero,
+        x - time_since / system.h * (x - before) + r * displacement,
+        displacement,
+    )
+
+
+def report_sensor_shape(system, level, before, x, i, shape, number, r):
+    """Record the sensor contact of a body with a shape, assuming straight motion in the step."""
+    part, a, b = level.known[shape]
+    shapes = level.parts[part]
+    if shapes.motion is not None:  # relative to where the shape is now
+        before = shapes.motion.forth(shape - int(level.begin[part]), 0.0, shapes.motion.h, before)
+    motion = x - before
+    if not shapes.away(before, a, b)[0] >= shapes.reach[i]:
+        return
+    share = shapes.touch(before, motion, shapes.reach[i], a, b, through=False)
+    if share is None:
+        return
+    at, zero = before + share * motion, system.real(0)
+    _, away = shapes.away(at, a, b)
+    speed = zero - dot(away, motion) / system.h
+    if speed > 0:
+        time_since = (system.real(1) - share) * system.h
+        system.report(i, number, time_since, zero, speed, zero, zero, at - r * away, -1 * away)
