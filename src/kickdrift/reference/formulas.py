@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from . import functions
+from .floats import divided
 from .vector import Vector, sqrt
 
 
@@ -22,7 +23,7 @@ def operate(operation: str, real: Any, *a: Any) -> Any:
     if operation == "mul":
         return a[0] * a[1]
     if operation == "div":
-        return functions.divided(*a) if real is float else a[0] / a[1]
+        return divided(*a) if real is float else a[0] / a[1]
     if operation == "neg":
         return -a[0]
     if operation == "abs":

@@ -12,7 +12,6 @@ kind. Unless stated otherwise, an array of a plan has one row for all bodies or 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,8 @@ from ..declaration import Declaration, once
 from ..forces.base import Term
 from ..integrators.base import Integrator, shown
 from ..integrators.verlet import Verlet
-from . import merging, step_numbers
+from . import energies, merging, step_numbers
+from .additions import Additions, check_finite
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 from .tying import PAIRED, tied
 
@@ -44,19 +44,16 @@ TURNS = {
     "periodic": 5,
 }
 SOLID = 3  #: turn of all other kinds: walls, shapes and contacts
-#: Magnitudes that are rounded to float32 without overflow or underflow.
-_ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
 if TYPE_CHECKING:
-    from ..forces.applied import Applied
-    from .slots import Slots
+    pass
 
 Changed = Mapping[int, tuple[Part | None, Collection[str]]]
 #: What a plan computes at first use: of all, and the rest of masses and pins.
 _COMPUTED = ("fingerprint", "weights", "rounded_weights", "applied_share", "weight")
 
 
-class Plan:
+class Plan(Additions):
     """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions.
 
     previous: a plan whose unchanged parts are reused. changed: by id of a declaration, its previous part, if any, and
@@ -332,7 +329,7 @@ class Plan:
     def _rounded_column(self, name: str, array: np.ndarray) -> np.ndarray:
         if name not in ("rate", "omega", "spin"):
             return self._round(name, array)
-        _check_finite(name, array, _F64)  # results derived from it are rounded
+        check_finite(name, array, _F64)  # results derived from it are rounded
         return array
 
     def _derive_masses(self) -> None:
@@ -359,52 +356,6 @@ class Plan:
     def rounded_weights(self) -> np.ndarray:
         return self._round("weight", self.weights)
 
-    # Called by forces to add their contributions: float64 arrays with one row or n rows.
-
-    def _add(self, name: str, *added: Any) -> None:
-        part = self._part.__dict__
-        part[name] = part[name] + added if name in part else added
-
-    def add_gravity(self, g: np.ndarray) -> None:
-        self._add("affine", ("g", g * self.mobility[:, None], None))
-
-    def add_applied(self, term: Applied) -> None:
-        self._add("applied", term)
-
-    def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
-        """Add -c (v - w). Coefficients of several drags are summed; the wind is their weighted mean."""
-        self._add("affine", ("c", c, w))
-
-    def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
-        """Add -k (x - p). Stiffnesses of several springs are summed; the anchor is their weighted mean."""
-        self._add("affine", ("k", k, p))
-
-    def add_damping(self, rate: np.ndarray) -> None:
-        self._add("affine", ("rate", rate, None))
-
-    def add_spin_damping(self, rate: np.ndarray) -> None:
-        self._add("affine", ("spin", rate, None))
-
-    def add_rotation(self, omega: np.ndarray) -> None:
-        """Add v' = v x omega, (1|n, 3) in rad/s, which is applied apart from accelerations."""
-        self._add("affine", ("omega", omega, None))
-
-    def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
-        self._add("records", Record(kind, term.velocity_dependent, self._rounded(fields)))
-
-    def add_interaction(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
-        factor = self._round("1/mass", self.inverse_mass if divided_by_mass else self.mobility)
-        self._add("interactions", InteractionRecord(kind, term, factor, self._rounded(fields)))
-
-    def add_constraint(self, kind: str, constraint: Constraint | Term, **fields: np.ndarray) -> None:
-        self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields)))
-
-    def near_pairs(self, position: np.ndarray, reach: float, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return first and second bodies of all pairs with a distance below `reach`, by the minimum image."""
-        from ..neighbours import Neighbours
-
-        return Neighbours(position, reach, alive, periodic=self.periodic).pairs()
-
     def owners(self, record: ConstraintRecord) -> list[np.ndarray]:
         """Return the arrays of loads of the `Distance` declarations that a record consists of, see loads.py."""
         members = [member.constraint for member in record.members] or record.constraint.distances
@@ -428,16 +379,6 @@ class Plan:
     @once
     def _numbers(self) -> dict[int, int]:
         return {id(constraint): number for number, constraint in reversed([*enumerate(self.constraints)])}
-
-    def add_wall(self, wall: Any) -> None:
-        """Register a wall, which takes part in corners."""
-        self._add("walls", wall)
-
-    def add_links(self, *bodies: np.ndarray, at_rest: bool) -> None:
-        """Register linked bodies. at_rest: whether a share of a step's delta_v remains in their velocity at rest."""
-        self._part.linked = True
-        if at_rest:
-            self._add("links", *bodies)
 
     def _shares_at_rest(self, previous: Plan | None) -> np.ndarray | None:
         if not self.links:
@@ -478,20 +419,7 @@ class Plan:
     composition = step_numbers.composition
     evaluation_times = step_numbers.evaluation_times
     check_direction = step_numbers.check_direction
-
-    def energy(self, position: np.ndarray, velocity: np.ndarray, slots: Slots | None = None) -> tuple[float, float]:
-        """Return (kinetic, potential) energy in J of active bodies, from float64 copies, without rounding errors."""
-        position, velocity = position.astype(np.float64), velocity.astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):
-            kinetic = self.finite_mass * (velocity * velocity).sum(axis=1) / 2
-            if slots is None:
-                potential = [term.potential_energy(self, position) + np.zeros(self.n) for term in self.forces]
-            else:
-                kinetic = np.where(slots.alive, kinetic, 0.0)
-                potential = [
-                    np.where(slots.alive, term.active_energy(self, position, slots), 0.0) for term in self.forces
-                ]
-            return total(kinetic), total(np.concatenate(potential) if potential else np.zeros(0))
+    energy = energies.energy
 
     @once
     def fingerprint(self) -> str:
@@ -525,36 +453,6 @@ class Plan:
         for interaction in self.interactions:
             digest.update(f"{interaction.term.label} {interaction.term.velocity_dependent}".encode())
         return digest.hexdigest()
-
-    def _rounded(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return real coefficients in the dtype of the state, read-only, and indices unchanged."""
-        weights = vars(self).get("weights")
-        return {
-            name: field
-            if field.dtype.kind != "f"
-            else self.rounded_weights
-            if field is weights
-            else self._round(name, field)
-            for name, field in fields.items()
-        }
-
-    def _ordinary(self, numbers: list[float]) -> bool:
-        """Return whether rounding to the dtype of the state cannot overflow or underflow, and NumPy will not warn."""
-        if self.dtype is _F64:  # else the checks of float32, which are stricter
-            return math.isfinite(sum(numbers))
-        least, most = _ORDINARY
-        return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)
-
-    def _round(self, name: str, array: np.ndarray) -> np.ndarray:
-        if array.size <= 4 and self._ordinary(array.ravel().tolist()):  # much faster for few numbers
-            array = array.astype(self.dtype, order="C")
-            array.setflags(write=False)
-            return array
-        with np.errstate(over="ignore", under="ignore"):
-            array = array.astype(self.dtype, order="C", copy=False)
-        _check_finite(name, array, self.dtype)
-        array.flags.writeable = False
-        return array
 
     # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
 
@@ -597,15 +495,3 @@ class Plan:
     @property
     def spin(self) -> np.ndarray:
         return self._columns["spin"].rounded[0]
-
-
-def total(energies: np.ndarray) -> float:
-    try:
-        return math.fsum(energies)
-    except (OverflowError, ValueError):  # too large for a float, or infinities of both signs
-        return float(energies.sum())
-
-
-def _check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:
-    if not np.isfinite(array).all():
-        raise ValueError(f"forces: the merged coefficient {name} overflows {dtype}")

@@ -9,8 +9,8 @@ import numpy as np
 from .. import kernels, validation
 from ..errors import SnapshotError
 from ..rollback.parts import Part
+from .energies import total
 from .interpolation import canvas_of
-from .model import total
 from .slots import ROW
 
 if TYPE_CHECKING:

@@ -1,0 +1,122 @@
+"""What a declaration adds to a plan, rounded to the dtype of the state."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..constraints.base import Constraint
+from ..forces.base import Term
+from .pieces import ConstraintRecord, InteractionRecord, Part, Record
+
+_F64 = np.dtype(np.float64)
+#: Magnitudes that are rounded to float32 without overflow or underflow.
+_ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+
+if TYPE_CHECKING:
+    from ..forces.applied import Applied
+
+
+class Additions:
+    """Base of Plan: what declarations see of it while they are compiled, and add to their part."""
+
+    n: int
+    dtype: np.dtype
+    inverse_mass: np.ndarray
+    mobility: np.ndarray
+    periodic: Any
+    rounded_weights: Any
+    _part: Part
+
+    # Called by forces to add their contributions: float64 arrays with one row or n rows.
+
+    def _add(self, name: str, *added: Any) -> None:
+        part = self._part.__dict__
+        part[name] = part[name] + added if name in part else added
+
+    def add_gravity(self, g: np.ndarray) -> None:
+        self._add("affine", ("g", g * self.mobility[:, None], None))
+
+    def add_applied(self, term: Applied) -> None:
+        self._add("applied", term)
+
+    def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
+        """Add -c (v - w). Coefficients of several drags are summed; the wind is their weighted mean."""
+        self._add("affine", ("c", c, w))
+
+    def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
+        """Add -k (x - p). Stiffnesses of several springs are summed; the anchor is their weighted mean."""
+        self._add("affine", ("k", k, p))
+
+    def add_damping(self, rate: np.ndarray) -> None:
+        self._add("affine", ("rate", rate, None))
+
+    def add_spin_damping(self, rate: np.ndarray) -> None:
+        self._add("affine", ("spin", rate, None))
+
+    def add_rotation(self, omega: np.ndarray) -> None:
+        """Add v' = v x omega, (1|n, 3) in rad/s, which is applied apart from accelerations."""
+        self._add("affine", ("omega", omega, None))
+
+    def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
+        self._add("records", Record(kind, term.velocity_dependent, self._rounded(fields)))
+
+    def add_interaction(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
+        factor = self._round("1/mass", self.inverse_mass if divided_by_mass else self.mobility)
+        self._add("interactions", InteractionRecord(kind, term, factor, self._rounded(fields)))
+
+    def add_constraint(self, kind: str, constraint: Constraint | Term, **fields: np.ndarray) -> None:
+        self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields)))
+
+    def add_wall(self, wall: Any) -> None:
+        """Register a wall, which takes part in corners."""
+        self._add("walls", wall)
+
+    def add_links(self, *bodies: np.ndarray, at_rest: bool) -> None:
+        """Register linked bodies. at_rest: whether a share of a step's delta_v remains in their velocity at rest."""
+        self._part.linked = True
+        if at_rest:
+            self._add("links", *bodies)
+
+    def near_pairs(self, position: np.ndarray, reach: float, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return first and second bodies of all pairs with a distance below `reach`, by the minimum image."""
+        from ..neighbours import Neighbours
+
+        return Neighbours(position, reach, alive, periodic=self.periodic).pairs()
+
+    def _rounded(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return real coefficients in the dtype of the state, read-only, and indices unchanged."""
+        weights = vars(self).get("weights")
+        return {
+            name: field
+            if field.dtype.kind != "f"
+            else self.rounded_weights
+            if field is weights
+            else self._round(name, field)
+            for name, field in fields.items()
+        }
+
+    def _ordinary(self, numbers: list[float]) -> bool:
+        """Return whether rounding to the dtype of the state cannot overflow or underflow, and NumPy will not warn."""
+        if self.dtype is _F64:  # else the checks of float32, which are stricter
+            return math.isfinite(sum(numbers))
+        least, most = _ORDINARY
+        return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)
+
+    def _round(self, name: str, array: np.ndarray) -> np.ndarray:
+        if array.size <= 4 and self._ordinary(array.ravel().tolist()):  # much faster for few numbers
+            array = array.astype(self.dtype, order="C")
+            array.setflags(write=False)
+            return array
+        with np.errstate(over="ignore", under="ignore"):
+            array = array.astype(self.dtype, order="C", copy=False)
+        check_finite(name, array, self.dtype)
+        array.flags.writeable = False
+        return array
+
+
+def check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:
+    if not np.isfinite(array).all():
+        raise ValueError(f"forces: the merged coefficient {name} overflows {dtype}")
