@@ -29,7 +29,7 @@ from .events cimport EventStore, Touches
 from .runner cimport Watch, look, paced
 from .serving cimport is_served, keep_idle, numbered_alike
 from .slots cimport Links, Slots, address
-from .views cimport View, alike, copy_state, laid_out_like, padded, same_array, tile_of, views, whole_rows
+from .views cimport View, alike, laid_out_like, padded, same_array, views, whole_rows
 from .walls cimport BoundConstraint
 from ..kernels.loops.slots cimport zero_inactive
 
@@ -417,7 +417,8 @@ cdef class Coupled(Watch):
 
     cdef void enter(self, const Plan* plan) noexcept nogil:
         """Copy the state of all bodies into the workspace."""
-        copy_state(&self.whole[0], plan, self.item)
+        cdef Py_ssize_t n = plan.n if plan.slots == NULL else plan.slots.end
+        self.table.move(False, plan, 0, n, self.coupling.padded, self.whole[0].x.data, NULL)
         if plan.slots != NULL:
             zero_inactive(&self.whole[0], 0, plan.slots.end)
 
@@ -432,18 +433,16 @@ cdef class Coupled(Watch):
 
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
         """Copy the state back from the buffer in which `steps` steps end; only near tiles, if tiles are classified."""
-        cdef const Plan* whole = self.buffer(steps)
+        cdef char* state = self.buffer(steps).x.data
         cdef Py_ssize_t n = plan.n if plan.slots == NULL else plan.slots.end
+        cdef Py_ssize_t most = n if self.coupling.near == NULL else TILE
         cdef Py_ssize_t first = 0
-        cdef Plan to, source
-        if self.coupling.near == NULL:
-            copy_state(plan, whole, self.item)
-            return
         while first < n:
-            if self.coupling.near[first // TILE]:
-                to, source = tile_of(plan, first, n), tile_of(whole, first, n)
-                copy_state(&to, &source, self.item)
-            first += TILE
+            if self.coupling.near == NULL or self.coupling.near[first // TILE]:
+                self.table.move(
+                    True, plan, first, min(most, n - first), self.coupling.padded, state + first * self.item, NULL,
+                )
+            first += most
 
     cdef bint show(self, const Plan* plan, list state) except -1:
         """Let the function see the arrays of a state, if kernels can step in them; return whether they can.

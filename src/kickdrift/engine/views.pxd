@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.plan cimport Array, Plan
+from ..kernels.abi.plan cimport Array
 
 
 # An array of shape (n, dim) that a stepper owns, with its address and strides for kernels.
@@ -52,7 +52,5 @@ cdef class Writes:
 
 cdef object laid_out_like(object array)
 cdef bint alike(const Array* one, const Array* other) noexcept nogil
-cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nogil
-cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil
 cdef object whole_rows(object values, object model)
 cdef Py_ssize_t padded(Py_ssize_t n)

@@ -6,7 +6,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from ..kernels.abi.plan cimport ROW, TILE, Array, Plan
+from ..kernels.abi.plan cimport ROW, Array
 from ..kernels.simd.copies cimport move_f32, move_f64
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -260,25 +260,6 @@ cdef object laid_out_like(object array):
 
 cdef bint alike(const Array* one, const Array* other) noexcept nogil:
     return one.body == other.body and one.component == other.component
-
-
-cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
-    """Return a plan of the tile that begins at body `first`, of n bodies."""
-    cdef Plan tile = plan[0]
-    tile.n, tile.slots = min(<Py_ssize_t> TILE, n - first), NULL
-    tile.x.data += first * tile.x.body
-    tile.v.data += first * tile.v.body
-    if tile.s.data != NULL:
-        tile.s.data += first * tile.s.body
-    return tile
-
-
-cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil:
-    cdef Py_ssize_t n = to.n if to.slots == NULL else to.slots.end
-    copy_array(&to.x, &source.x, n, to.dim, item)
-    copy_array(&to.v, &source.v, n, to.dim, item)
-    if to.s.data != NULL:
-        copy_array(&to.s, &source.s, n, to.dim, item)
 
 
 cdef object whole_rows(object values, object model):

@@ -109,9 +109,15 @@ ctypedef struct Coupling:
 
 ctypedef void (*RunCoupled)(const Coupling*, Job*, const void* like) noexcept nogil
 
+# Copies `count` bodies into a state of the workspace, which has `plane` numbers per component, or out of it.
+ctypedef void (*MoveBodies)(
+    bint out, const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, void* state, const void* like,
+) noexcept nogil
+
 # Function table for one dtype.
 ctypedef struct CoupledTable:
     RunCoupled run
+    MoveBodies move
     RunCoupled leap                 # steps tiles away from static constraints, see loops/coupled.pxd
     InteractionFunction springs     # see interactions.pxd
     InteractionFunction n_body

@@ -3,7 +3,9 @@
 from libc.stdint cimport int64_t
 
 from ..abi.constraints cimport ConstraintFunction, FindAlike, FindAmongFew
-from ..abi.coupled cimport Coupling, ImplicitStep, InteractionFunction, RunCoupled, StepFew, TangentFunction
+from ..abi.coupled cimport (
+    Coupling, ImplicitStep, InteractionFunction, MoveBodies, RunCoupled, StepFew, TangentFunction,
+)
 from ..abi.interactions cimport NBody, Pairs, Springs
 from ..abi.ode cimport Bad, Check, Correct, Increments, ODEPlan, ODERun, ODEStage, Quotients
 from ..abi.plan cimport Job
@@ -15,6 +17,7 @@ from ..integrators.energy cimport energy_together
 from ..integrators.newton_krylov cimport together
 from ..loops.coupled cimport leap, run
 from ..loops.few cimport run_few
+from ..loops.planes cimport move_bodies
 from ..ode.steps cimport check, correct, finite, first_bad, increments, quotients, set_step, solve, sweep
 from ..simd.quads cimport f32quad, f64quad
 from ..simd.vec cimport f32vec, f64vec, real, vec
@@ -92,6 +95,7 @@ cdef inline void step_some(
 cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wide) noexcept nogil:
     """Fill the function table for the dtype of `like` and its vector type, that of `wide`."""
     kernels.coupled.run = <RunCoupled> run[vec]
+    kernels.coupled.move = <MoveBodies> move_bodies[vec]
     kernels.coupled.leap = <RunCoupled> leap[vec]
     kernels.coupled.implicit = <ImplicitStep> together[vec]
     kernels.coupled.energy = <ImplicitStep> energy_together[vec]

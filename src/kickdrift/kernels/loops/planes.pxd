@@ -15,6 +15,31 @@ cdef inline vec* aligned(const char* buffer, const vec* like) noexcept nogil:
     return <vec*> ((<uintptr_t> buffer + 63) // 64 * 64)
 
 
+cdef inline void move_planes(
+    bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, vec* planes,
+) noexcept nogil:
+    """Copy `count` bodies into planes of `plane` numbers each, or out of them."""
+    cdef Py_ssize_t size = sizeof(vec) // width(planes)
+    cdef char* place = array.data + first * array.body
+    cdef int j
+    if (dim == 3 or dim == 2) and array.component == size and array.body == dim * size:
+        if dim == 2:
+            if vec is f32vec:
+                move_pairs_f32(out, <float*> planes, plane, <float*> place, count)
+            else:
+                move_pairs_f64(out, <double*> planes, plane, <double*> place, count)
+        elif vec is f32vec:
+            move_triples_f32(out, <float*> planes, plane, <float*> place, count)
+        else:
+            move_triples_f64(out, <double*> planes, plane, <double*> place, count)
+        return
+    for j in range(dim):
+        if vec is f32vec:
+            move_f32(out, <float*> planes + j * plane, place + j * array.component, array.body, count)
+        else:
+            move_f64(out, <double*> planes + j * plane, place + j * array.component, array.body, count)
+
+
 cdef inline void move_tile(
     bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
@@ -22,32 +47,20 @@ cdef inline void move_tile(
     cdef Py_ssize_t size = sizeof(vec) // width(planes)
     cdef Py_ssize_t rest = width(planes) - 1 - (count - 1) % width(planes)
     cdef int j
-    cdef char* place
-    cdef char* plane
-    if (dim == 3 or dim == 2) and array.component == size and array.body == dim * size:
-        place = array.data + first * array.body
-        if dim == 2:
-            if vec is f32vec:
-                move_pairs_f32(out, <float*> planes, TILE, <float*> place, count)
-            else:
-                move_pairs_f64(out, <double*> planes, TILE, <double*> place, count)
-        elif vec is f32vec:
-            move_triples_f32(out, <float*> planes, TILE, <float*> place, count)
-        else:
-            move_triples_f64(out, <double*> planes, TILE, <double*> place, count)
-        if not out:
-            for j in range(dim):
-                memset(<char*> planes + (j * TILE + count) * size, 0, rest * size)
-        return
-    for j in range(dim):
-        place = array.data + first * array.body + j * array.component
-        plane = <char*> planes + j * TILE * size
-        if vec is f32vec:
-            move_f32(out, <float*> plane, place, array.body, count)
-        else:
-            move_f64(out, <double*> plane, place, array.body, count)
-        if not out:
-            memset(plane + count * size, 0, rest * size)
+    move_planes(out, array, dim, first, count, TILE, planes)
+    for j in range(0 if out else dim):
+        memset(<char*> planes + (j * TILE + count) * size, 0, rest * size)
+
+
+cdef inline void move_bodies(
+    bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, char* state, const vec* like,
+) noexcept nogil:
+    """Copy bodies into a state of the workspace, from body `first` of it on, or out of it."""
+    cdef Py_ssize_t row = plan.dim * plane * <Py_ssize_t> sizeof(vec) // width(like)
+    move_planes(out, &plan.x, plan.dim, first, count, plane, <vec*> (state + X * row))
+    move_planes(out, &plan.v, plan.dim, first, count, plane, <vec*> (state + V * row))
+    if plan.s.data != NULL:
+        move_planes(out, &plan.s, plan.dim, first, count, plane, <vec*> (state + S * row))
 
 
 cdef inline void fetch(const Array* array, Py_ssize_t dim, Py_ssize_t item, Py_ssize_t first) noexcept nogil:
