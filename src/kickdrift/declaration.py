@@ -318,7 +318,8 @@ def known(base: type[Any]) -> set[type[Any]]:
     for module in sys.modules[__package__]._NAMES:  # lazy modules define their classes on import
         if module.startswith(("constraints.", "forces.")):
             import_module(package + module)
-    derived = [cls for cls in base.__subclasses__() if cls.__module__.startswith(package)]  # not subclasses of users
+    # Leave out users' subclasses.
+    derived = [cls for cls in base.__subclasses__() if cls.__module__.startswith(package)]
     return set().union(*map(known, derived)) or {base}
 
 

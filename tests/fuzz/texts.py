@@ -12,7 +12,7 @@ import time
 
 import kickdrift as kd
 from kickdrift.forces.formula.program import MOST
-from kickdrift.reference import formulas, functions
+from kickdrift.reference import floats, formulas, functions
 
 from .common import check, tally
 
@@ -65,10 +65,10 @@ class Number(float):
     """A float whose operations give the results of expressions where Python's raise."""
 
     def __truediv__(self, other):
-        return Number(functions.divided(float(self), float(other)))
+        return Number(floats.divided(float(self), float(other)))
 
     def __rtruediv__(self, other):
-        return Number(functions.divided(float(other), float(self)))
+        return Number(floats.divided(float(other), float(self)))
 
     def __pow__(self, n):
         total = Number(1)

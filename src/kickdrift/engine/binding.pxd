@@ -30,7 +30,7 @@ cdef class Binding:
     cdef object model           # the Plan of model.py
     cdef list state             # views of position, velocity, and history if there is one
     cdef list arrays            # memory that the plan points to
-    cdef dict coefficients      # (values, memory) of each field, by symbol
+    cdef dict coefficients      # (values, memory) of each affine coefficient, by symbol
     cdef list records           # memory that the fields of each term point to
     cdef AppliedForces applied  # forces in users' arrays, or None
     cdef Torques torques

@@ -529,8 +529,11 @@ cdef class Core(Runner):
             self.plan.run(self.plan, job, NULL)
 
     @cython.final
-    cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all bodies completed; last: True in the last part of a call, which raises errors."""
+    cdef int complete(self, Py_ssize_t steps, bint raises) except -1:
+        """Count steps that all bodies completed. raises: whether to raise what interrupted or overflowed.
+
+        False: the caller raises the error of the step that failed next.
+        """
         if self.rotation is None or self.plan.n < LONG:
             self.count(steps)
         else:
@@ -542,7 +545,7 @@ cdef class Core(Runner):
             # After a step the history spans the current dt.
             self.plan.last_h = self.plan.h
             self.binding.prepare()
-        if last and (self.interrupt is not None or self.job.bad_body >= 0):
+        if raises and (self.interrupt is not None or self.job.bad_body >= 0):
             return self.raise_waiting()
         return 0
 

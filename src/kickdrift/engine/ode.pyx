@@ -298,10 +298,10 @@ cdef class ODECore(Runner):
 
     # Flows.
 
-    cdef int complete(self, Py_ssize_t steps, bint last) except -1:
+    cdef int complete(self, Py_ssize_t steps, bint raises) except -1:
         self.completed += steps
         self.evaluated += self.job.evaluations
-        if last:
+        if raises:
             self.raise_interrupt()
             if self.job.bad_body >= 0:
                 raise NonFiniteError(self.job.bad_body, self.completed - 1, self.completed, "trajectory")

@@ -105,7 +105,7 @@ cdef class Runner:
     cdef int go(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1
     cdef int run(self, Py_ssize_t steps) except -1
-    cdef int complete(self, Py_ssize_t steps, bint last) except -1
+    cdef int complete(self, Py_ssize_t steps, bint raises) except -1
     cdef int raise_failure(self, const Job* failed) except -1
     cdef int make_room(self) except -1
     cdef int save_and_run(self, Py_ssize_t steps) except -1

@@ -280,8 +280,11 @@ cdef class Runner:
         """Run steps; self.job receives the outcome."""
         raise NotImplementedError
 
-    cdef int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all rows completed; last: True in the last part of a call, which raises errors."""
+    cdef int complete(self, Py_ssize_t steps, bint raises) except -1:
+        """Count steps that all rows completed. raises: whether to raise what interrupted or overflowed.
+
+        False: the caller raises the error of the step that failed next.
+        """
         raise NotImplementedError
 
     cdef int raise_failure(self, const Job* failed) except -1:

@@ -374,7 +374,7 @@ cdef class Ends:
 
 
 cdef int write_sources(dict places, Ends ends) except -1:
-    """Extend `places`: fields written to a column are also written to its declared copy, the source of each layout."""
+    """Add the declared copy of each column to `places`: changed fields are written to both; `layout` reads the copy."""
     copies = {<size_t> address(column): copy for column, copy in zip(ends.kept, ends.kept[1:])}
     for found in places.values():
         for place in [*found]:

@@ -60,7 +60,7 @@ class VelocityVerlet(Integrator):
     """
 
     name = "velocity_verlet"
-    responses_to_drag = (0.0, 0.0, 1.0, 0.0)  # the velocity before the step determines positions
+    responses_to_drag = (0.0, 0.0, 1.0, 0.0)  # drag on the velocity change of a step affects v', not x'
     source = "Swope et al. 1982, J. Chem. Phys. 76, 637"
     evaluation_shares = ((1,), (0, 1))
     order = 2

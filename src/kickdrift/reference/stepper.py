@@ -114,10 +114,11 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         touching=None,
     ) -> None:
         """Apply several changes; the compiled implementation does it atomically."""
+        # First what may raise: nothing has changed then.
         if clock_anew is not None:
             self._clock._begin_again(*clock_anew)
         if clock_rate is not None:
-            self._clock.set_hz(clock_rate)  # may raise, therefore first
+            self._clock.set_hz(clock_rate)
         if clock_tick is not None:
             self._clock.set_tick(clock_tick)
         for array, rows, values in [*writes, *([] if binding is None else binding.numbered())]:
@@ -251,7 +252,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
                 array[body.index] = np.transpose(vector)
 
     def _advance_system(self, n: int):
-        """Advance all bodies together, up to the last step that completes and is finite; return the failure."""
+        """Advance all bodies together, to the first state that is not finite, or before a failure; return that."""
         system, first = System(self), self.tick
         try:
             system.run(n)

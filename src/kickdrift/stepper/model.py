@@ -158,7 +158,7 @@ class Plan(Additions):
         self._pins = pins if previous is None or pins != previous._pins else previous._pins
 
     def _known(self, previous: Plan) -> dict[int, Part]:
-        """Return the parts of a plan with the same masses that are valid here."""
+        """Return the parts of `previous`, a plan with the same masses, that this plan can reuse."""
         if previous.periodic is not self.periodic:
             return {}  # separations between bodies differ
         if self._pins is previous._pins:

@@ -277,7 +277,10 @@ def _first_bodies(
     self: StepperBase, known: Scene, level: Any, places: np.ndarray, x: np.ndarray, way: np.ndarray, r: float,
     seen: int, skip: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Return the row of the body that each ray hits first, or -1, and the share: few rays test all, others a grid."""
+    """Return for each ray the row of the body that it hits first, or -1, and the share of the ray up to there.
+
+    Few rays test all bodies; more rays use a grid.
+    """
     from ..neighbours import grid  # imported late: few programs use queries
 
     if (len(x) - 8) * len(places) < _FEW:

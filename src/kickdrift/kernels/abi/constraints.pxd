@@ -105,7 +105,7 @@ ctypedef struct Distance:
     void* high
     void* least                 # bounds of the accumulated velocity impulse
     void* most
-    void* load                  # in this step
+    void* load                  # load of each pair in this step, N
     void* was                   # positions before the solve
     void* row                   # vectors of members, HELD_ROW numbers each
     void* displacement                   # unit vectors from first to second body, component by component
@@ -184,8 +184,9 @@ ctypedef struct Sensor:
     const uint8_t* alive        # per body: is active; NULL: all are
     EventSource* events
 
-# Corrects bodies after a step: static constraints `first` to `last`, others all `last` of them. before: positions
-# before the step; delta_v: by the forces of the step; s: Verlet's previous positions, or NULL; owner: argument of Look.
+# Corrects bodies `first` to `last` after a step; those that are not static always get all bodies. before: positions
+# before the step; delta_v: velocity change by its forces; s: Verlet's previous positions, or NULL; owner: argument of
+# Look.
 ctypedef int (*ConstraintFunction)(
     ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride,
     const void* before, const void* delta_v, void* x, void* v, void* s, const void* data,
@@ -249,7 +250,8 @@ ctypedef struct Collisions:
     int64_t classes             # number of size classes without points; class 0 has the largest bodies
     bint points                 # True if any body has radius 0
     const uint8_t* size_class   # size class of each body
-    double per_cell[MOST_CLASSES]  # 1 / cell width per size class; cells exceed the reach of its pairs and smaller ones
+    # 1 / cell width of each size class. Cells exceed the reach of all pairs whose larger body is in the class.
+    double per_cell[MOST_CLASSES]
     uint64_t mask               # number of buckets - 1 (a power of 2 less one)
     uint64_t step[3]            # hash step along each axis, in buckets
     int64_t rows                # rows of three cells in the neighbourhood of a cell
@@ -289,7 +291,7 @@ ctypedef struct Sweep:
     double left     # time to the end of the step, s
     double given    # substeps whose forces are in the velocities already
     double count    # number of substeps
-    double lead     # substeps by which velocities are behind positions before the step
+    double behind     # substeps by which velocities are behind positions before the step
 
 # Sweeps blocks first to last of `lanes` contacts each; True if any contact is deep. See constraints/contact_lanes.pxd.
 ctypedef bint (*Press)(const void* contacts, const Sweep*, int64_t first, int64_t last, const void* like) noexcept nogil

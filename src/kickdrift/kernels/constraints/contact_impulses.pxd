@@ -49,7 +49,7 @@ cdef inline void apply(int dim, real* a, real* b, real w_a, real w_b, const real
 # Restitution: the formulas of kickdrift/reference/constraints/impacts.py.
 
 cdef inline real speed_at_touch(
-    real closing, real gap, real h, real given, real count, real lead, bint ahead, real before, real slow, real* pull,
+    real closing, real gap, real h, real given, real count, real behind, bint ahead, real before, real slow, real* pull,
 ) noexcept nogil:
     """Approach speed at impact, from the closing speed of this substep; pull: its change by forces per substep."""
     cdef real two = 2
@@ -61,13 +61,13 @@ cdef inline real speed_at_touch(
     pull[0] = pull[0] if pull[0] > -most else -most
     start = closing - given * pull[0]
     now = closing + pull[0] / two if ahead else closing - pull[0] / two
-    book = start + lead * pull[0]
+    book = start + behind * pull[0]
     ours = start + pull[0] / two
     square = now * now + two * (pull[0] / h) * gap + (book * book - ours * ours)
     return root(square) if square > 0 else zero * square
 
 
-cdef inline void rebound(int dim, int64_t k, real h, real lead, const Contacts* data) noexcept nogil:
+cdef inline void rebound(int dim, int64_t k, real h, real behind, const Contacts* data) noexcept nogil:
     """Apply restitution to a contact whose approach speed exceeds the resting threshold."""
     cdef real* own = contact(dim, data, k, &h)
     cdef int64_t w = data.lanes
@@ -87,7 +87,7 @@ cdef inline void rebound(int dim, int64_t k, real h, real lead, const Contacts* 
     gap = dot(dim, displacement, normal) - more[SIZE * w]
     left = more[RESTITUTION * w] * more[SPEED * w]
     square = left * left - two * (more[PULL * w] / h) * gap
-    apart = (root(square) if square > 0 else 0 * square) + lead * more[PULL * w]
+    apart = (root(square) if square > 0 else 0 * square) + behind * more[PULL * w]
     approach(dim, data, k, a, b, displacement)
     square = dot(dim, displacement, normal)
     push = more[PUSH * w] - more[MASS * w] * (square - apart)

@@ -24,7 +24,7 @@ cdef enum:
     HARD = 5            # factor of the push-out speed of deep contacts
     ROW = 8             # vectors of a body: velocity, then position
 
-# Indices of values that are uniform over all blocks of a sweep.
+# Indices of the vectors that each block of a sweep gets. All but CHOSEN are the same for all blocks.
 cdef enum:
     H
     SOFT
@@ -467,13 +467,13 @@ cdef inline void touch(
             if vec is f32vec:
                 met = speed_at_touch(
                     <float> -lane_of(&speed, lane), <float> lane_of(&gap, lane), <float> sweep.h, <float> sweep.given,
-                    <float> sweep.count, <float> sweep.lead, ahead, <float> lane_of(&more[SPEED], lane),
+                    <float> sweep.count, <float> sweep.behind, ahead, <float> lane_of(&more[SPEED], lane),
                     <float> lane_of(&more[SLOW], lane), &pull,
                 )
                 set_lane(&more[PULL], lane, pull)
             else:
                 met = speed_at_touch(
-                    -lane_of(&speed, lane), lane_of(&gap, lane), sweep.h, sweep.given, sweep.count, sweep.lead, ahead,
+                    -lane_of(&speed, lane), lane_of(&gap, lane), sweep.h, sweep.given, sweep.count, sweep.behind, ahead,
                     lane_of(&more[SPEED], lane), lane_of(&more[SLOW], lane), &pull_double,
                 )
                 set_lane(&more[PULL], lane, pull_double)

@@ -42,8 +42,9 @@ cdef inline int near_shapes(
     int dim, int64_t i, const real* start, const real* end, bint free, bint alive, int64_t known, const Contacts* data,
     int64_t* number, bint* reports,
 ) noexcept nogil:
-    """Find the shapes that a body may touch in a step, by number, and which of them are sensors; return their number.
+    """Find the shapes that a body may touch in a step, the SHAPES_PER_BODY nearest at most; return how many.
 
+    number: their numbers, ascending; reports: True for those that are sensors of this body.
     Bound: the displacement that the body would have alone. free: the body is movable. known: the first pair of the
     last step with it, or one with a body behind it.
     """

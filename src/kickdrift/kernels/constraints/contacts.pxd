@@ -69,7 +69,7 @@ cdef inline int rest(
             if data.grid.look(owner):
                 return INTERRUPTED
     for k in range(data.found[1] if bounces else 0):
-        rebound(dim, k, h, <real> sweep.lead, data)
+        rebound(dim, k, h, <real> sweep.behind, data)
     finish(dim, full, n, data.found[0], stride, before, delta_v, x, v, s, data)
     if sweep.events:
         report_collisions(dim, full, n, stride, before, x, data)
@@ -181,7 +181,7 @@ cdef inline bint begin(
         hold(dim, n, stride, before, delta_v, x, v, data)
     data.found[1] = sort_colours(n, data.found[0], data)
     sweep.kind, sweep.dim, sweep.events, sweep.h = BEGIN, dim, events, full / substeps
-    sweep.count, sweep.lead, sweep.extra = substeps, <real> data.lag * substeps, False
+    sweep.count, sweep.behind, sweep.extra = substeps, <real> data.lag * substeps, False
     press(sweep, data, x)
     for k in range(data.found[1]):
         if data.second[k] >= n:

@@ -33,7 +33,11 @@ cdef inline real at_least_zero(real number) noexcept nogil:
 
 
 cdef inline real arrival(real depth, real speed, real pull, real h, real longest, real* fast) noexcept nogil:
-    """Time since the impact of a body that is `depth` beyond a wall; fast: speed at impact; speed: outwards, now."""
+    """Return the time since the impact of a body `depth` beyond a wall, or 0 if it moves back or `longest` is exceeded.
+
+    speed: the present one, > 0 if it moves deeper; pull: its change by the forces of a step; fast: set to the speed at
+    the impact.
+    """
     cdef real two = 2
     cdef real time
     fast[0] = 0

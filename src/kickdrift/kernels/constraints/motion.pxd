@@ -81,7 +81,7 @@ cdef inline void refit(int dim, Shapes* shapes, const real* lower, const real* u
     cdef double low, high
     cdef int64_t node, k, number
     cdef int j
-    for node in range(shapes.nodes - 1, -1, -1):    # nodes come before those below them
+    for node in range(shapes.nodes - 1, -1, -1):    # parents come before their children
         box = shapes.bounds + node * 2 * dim
         if shapes.leaves[node] == 0:
             below = shapes.bounds + shapes.first[node] * 2 * dim

@@ -63,7 +63,7 @@ cdef inline int64_t first_shape(
     int dim, const double* y, const double* motion, double reach, const Shapes* data, double* share, double* normal,
     int64_t* tests,
 ) noexcept nogil:
-    """Return the shape that is hit before `share`, and update `share` and the outward normal; -1 if there is none."""
+    """Return the shape hit first at less than `share` of the motion, or -1; update `share` and the outward normal."""
     cdef int64_t waiting[DEEPEST]
     cdef double at[MAX_DIM]
     cdef double n[MAX_DIM]

@@ -246,7 +246,7 @@ cdef inline bint reaches(
 
 
 cdef inline bint any_swept(const Coupling* coupling, int begin, int end) noexcept nogil:
-    """True if any static constraint from `begin` to `end` is asked about the way of a tile."""
+    """True if any static constraint from `begin` to `end` also needs the extent of a tile before the step."""
     cdef int number
     for number in range(begin, end):
         if is_swept(coupling.constraint[number].kind):

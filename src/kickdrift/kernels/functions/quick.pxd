@@ -230,7 +230,7 @@ cdef inline void slope(f64vec* v) noexcept nogil:
 
 
 cdef inline void steepness(f64vec* v) noexcept nogil:
-    """tanh x = (e - 1) / (e + 1) with e = e**(2 x) = s (1 + t) / (1 - t), s = 2**k."""
+    """Replace x by tanh x = (E - 1) / (E + 1), where E = exp(2 x) = s (1 + u) / (1 - u) and s = 2**j or 2**(j/8)."""
     cdef f64vec whole[2 * TOGETHER]
     cdef f64vec t, s
     cdef double round = ROUND_8 if TABLES else ROUND_ONE

@@ -31,7 +31,7 @@ ctypedef struct System:
     const Workspace* workspace
     double t                # end of the step, s
     int64_t tick            # tick that seeds the noise
-    double far, fast        # magnitudes of positions and velocities
+    double far, fast        # magnitudes of positions and velocities: scales of finite differences
     double slope            # largest observed |da| / |du|
 
 

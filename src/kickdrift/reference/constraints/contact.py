@@ -42,7 +42,7 @@ class Contact:
     most: Any  # largest normal impulse in the step
     speed: Any  # approach speed before the step; after the impact: at the impact
     pull: Any  # change of the approach speed by forces, per substep
-    slow: Any  # largest change of the approach speed by the forces of a step
+    slow: Any  # bound of the change of the approach speed by the forces of a step: slower contacts rest
     group: int  # connected component
     known: bool  # whether the contact persists from the last step
     total: Any  # sum of the normal impulses of the completed substeps
@@ -93,13 +93,13 @@ def touches(contact, time_since, fast, place, radius):
     contact.point = place + radius[contact.i] * contact.n
 
 
-def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, lead):
+def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, behind):
     """Apply one normal impulse, one of rolling resistance and one of friction; return whether the overlap is deep.
 
     Friction comes last: what slips least is what users see.
 
     times: extra factor of over-relaxed contacts. left: time from the present positions to the end of the step.
-    given, count, lead: see `collide`.
+    given, count, behind: see `collide`.
     """
     i, j, n = contact.i, contact.j, contact.n
     mass = times * contact.along if contact.along > contact.mass else contact.along
@@ -121,7 +121,7 @@ def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, l
     push = wanted if wanted > 0 else 0 * wanted
     deep = 16 * gap < -contact.fastest
     if push > 0 and not contact.most > 0:
-        collide(contact, -speed, gap, h, given, count, lead, ahead=not soft > 0)
+        collide(contact, -speed, gap, h, given, count, behind, ahead=not soft > 0)
         zero = type(h)(0)
         time = gap / (zero - speed) if gap > 0 else zero
         time_since = left - time if left - time > 0 else zero

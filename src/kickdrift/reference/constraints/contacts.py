@@ -55,7 +55,7 @@ class Pile:
         self.normal, self.wall_friction = numbers(system, *normal), numbers(system, *wall_friction)
         (self.rolling,) = numbers(system, [0] * self.n if rolling is None else rolling)
         self.parts, self.lag = system.real(self.substeps), system.real(lag[0])
-        self.h, self.lead = system.h / self.parts, self.lag * self.parts
+        self.h, self.behind = system.h / self.parts, self.lag * self.parts
         self.soft, self.scale, self.rod_soft, self.rod_scale = stiffness_of(self.h, stiffness)
         self.beyond = self.n + len(self.offset)  # the number of the first shape
         self.begin()
@@ -189,7 +189,7 @@ class Pile:
         kept = list(self.pull)
         for rod in to_and_fro(self.rods, self.sweeps):
             rod.act(self.pull, u, weight, h, self.rod_soft, self.rod_scale)
-        forces = system.real(number + 1), self.parts, self.lead
+        forces = system.real(number + 1), self.parts, self.behind
         deep = {  # groups with a deep contact
             contact.group
             for contact in self.coloured
@@ -269,7 +269,7 @@ class Pile:
         """Bounce, let groups rest, store the states of bodies that touch, and what outlives the step."""
         system, p, u, w, moved, touched = self.system, self.p, self.u, self.w, self.moved, self.touched
         for contact in self.coloured:
-            bounce(contact, p, u, w, self.h, self.lead)
+            bounce(contact, p, u, w, self.h, self.behind)
         for contact in self.found:
             if contact.most > 0:
                 touched[contact.i] = touched[contact.j] = True

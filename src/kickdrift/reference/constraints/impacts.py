@@ -6,14 +6,14 @@ from ..vector import dot, sqrt
 from .friction import cone, cross, slip
 
 
-def collide(contact, closing, gap, h, given, count, lead, ahead):
+def collide(contact, closing, gap, h, given, count, behind, ahead):
     """Compute the approach speed at an impact in this substep, and the acceleration along the normal.
 
     Under constant acceleration, speed² - 2 pull gap / h is conserved. Substeps use semi-implicit Euler, whose velocity
     is off by half a pull at each position; the initial velocity of the step is that of the integrator.
 
-    contact.speed: approach speed before the step. given: number of substeps whose forces the velocity includes. lead:
-    number of substeps by which the integrator's velocity is ahead. ahead: whether positions include `closing`, too.
+    contact.speed: approach speed before the step. given: number of substeps whose forces the velocity includes. behind:
+    number of substeps by which the integrator's velocity is behind. ahead: whether positions include `closing`, too.
     """
     most = contact.slow / count
     pull = (closing - contact.speed) / given  # per substep; other contacts may contribute
@@ -21,7 +21,7 @@ def collide(contact, closing, gap, h, given, count, lead, ahead):
     pull = pull if pull > -most else -most
     start = closing - given * pull
     now = closing + pull / 2 if ahead else closing - pull / 2
-    book, ours = start + lead * pull, start + pull / 2
+    book, ours = start + behind * pull, start + pull / 2
     square = now * now + 2 * (pull / h) * gap + (book * book - ours * ours)
     contact.pull = pull
     contact.speed = sqrt(square) if square > 0 else 0 * square
@@ -33,7 +33,7 @@ def approach(contact, u):
     return displacement if contact.surface is None else displacement + contact.surface
 
 
-def bounce(contact, p, u, w, h, lead):
+def bounce(contact, p, u, w, h, behind):
     """Apply restitution to impacts that are faster than the velocity change by the forces of a step.
 
     Bodies stay in contact until the end of the step. The speed is corrected for their positions at that time. Where
@@ -44,7 +44,7 @@ def bounce(contact, p, u, w, h, lead):
         gap = dot(p[j] - p[i], n) - contact.size
         left = contact.restitution * contact.speed
         square = left * left - 2 * (contact.pull / h) * gap
-        apart = (sqrt(square) if square > 0 else 0 * square) + lead * contact.pull
+        apart = (sqrt(square) if square > 0 else 0 * square) + behind * contact.pull
         displacement = approach(contact, u)
         wanted = contact.push - contact.mass * (dot(displacement, n) - apart)
         push = wanted if wanted > 0 else 0 * wanted
