@@ -5,6 +5,8 @@ import pytest
 
 import kickdrift as kd
 
+from .. import samples
+
 NOTHING = (1.0, 0, -1, -1, -1)
 
 
@@ -320,3 +322,22 @@ def test_a_ray_alone_hits_what_it_hits_among_many(dim):
         alone = world.cast(origin[k], motion[k], 0.2, 5, ignore=rows[k])
         alone["query"] = k
         assert alone.tobytes() == many[k].tobytes()
+
+
+@pytest.mark.parametrize("declared", samples.SAMPLES, ids=lambda declared: type(declared).__name__)
+def test_queries_work_beside_every_declaration(declared):
+    """`touching` failed where there was a FloorFriction, a force that acts after the step."""
+    if isinstance(declared, kd.Periodic):
+        pytest.skip("casts refuse a periodic box")
+    found = []
+    for cls in (kd.Stepper, kd.reference.Stepper):
+        world = samples.world(cls, declared, events=kd.Events())
+        world.step()
+        asked = (
+            world.touching(),
+            world.cast((-5.0, 0.25), (10.0, 0.0)),
+            world.overlap((1.0, 0.5), 0.1),
+            world.grounded(),
+        )
+        found.append([answer.tobytes() for answer in (*asked, world.events.take())])
+    assert found[0] == found[1]

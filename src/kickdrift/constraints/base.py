@@ -1,8 +1,7 @@
 """Base classes of constraints.
 
-Constraints are applied after each step, in the order of their kinds (`TURNS` in stepper/model.py), and within a kind
-in the order given; `Damping` comes after them. Only `Contacts` keeps state between steps: its impulses, which
-snapshots contain.
+Constraints are applied after each step, in the order of their `turn`, and within a turn in the order given; `Damping`
+comes after them. Only `Contacts` keeps state between steps: its impulses, which snapshots contain.
 
 No constraint moves pinned or infinitely heavy bodies. The others share a correction by the inverse of their masses.
 `verlet` derives the next step from positions, not velocities. There constraints also correct the previous position,
@@ -22,8 +21,14 @@ if TYPE_CHECKING:
     from ..stepper.model import Plan
 
 
-class Constraint(Declaration):
-    """Base of all constraints."""
+class AfterStep(Declaration):
+    """Base of what acts on the state after a step: all constraints, and forces that act like one."""
+
+    #: Order of acting: 0 floor friction and pins, 1 distances, 2 collisions, 3 walls, shapes and contacts, which decide
+    #: the final positions, 4 sensors, which record these, 5 periodic boundaries, which wrap them.
+    turn = 3
+    #: Bodies bounce off it and rest on it: `ElasticCollisions` solves it again in each sweep, and `cast` meets it.
+    solid = False
 
     @property
     def pins(self) -> np.ndarray:
@@ -45,6 +50,10 @@ class Constraint(Declaration):
     def most_sides(self, plan: Plan) -> int:
         """Return the largest number of walls or shapes that one body can touch at a time."""
         return min(self.sides(plan) or 0, 8)
+
+
+class Constraint(AfterStep):
+    """Base of all constraints."""
 
 
 #: Record fields of pairs where some have them: rigid, of fixed length, never broken, and of the first generation.

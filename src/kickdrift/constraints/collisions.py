@@ -72,6 +72,7 @@ class ElasticCollisions(Filtered):
     """
 
     kind = "collisions"
+    turn = 2
     reports_pairs = True
     independent = Filtered.independent | {"radius", "restitution", "friction"}
 

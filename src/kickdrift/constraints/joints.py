@@ -39,6 +39,7 @@ class Pin(Constraint):
     """
 
     kind = "pin"
+    turn = 0
 
     indices: ArrayLike
     generations: np.ndarray | None = generations()
@@ -126,6 +127,7 @@ class Distance(Constraint):
     """
 
     kind = ("distance", "compliant_distance")
+    turn = 1
 
     pairs: ArrayLike
     length: ArrayLike | None = None

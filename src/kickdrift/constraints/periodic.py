@@ -83,6 +83,7 @@ class Periodic(Constraint):
     """
 
     kind = "periodic"
+    turn = 5
 
     lower: ArrayLike = numbers(place=True)
     upper: ArrayLike = numbers(place=True)

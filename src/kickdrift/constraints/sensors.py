@@ -39,6 +39,7 @@ class Sensor(Filtered):
     """
 
     kind = "sensor"
+    turn = 4
 
     lower: ArrayLike | None = place(default=None)
     upper: ArrayLike | None = place(default=None)

@@ -27,6 +27,7 @@ class Wall(Filtered):
 
     #: The record kind of `add_corners`. This base class itself is not compiled; subclasses have other kinds.
     kind = "corners"
+    solid = True
     independent = Filtered.independent | {"restitution", "friction"}
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:

@@ -223,8 +223,7 @@ cdef class Coupled(Watch):
             self.common.at_rest = address(self.at_rest)
         if self.weights is not None:
             self.common.weight = address(self.weights)
-        kinds = enumerate(each.kind for each in model.constraint_records)
-        walls = [number for number, kind in kinds if kind in ("box", "plane", "shapes")]
+        walls = [number for number, each in enumerate(model.constraint_records) if each.solid]
         if walls:
             wall = <ConstraintCall*> PyMem_Calloc(len(walls), sizeof(ConstraintCall))
             if wall == NULL:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from .. import exact_math, validation
+from ..constraints.base import AfterStep
 from ..declaration import declaration, numbers
 from .base import Elastic, FieldTerm, Term
 
@@ -289,7 +290,7 @@ class Damping(Term):
 
 
 @declaration()
-class FloorFriction(Term):
+class FloorFriction(Term, AfterStep):
     """Coulomb friction on a floor, for worlds seen from above: v *= max(0, 1 - d h / |v|) after a step (Coulomb 1785).
 
     deceleration: d >= 0 in m/s², scalar or (n,): the coefficient of friction times gravity. A sliding body loses d per
@@ -307,6 +308,7 @@ class FloorFriction(Term):
     """
 
     affine = alone = True
+    turn = 0
 
     deceleration: ArrayLike = numbers(minimum=0.0, per_body="number")
     conservative: ClassVar[bool] = True  # it dissipates between steps only
@@ -318,9 +320,6 @@ class FloorFriction(Term):
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
         return {"deceleration": self._scaled(plan, "deceleration", "mobility")}
-
-    def sides(self, plan: Plan) -> None:
-        """Return None: it records no events."""
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return np.zeros(1)

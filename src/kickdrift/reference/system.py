@@ -400,7 +400,7 @@ class System(Body):
         self.reports = Reports()
         self.loads = Loads()
         for record in self.plan.constraint_records:
-            self.apply(record, CONSTRAINTS[record.kind], before)
+            self.apply(record, before)
         if self.reporting:
             self.stepper._log.report_impacts(self, self.reports.contacts)
         self.loads.resolve(self)
@@ -408,7 +408,7 @@ class System(Body):
             self.damp(self.decay)
         self.count()
 
-    def apply(self, record, function, before, **chosen) -> None:
+    def apply(self, record, before, **chosen) -> None:
         """Apply a constraint; contacts recorded meanwhile get its number."""
         outer, self.source = self.source, self.plan.source(record)
         fields = present_fields(self, record)
@@ -418,7 +418,7 @@ class System(Body):
             fields = fields if prefix else {**fields, "motion": fields["motion"][0]}
         if "pair" in fields:
             fields["cells"] = cells(self.plan, record, fields)
-        function(self, before, **fields, **chosen)
+        CONSTRAINTS[record.kind](self, before, **fields, **chosen)
         self.source = outer
 
     @property

@@ -32,18 +32,6 @@ from .tying import PAIRED, tied
 _F64 = np.dtype(np.float64)
 #: Record fields that follow from the others or from the declaration.
 DERIVED = ("pair", "member", "unit")
-#: Order of constraints by kind: floor friction and pins first, then distances, collisions, walls and contacts, which
-#: decide the final positions; sensors record these, and periodic boundaries wrap them.
-TURNS = {
-    "floor_friction": 0,
-    "pin": 0,
-    "distance": 1,
-    "compliant_distance": 1,
-    "collisions": 2,
-    "sensor": 4,
-    "periodic": 5,
-}
-SOLID = 3  #: turn of all other kinds: walls, shapes and contacts
 
 if TYPE_CHECKING:
     pass
@@ -260,7 +248,7 @@ class Plan(Additions):
         return constraint_records
 
     def _in_turn(self, records: list[ConstraintRecord], previous: Plan | None) -> list[ConstraintRecord]:
-        """Sort all constraints by `TURNS`; those of one turn stay in declared order."""
+        """Sort all constraints by turn; those of one turn stay in declared order."""
         self._paired = [record for record in records if record.kind in PAIRED]
         #: `Distance` records, joined where they share a body.
         self._ties: list[ConstraintRecord]
@@ -271,7 +259,7 @@ class Plan(Additions):
         turns: list[list[ConstraintRecord]] = [[], self._ties, [], [], [], []]
         for record in records:
             if record.kind not in PAIRED:
-                turns[TURNS.get(record.kind, SOLID)].append(record)
+                turns[record.constraint.turn].append(record)
         return [record for turn in turns for record in turn]
 
     def _drag(self, previous: Plan | None) -> None:

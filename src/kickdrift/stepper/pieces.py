@@ -68,6 +68,11 @@ class ConstraintRecord(Changeable):
         return np.concatenate(ends)
 
     @property
+    def solid(self) -> bool:
+        """Whether it is a wall or shape. Corners are not: those that meet there are."""
+        return bool(self.constraint.solid) and self.kind != "corners"
+
+    @property
     def splits(self) -> bool:
         """Whether it applies equal impulses in both halves of a step."""
         return self.kind == "compliant_distance" and 2 in self.fields["direction"]

@@ -123,7 +123,7 @@ def sides(plan: Plan) -> Iterator[Side]:
     """Yield the walls and shapes of a plan, in the order of evaluation."""
     for number, record in enumerate(plan.constraint_records):
         owner: Any = record.constraint
-        if record.kind not in ("box", "plane", "shapes", "contacts"):
+        if record.kind != "contacts" and not record.solid:
             continue
         walls, shapes = (owner.walls, owner.shapes) if record.kind == "contacts" else ((), (owner,))
         first = 0

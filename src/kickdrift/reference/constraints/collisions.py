@@ -9,11 +9,8 @@ from ..space import Space
 from ..vector import Vector, dot, either, later, quotient, sqrt, stacked
 from .filters import Filter
 from .friction import cone, cross, slip
-from .shapes import shapes
-from .walls import WALLS, arrival, at_least, bounce, replace
+from .walls import arrival, at_least, bounce, replace
 
-#: Constraints that bodies can rest on.
-SOLID = {**WALLS, "shapes": shapes}
 #: Maximal rounds of continuous collision detection in a step.
 ROUNDS = 64
 
@@ -106,8 +103,8 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         # Apply the walls within the sweep, to support stacks. Only moved bodies: a wall may round a resting position.
         system.put(x, v, s)
         for record in system.plan.constraint_records:
-            if record.kind in SOLID:
-                system.apply(record, SOLID[record.kind], before, bodies=sorted(moved))
+            if record.solid:
+                system.apply(record, before, bodies=sorted(moved))
         x, v, s = system.rows()
         moved.clear()
     system.put(x, v, s)
