@@ -428,6 +428,41 @@ def test_one_world(Worlds):
             getattr(world, name)
 
 
+def test_queries_of_one_world(Worlds):
+    lift, rope = kd.Boxes([(-1.0, -2.0)], [(1.0, -1.0)], velocity=(0.0, 0.5)), kd.Distance([(0, 1)], 1.0)
+    declared = {"forces": [kd.Gravity((0, -9.81))], "constraints": [kd.Contacts(0.2, shapes=[lift]), rope, kd.Pin(0)]}
+    alone = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], **declared)
+    worlds = Worlds(alone, 3)
+    worlds.step(30, active=np.array([False, True, False]))
+    worlds.step(40, active=np.array([True, False, True]))
+    alone.step(30)
+    asked = {
+        "touching": (),
+        "grounded": (),
+        "cast": ((-0.5, 5.0), (0.0, -10.0)),
+        "overlap": ((0.5, -1.0), 0.5),
+        "interpolate_shapes": (lift,),
+        "load": (rope,),
+    }
+    for name, given in asked.items():
+        answer, other = (getattr(world, name)(*given) for world in (worlds[1], worlds[0]))
+        assert answer.tobytes() == getattr(alone, name)(*given).tobytes(), name
+        assert name in ("touching", "grounded") or answer.tobytes() != other.tobytes(), name
+
+
+@pytest.mark.parametrize("velocity", [None, (0.0, 0.5)])
+def test_shapes_that_move_have_no_places_of_each_world(Worlds, velocity):
+    lift = kd.Boxes([(-1.0, -2.0)], [(1.0, -1.0)], friction=0.5, velocity=velocity)
+    worlds = Worlds(kd.Stepper([[0.0, 0.0]], constraints=[lift]), 3)
+    worlds.set(lift, friction=0.25)
+    if velocity is None:
+        worlds.set(lift, lower=[(-2.0, -2.0)])
+    else:
+        with pytest.raises(ValueError, match="shapes that move"):
+            worlds.set(lift, lower=[(-2.0, -2.0)])
+    worlds.step()
+
+
 @pytest.mark.parametrize("kind", [kd.ElasticCollisions, kd.Contacts])
 def test_resets_by_mask_do_not_grow(isa, kind):
     constraints = [kd.ElasticCollisions(0.5)] if kind is kd.ElasticCollisions else [kd.Contacts(0.7)]

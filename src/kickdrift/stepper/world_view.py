@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .worlds_base import WorldsBase
 
 #: Methods of a stepper that change nothing but the state, and what may be read of it.
-_CALLS = {"step", "record", "energy", "checksum", "teleport", "restart", "kill", "touching", "slots"}
-_CALLS |= {"interpolate", "interpolate_angles"}
+_CALLS = {"step", "record", "energy", "checksum", "teleport", "restart", "kill", "slots"}
+_CALLS |= {"touching", "grounded", "cast", "overlap", "load", "interpolate", "interpolate_angles", "interpolate_shapes"}
 _READS = {
     "n",
     "dim",
@@ -37,7 +37,7 @@ _ARRAYS = {"position", "velocity", "angular_velocity", "angle", "orientation", "
 class World:
     """One of many worlds, `worlds[i]`: a view of it, with the methods of a stepper.
 
-    It may be stepped, recorded, drawn, saved and restored alone. What would change the forces, constraints, masses or
+    It may be stepped, recorded, drawn, asked (`cast`, `touching`), saved and restored alone. What would change the forces, constraints, masses or
     dt of one world alone is refused: `Worlds.set` changes numbers of each.
 
     >>> import kickdrift as kd

@@ -16,6 +16,7 @@ from ..progress import in_parts
 from ..rollback import snapshots
 from .base import StepperBase
 from .entries import places_of
+from .motion import SPEEDS, is_placed
 from .slots import LAST_GENERATION
 from .world_copies import HEAD, MAGIC, counted, of_all, parted
 from .world_view import World, WorldsEvents
@@ -356,9 +357,12 @@ class WorldsBase:
 
     def _set(self, declaration: Declaration, coefficients: dict[str, Any]) -> None:
         """Check the shapes, and hand on what each world gets."""
-        places_of(self._guest, self._private(declaration))
-        if declaration.kind == "shapes" and coefficients.keys() & {"velocity", "angular_velocity"}:
-            raise ValueError("set: expected no velocities of shapes, which are part of the state of each world")
+        (place, *_) = places_of(self._guest, self._private(declaration))
+        moving = getattr(self._guest._entries[place].now, "moves", False)
+        if is_placed(declaration, coefficients) and (moving or not SPEEDS.isdisjoint(coefficients)):
+            raise ValueError(
+                "set: expected no places or velocities of shapes that move, which are part of the state of each world"
+            )
         if isinstance(declaration, Applied):
             self._set_array(declaration, coefficients)
             return
