@@ -327,6 +327,20 @@ def test_numbers_of_each_world(Worlds):
         assert np.array_equal(alone.position, worlds.position[i])
 
 
+def test_current_has_the_numbers_of_the_world(Worlds):
+    wind, lift = kd.LinearDrag(1.0, wind=(2.0, 0.0)), kd.Boxes([(-1.0, -2.0)], [(1.0, -1.0)], velocity=(0.0, 0.5))
+    worlds = Worlds(kd.Stepper([[0.0, 0.0]], dt=0.5, forces=[wind], constraints=[lift]), 3)
+    worlds.set(wind, coefficient=np.array([0.5, 1.0, 2.0]))
+    worlds.set(lift, friction=np.array([0.0, 0.25, 0.5]))
+    worlds.step(active=np.array([False, False, True]))
+    assert [float(worlds[i].current(wind).coefficient) for i in range(3)] == [0.5, 1.0, 2.0]
+    assert worlds[0].current(wind).wind.tolist() == [2.0, 0.0]
+    assert [float(worlds[i].current(lift).friction) for i in range(3)] == [0.0, 0.25, 0.5]
+    assert [worlds[i].current(lift).lower.tolist() for i in range(3)] == [[[-1.0, -2.0]]] * 2 + [[[-1.0, -1.75]]]
+    with pytest.raises(ValueError, match="expected"):
+        worlds[0].current(kd.LinearDrag(1.0))
+
+
 def test_energy_has_the_numbers_of_the_world(Worlds):
     spring = kd.AnchorSpring(2.0)
     worlds = Worlds(kd.Stepper([[1.0]], dt=0.5, forces=[spring]), 3)

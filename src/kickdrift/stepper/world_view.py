@@ -78,6 +78,10 @@ class World:
         """The arrays of `state=` of this world, by name."""
         return {name: array[self._index, ...] for name, array in self._worlds.state.items()}
 
+    def current(self, declaration: Any) -> Any:
+        """A force or constraint with the numbers of this world, where its shapes are now: see `Stepper.current`."""
+        return self._worlds._exclusively(self._worlds._current, self._index, declaration)
+
     def snapshot(self) -> bytes:
         """A snapshot of this world, as of a stepper."""
         worlds = self._worlds

@@ -380,6 +380,13 @@ class WorldsBase:
         self._renumber(numbers)
         self._numbers = numbers
 
+    def _current(self, i: int, declaration: Declaration) -> Any:
+        """Return a declaration with the numbers of a world."""
+        own = self._private(declaration)
+        now = self._call(i, StepperBase.current, own)
+        given = dict(self._numbers_of(i, self._numbers)).get(own)
+        return now.changed(given) if given else now
+
     def _set_array(self, declaration: Applied, coefficients: dict[str, Any]) -> None:
         """Replace the array of a force or torque by one of all worlds."""
         field, private = declaration._field, self._private(declaration)
