@@ -29,6 +29,8 @@ class AfterStep(Declaration):
     turn = 3
     #: Bodies bounce off it and rest on it: `ElasticCollisions` solves it again in each sweep, and `cast` meets it.
     solid = False
+    #: Whether its `radius` is that of bodies: the lowest rank counts, 0 is none.
+    radius_rank = 0
 
     @property
     def pins(self) -> np.ndarray:

@@ -73,6 +73,7 @@ class ElasticCollisions(Filtered):
 
     kind = "collisions"
     turn = 2
+    radius_rank = 2
     reports_pairs = True
     independent = Filtered.independent | {"radius", "restitution", "friction"}
 

@@ -124,6 +124,7 @@ class Contacts(Filtered):
     """
 
     kind = "contacts"
+    radius_rank = 1
     reports_pairs = True
     independent = Filtered.independent | {"radius", "restitution", "friction", "rolling"}
 

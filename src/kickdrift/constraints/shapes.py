@@ -27,6 +27,7 @@ class Shapes(Wall):
     """Base of static shapes."""
 
     kind = "shapes"
+    radius_rank = 3
 
     def sides(self, plan: Plan) -> int:
         return self.count

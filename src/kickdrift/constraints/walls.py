@@ -114,6 +114,7 @@ class Box(Wall):
     alone = True
 
     kind = "box"
+    radius_rank = 4
 
     lower: ArrayLike = numbers(place=True)
     upper: ArrayLike = numbers(place=True)
@@ -187,6 +188,7 @@ class Plane(Wall):
     alone = True
 
     kind = "plane"
+    radius_rank = 5
 
     normal: ArrayLike = numbers(place=True)  # declared with `offset`, which depends on its length
     offset: ArrayLike = numbers(place=True)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 #: Inertia of a solid disc and of a solid sphere, in m r^2.
 SHARES = {2: 1 / 2, 3: 2 / 5}
-#: Kinds of constraints with a radius, in order of precedence.
-RADII = ("contacts", "collisions", "shapes", "box", "plane")
 #: Tolerance for the length of an orientation on input. Each step normalizes it.
 UNIT = 1e-4
 
@@ -110,15 +108,15 @@ class Rotation:
 
 
 def radii(plan: Plan) -> np.ndarray:
-    """Return the radius of each body in m, float64, from the first kind of constraint that has one; else 0."""
+    """Return the radius of each body in m, float64, from the constraint of the lowest rank that has one; else 0."""
     radius = np.zeros(plan.n)
     # Disabled constraints count: a body keeps its size.
-    constraints = [*plan.constraints, *(part.declaration for part in plan.idle)]
-    for kind in RADII:
-        for constraint in constraints:
-            if constraint.kind == kind and not radius.all():
-                own = np.broadcast_to(np.asarray(constraint.radius, np.float64), (plan.n,))
-                radius = np.where(radius > 0, radius, own)
+    constraints: tuple[Any, ...] = (*plan.constraints, *plan.disabled)
+    sized = [each for each in constraints if each.radius_rank]
+    for constraint in sorted(sized, key=lambda each: each.radius_rank):
+        if not radius.all():
+            own = np.broadcast_to(np.asarray(constraint.radius, np.float64), (plan.n,))
+            radius = np.where(radius > 0, radius, own)
     return radius
 
 
