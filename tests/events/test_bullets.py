@@ -127,3 +127,40 @@ def test_disabled_shapes_do_not_collide(Stepper):
     world = Stepper([[0.5, 3.0], [4.5, 3.0]], [[0.0, -6.0]] * 2, dt=1, constraints=[box])
     world.step()
     assert world.position.tolist() == [[0.5, -3], [4.5, pytest.approx(5, abs=1e-9)]]
+
+
+@pytest.mark.parametrize("restored", [False, True])
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        kd.Sensor((0, 0), (1, 1)),
+        kd.Plane((0, 1), 0.0, radius=1.0, restitution=0),
+        kd.Contacts(1.0, walls=[kd.Plane((0, 1), 0.0)]),
+        kd.ElasticCollisions(1.0, sensor=True),
+    ],
+    ids=lambda constraint: type(constraint).__name__,
+)
+def test_a_body_in_the_row_of_another_has_contacts_of_its_own(constraint, restored):
+    """The pairs of a killed body were taken for those of the next one in its row: it had no BEGIN, and a false END."""
+    found = []
+    for cls in (kd.Stepper, kd.reference.Stepper):
+        world = cls([[0.5, 0.75], [1.0, 0.75], [0, 0]], alive=2, constraints=[constraint], events=kd.Events())
+        world.kill([0])
+        rows, before = [], world.spawn((0.5, 0.5))
+        for place in ((0.5, 0.5), (9.0, 9.0), (0.5, 0.5)):
+            world.step()
+            world.events.take()
+            world.kill(before)
+            body = world.spawn(place)
+            assert world.slots(body).tolist() == [0]
+            if restored:
+                world.restore(world.snapshot())
+            world.step()
+            events = world.events.take()
+            mine = events[(events["a"] == body[0]) | (events["b"] == body[0])]
+            assert not np.isin(mine["kind"], (kd.END, kd.LEAVE)).any()
+            assert np.isin(mine["kind"], (kd.BEGIN, kd.ENTER)).any() == (place[0] < 9), place
+            rows.append(events.tobytes())
+            before = body
+        found.append(rows)
+    assert found[0] == found[1]

@@ -24,6 +24,7 @@ from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
 from ..kernels.abi.interactions cimport BOTH_DIRECTIONS
 from ..kernels.abi.slots cimport SlotArrays
 from ..kernels.abi.tables cimport Kernels
+from ..kernels.constraints.events cimport forget_spawned
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches
 from .runner cimport Watch, look, paced
@@ -390,15 +391,22 @@ cdef class Coupled(Watch):
         return 0
 
     cdef void clear_inactive(self) noexcept nogil:
-        """Zero the inactive slots in both state buffers, as Python functions read all."""
+        """Zero the inactive slots in both state buffers, as Python functions read all, and forget their contacts."""
         cdef Py_ssize_t i
         cdef const SlotArrays* slots = self.coupling.plan.slots
         if self.coupling.workspace != NULL:
             zero_inactive(&self.whole[0], 0, self.whole[0].n)
             zero_inactive(&self.whole[1], 0, self.whole[1].n)
+        self.forget_spawned()
         for i in range(self.coupling.plan.n if self.rested != NULL else 0):
             if self.rested[i] and (slots.needs_start[i] or not slots.alive[i]):
                 self.wake()     # its contacts are forgotten, and with them what it carried
+
+    cdef void forget_spawned(self) noexcept nogil:
+        """Forget the touching pairs of bodies spawned since the last step."""
+        cdef int64_t i
+        for i in range(self.event_source_count if self.coupling.plan.slots != NULL else 0):
+            forget_spawned(self.events[i], self.coupling.plan.slots.needs_start)
 
     cdef void wake(self) noexcept nogil:
         """Have all bodies in contact computed in the next step, whether they rest or not."""

@@ -54,8 +54,14 @@ class Log:
                 touching[source] = self.touching[was]
         self.touching = touching
 
+    def forget_spawned(self, lives) -> None:
+        """Forget the pairs of bodies spawned since the last step: those that touched were bodies before in their rows."""
+        for keys in self.touching.values() if lives is not None else ():
+            keys[:] = [each for each in keys if not any(lives.needs_start[slot] for slot in slots(each) if slot >= 0)]
+
     def report_impacts(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
         """Derive the events of a step from the contacts, which are by constraint and key."""
+        self.forget_spawned(system.stepper._slots)
         for source, kind in reporting(system.plan).items():
             record = next(
                 record

@@ -77,6 +77,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
     def _touching(self):
         if self._log is None:
             return []
+        self._log.forget_spawned(self._slots)
         return [(source, np.array(keys, np.int64)) for source, keys in sorted(self._log.touching.items())]
 
     def _binding(self, plan, state=None):

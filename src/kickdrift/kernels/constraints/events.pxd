@@ -1,7 +1,7 @@
 # Turns contacts into events: the rules of kickdrift/reference/events.py. A constraint calls `report` for
 # each contact; after all constraints `tell_...` visits its contacts in the order of their keys.
 
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from ..abi.constraints cimport Collisions, Each, Sensor, Wall
@@ -144,6 +144,18 @@ cdef inline void finish_events(EventSource* events) noexcept nogil:
     events.touching, events.count = events.next, events.next_count
     events.next, events.next_count = place, 0
     events.contacts = 0
+
+
+cdef inline void forget_spawned(EventSource* events, const uint8_t* needs_start) noexcept nogil:
+    """Forget the pairs of bodies spawned since the last step: those that touched were bodies before in their rows."""
+    cdef int64_t kept = 0
+    cdef int64_t k, key
+    for k in range(events.count):
+        key = events.touching[k]
+        if not (needs_start[key >> 32] or (other_of(key) >= 0 and needs_start[other_of(key)])):
+            events.touching[kept] = key
+            kept += 1
+    events.count = kept
 
 
 cdef inline void forget(EventSource* events) noexcept nogil:
