@@ -341,3 +341,27 @@ def test_queries_work_beside_every_declaration(declared):
         )
         found.append([answer.tobytes() for answer in (*asked, world.events.take())])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("segments", [False, True])
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_one_way_shape_touches_what_it_holds(segments, apart, dtype):
+    """A body that flew up through a ledge was grounded there: it could jump in mid-air."""
+    how = {"one_way": True, **({"radius": 0.5, "restitution": 0.0} if apart else {})}
+    ledge = kd.Segments([[(-3, 0.3), (3, 0.3)]], **how) if segments else kd.Boxes([(-3, 0)], [(3, 0.3)], **how)
+    constraints = [ledge] if apart else [kd.Contacts(0.5, shapes=[ledge])]
+    answers = []
+    for cls in (kd.Stepper, kd.reference.Stepper):
+        position, velocity = np.array([[0, -2.0]], dtype), np.array([[0, 10.0]], dtype)
+        world = cls(position, velocity, hz=60, forces=[kd.Gravity((0, -10))], constraints=constraints)
+        found = []
+        for _ in range(140):
+            world.step()
+            found.append(world.touching().tobytes())
+            inside = position[0, 1] < 0.3 + 0.5 * 15 / 16
+            assert not (world.grounded()[0] and inside)
+        assert world.grounded()[0]
+        assert abs(velocity[0, 1]) < 1e-5
+        answers.append(found)
+    assert answers[0] == answers[1]
