@@ -327,6 +327,35 @@ def test_numbers_of_each_world(Worlds):
         assert np.array_equal(alone.position, worlds.position[i])
 
 
+def test_queries_have_the_numbers_of_the_world(Worlds):
+    """They had those of world 0, so that a body at rest on its own floor was not grounded."""
+    pull, floor = kd.Gravity((0, -10)), kd.Plane((0, 1), 0.0, radius=0.5, restitution=0.0)
+    lift = kd.Boxes([(4.0, -2.0)], [(6.0, -1.0)], velocity=(0.0, 0.5), friction=0.5, radius=0.5)
+    template = kd.Stepper([[0, 3.0], [5.0, 0.0]], hz=60, forces=[pull], constraints=[floor, lift])
+    worlds = Worlds(template, 2)
+    worlds.set(floor, offset=np.array([0.0, 2.0]))
+    worlds.set(pull, acceleration=np.array([[0, -10.0], [0, -20.0]]))
+    worlds.set(lift, friction=np.array([0.5, 0.25]))
+    alone = [copy.copy(template) for _ in range(2)]
+    own = alone[1].forces[0], *alone[1].constraints
+    alone[1].set(own[1], offset=2.0)
+    alone[1].set(own[0], acceleration=(0, -20.0))
+    alone[1].set(own[2], friction=0.25)
+    for _ in range(2):
+        worlds.step(60)
+        for i, stepper in enumerate(alone):
+            stepper.step(60)
+            one = worlds[i]
+            assert np.array_equal(one.position, stepper.position)
+            assert one.energy() == stepper.energy()
+            asked = {"touching": (), "grounded": (), "cast": ((3, 5), (0, -10)), "overlap": ((0, 2), 1.0)}
+            for name, given in asked.items():
+                assert getattr(one, name)(*given).tobytes() == getattr(stepper, name)(*given).tobytes(), name
+            assert np.array_equal(one.record(0, energy=True).energy, stepper.record(0, energy=True).energy)
+    assert worlds[1].grounded().all()
+    assert worlds[1].cast((3, 5), (0, -10))["point"].tolist() == [3, 2]
+
+
 def test_current_has_the_numbers_of_the_world(Worlds):
     wind, lift = kd.LinearDrag(1.0, wind=(2.0, 0.0)), kd.Boxes([(-1.0, -2.0)], [(1.0, -1.0)], velocity=(0.0, 0.5))
     worlds = Worlds(kd.Stepper([[0.0, 0.0]], dt=0.5, forces=[wind], constraints=[lift]), 3)

@@ -77,12 +77,12 @@ class Motion:
             for here, there in kept:
                 self.rows[here], self.before[here] = before.rows[there], before.before[there]
 
-    def know(self, entries: tuple[Entry, ...]) -> None:
-        """Find the rows of these entries, too, whose shapes are those that it was made for."""
-        for entry in entries:
+    def know(self, entries: tuple[Entry, ...], alike: tuple[Entry, ...]) -> None:
+        """Find the rows of these entries, too. alike: those that it was made for, of which these are copies."""
+        for entry, own in zip(entries, alike, strict=True):
             for k, now, today in shapes_of(entry):
                 if now.moves:
-                    self._first[id(today)] = self._known[id(entry.origin), k].start
+                    self._first[id(today)] = self._known[id(own.origin), k].start
 
     def of(self, declaration: Shapes, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the rows of a declaration of the plan."""

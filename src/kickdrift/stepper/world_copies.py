@@ -129,5 +129,7 @@ def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
     made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
     made["attributes"]["_fitted_entries"] = made["attributes"].pop("_entries")
     if made["attributes"].get("_motion") is not None:
-        made["attributes"]["_motion"].know(stepper._entries)  # what users ask about is what they declared
+        made["attributes"]["_motion"].know(
+            stepper._entries, stepper._entries
+        )  # what users ask about is what they declared
     stepper._commit(numbers=stepper._numbers(made["binding"], stepper._dt), **made)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from .base import StepperBase
 
 
+#: Methods of a stepper that read coefficients in Python.
+ASKED = {"energy", "record", "touching", "grounded", "cast", "overlap"}
+
+
 class Worlds(WorldsBase, WorldsCore):
     """Many copies of one world, stepped together in compiled code: each as if it were alone, bit for bit.
 
@@ -109,17 +113,21 @@ class Worlds(WorldsBase, WorldsCore):
 
     def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any:
         """Call a function with a stepper that stands where a world does; the world then stands where that does."""
-        stepper = self._guest
+        guest, fitted = self._guest, self._fitted
+        plan = guest._plan
         if function.__name__ in ("spawn", "kill") and self._alive is None:
             self._take_slots()
         self._load(i, [(own, ..., of_all[i]) for own, of_all in self._pairs])
         try:
-            if self._numbers and function.__name__ == "energy":
-                stepper = self._fitted
-                renumber(stepper, self._numbers_of(i, self._numbers))
-                stepper._position[...], stepper._velocity[...] = self._guest._position, self._guest._velocity
-            return function(stepper, *given, **named)
+            if self._numbers and function.__name__ in ASKED:
+                # The kernels have loaded the numbers of this world; what is computed in Python reads the plan.
+                renumber(fitted, self._numbers_of(i, self._numbers))
+                guest._plan = fitted._plan
+                if guest._motion is not None:
+                    guest._motion.know(fitted._fitted_entries, guest._entries)
+            return function(guest, *given, **named)
         finally:
+            guest._plan = plan
             self._store(i, [(of_all, i, own) for own, of_all in self._pairs])
             self._waiting += self._new_events()
 
