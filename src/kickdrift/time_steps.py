@@ -56,6 +56,8 @@ def _time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
     """
     if dt is not None and hz is not None:
         raise TypeError(f"dt, hz: expected one of the two, got dt={_short(dt)} and hz={_short(hz)}")
+    if dt is None and hz is None:
+        raise TypeError("dt, hz: expected one of the two, got neither")
     name, value = ("dt", dt) if hz is None else ("hz", hz)
     exact = _fraction(name, value)
     step = _countable(exact if hz is None else 1 / exact)

@@ -238,3 +238,14 @@ def test_a_rising_platform_carries_the_body_or_is_refused(segments, share):
     assert refused == (share > 0.1)
     if not refused:
         assert world.position[0, 1] - 0.5 * share * tick > 0.45
+
+
+@pytest.mark.parametrize("change", ["enable", "remove"])
+def test_shapes_of_contacts_are_no_constraint_of_their_own(change):
+    """The message said that it was another object, which it was not."""
+    ledge = kd.Boxes([(0, 0)], [(1, 1)])
+    world = kd.Stepper([[5.0, 5.0]], constraints=[kd.Contacts(0.5, shapes=[ledge])])
+    with pytest.raises(ValueError, match=r"got Boxes of Contacts: set\(shapes, enabled=False\) disables them"):
+        getattr(world, change)(ledge)
+    world.set(ledge, enabled=False)
+    assert not world.current(ledge).enabled.any()

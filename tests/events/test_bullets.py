@@ -155,7 +155,7 @@ def test_a_body_in_the_row_of_another_has_contacts_of_its_own(constraint, restor
             assert world.slots(body).tolist() == [0]
             if restored:
                 world.restore(world.snapshot())
-            world.step()
+            world.step(3)
             events = world.events.take()
             mine = events[(events["a"] == body[0]) | (events["b"] == body[0])]
             assert not np.isin(mine["kind"], (kd.END, kd.LEAVE)).any()

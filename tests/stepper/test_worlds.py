@@ -527,3 +527,34 @@ def test_resets_by_mask_do_not_grow(isa, kind):
         assert tracemalloc.get_traced_memory()[0] - before < 20_000
     finally:
         tracemalloc.stop()
+
+
+def test_no_worlds(Worlds):
+    discs_ = Worlds(discs(), 0)
+    discs_.step(3)
+    assert discs_.position.shape == (0, 6, 2)
+    given = Worlds(kd.Stepper([[0.0]]), position=np.zeros((0, 1, 1)))
+    given.step()
+    assert given.checksum().shape == (0,)
+
+
+def test_a_view_is_copied_and_listed(Worlds):
+    rod, goal = kd.Distance([(0, 1)], 1.0, breaks_at=1000.0), kd.Sensor(lower=(2, -9), upper=(4, 9))
+    template = kd.Stepper(
+        [[0.0, 0.0], [1.0, 0.0]], [[4.0, 0.0], [4.0, 0.0]], constraints=[rod, goal, kd.Box(-9, 9)], events=kd.Events()
+    )
+    worlds = Worlds(template, 3)
+    worlds.step(200)
+    events = worlds.events.take()
+    of_goal = worlds.events.where(events, goal)
+    assert np.array_equal(of_goal, events["source"] == 1)
+    assert 0 < of_goal.sum() < len(events)
+    with pytest.raises(TypeError, match="events"):
+        worlds.events.where(worlds.position, goal)
+    with pytest.raises(ValueError, match="declaration"):
+        worlds.events.where(events, kd.Box(0, 1))
+    assert worlds[1].whole(rod).tolist() == [True]
+    assert {"step", "cast", "position", "mass"} <= {*dir(worlds[0])}
+    copy.copy(worlds[1]).step()
+    copy.deepcopy(worlds[2]).step()
+    assert worlds.tick.tolist() == [200, 201, 200]

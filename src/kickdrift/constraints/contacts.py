@@ -37,10 +37,12 @@ class Contacts(Filtered):
     the torque is at most rolling * radius * normal force, and of two bodies the larger coefficient acts.
     hertz: Hz, of the contacts as springs; 0.3 of the substeps' rate if left out. damping_ratio: of these springs.
     walls: `Box` and `Plane`. shapes: `Segments` and `Boxes`, the level that bodies rest on. Of walls and shapes,
-    restitution and radius are not used, and friction only if above 0.
+    restitution and radius are not used, and friction, if above 0, replaces that of bodies with it.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
-    corrects lengths is not carried over into the next substep, which lets nearly straight joints rest.
+    corrects lengths is not carried over into the next substep, which lets nearly straight joints rest. It has a price:
+    a pendulum of 1 m loses a fifth of its height in 10 s at 60 Hz, and speeds up little when it is wound in. A
+    `Distance` outside of `Contacts` keeps its height, and its angular momentum.
     substeps: how many parts a step has, at least 1.
     sleep: whether bodies may come to rest for good, which makes piles that lie still cost next to nothing, see below.
     category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too. A wall or shape

@@ -95,12 +95,13 @@ class Distance(Constraint):
     is given too, it must be in this range, and has no other effect. The impulse of a rope in a step is never negative,
     that of a strut never positive (projected Gauss-Seidel). A rope that becomes taut stops bodies without rebound. A
     pair within 1/1024 of its limit counts as at it. Shorten a rope by small steps, as a winch does: integrators whose
-    velocity lags by half a step, such as `semi_implicit_euler` and `verlet`, take a correction for a velocity.
+    velocity lags by half a step, such as `semi_implicit_euler` and `verlet`, take a correction for a velocity. With the
+    others, such as `velocity_verlet`, it moves positions alone: neither velocities nor loads have its pull.
 
     breaks_at: N, above 0, scalar or (k,). A pair whose load passes it, in tension or compression, ends with that step:
     it has no effect from then on. `world.load` returns the loads, `world.whole` which pairs are not broken. With
     `events` each break is a BREAK. Snapshots contain both. numpy.inf never breaks. To mend a pair, `remove` the
-    constraint and `add` it again.
+    constraint and `add` it again; a joint of `Contacts` then is a constraint beside it.
 
     Positions are corrected, and velocities follow: v += (x' - x) / h. With integrators whose velocity belongs to the
     end of the step, such as `velocity_verlet`, each pair gets the same impulse in the second half of the step as in the

@@ -392,7 +392,7 @@ cdef class Core(Runner):
         """Return (constraint number, keys of its touching pairs) for each constraint that records events."""
         if self.coupled is None:
             return []
-        self.coupled.forget_spawned()
+        self.coupled.forget_pairs()
         found = [
             (self.coupled.events[i].source, keys_of(self.coupled.events[i]))
             for i in range(self.coupled.event_source_count)

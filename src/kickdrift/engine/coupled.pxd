@@ -72,7 +72,7 @@ cdef class Coupled(Watch):
     cdef int bind_common(self, object model, Coupled previous) except -1
     cdef bint only_few(self) noexcept nogil
     cdef void clear_inactive(self) noexcept nogil
-    cdef void forget_spawned(self) noexcept nogil
+    cdef void forget_pairs(self) noexcept nogil
     cdef void wake(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil

@@ -397,12 +397,12 @@ cdef class Coupled(Watch):
         if self.coupling.workspace != NULL:
             zero_inactive(&self.whole[0], 0, self.whole[0].n)
             zero_inactive(&self.whole[1], 0, self.whole[1].n)
-        self.forget_spawned()
+        self.forget_pairs()
         for i in range(self.coupling.plan.n if self.rested != NULL else 0):
             if self.rested[i] and (slots.needs_start[i] or not slots.alive[i]):
                 self.wake()     # its contacts are forgotten, and with them what it carried
 
-    cdef void forget_spawned(self) noexcept nogil:
+    cdef void forget_pairs(self) noexcept nogil:
         """Forget the touching pairs of bodies spawned since the last step."""
         cdef int64_t i
         for i in range(self.event_source_count if self.coupling.plan.slots != NULL else 0):

@@ -296,7 +296,8 @@ class FloorFriction(Term, AfterStep):
     deceleration: d >= 0 in m/s², scalar or (n,): the coefficient of friction times gravity. A sliding body loses d per
     second, comes to rest after |v| / d seconds, and stays there until other forces exceed d. It acts after the forces
     of a step and before its constraints, and corrects positions too: by d h² / 2, and in the step in which a body comes
-    to rest to where it stops. Without other forces a body slides v² / (2 d) under every integrator, at any dt.
+    to rest to where it stops. Without other forces a body slides v² / (2 d) under every integrator, at any dt. In a
+    step in which it bounces, friction acts along the way before the bounce: an error of up to 2 d h of its speed.
     Infinitely heavy bodies feel none. A world with it cannot run backwards. Angular velocities stay the same: see
     `Damping(angular)`.
 

@@ -128,9 +128,9 @@ class ODEBase(State):
         """Change parameters of the flow, from the next step on.
 
         flow: the right-hand side as it was given; it may be left out. parameters: those of its constructor. Snapshots
-        contain parameters that were changed, and `restore` resets them. Raises TypeError or ValueError
-        as the constructor does, and if the right-hand side is a function; RuntimeError during a step; nothing has
-        changed then. Thread-safety: as `step`.
+        contain parameters that were changed, and `restore` resets them. Raises TypeError or ValueError as the
+        constructor does, and if the right-hand side is a function or a `flows.Expression`; RuntimeError during a step;
+        nothing has changed then. Thread-safety: as `step`.
 
         >>> import kickdrift as kd
         >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
@@ -154,7 +154,10 @@ class ODEBase(State):
 
     def _own(self, flow: Any) -> Flow:
         if self._flow is None:
-            raise ValueError("flow: expected a stepper of a flow, whose parameters can be set; this one has a function")
+            raise ValueError(
+                "flow: expected a stepper of a flow such as flows.Lorenz; parameters of functions and of "
+                "flows.Expression stay"
+            )
         # There is only one flow, and equality is enough to identify it.
         if flow is None or flow is self._given_rhs or flow in (self._first_flow, self._flow):
             return self._flow

@@ -61,7 +61,6 @@ class Log:
 
     def report_impacts(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
         """Derive the events of a step from the contacts, which are by constraint and key."""
-        self.forget_spawned(system.stepper._slots)
         for source, kind in reporting(system.plan).items():
             record = next(
                 record

@@ -207,6 +207,8 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         self._held = self._plan.held()
         with np.errstate(all="ignore"):  # overflow is detected below
             self._turning = None if self._rotation is None else Turning(self)
+            if self._log is not None:
+                self._log.forget_spawned(self._slots)
             if self._plan.interactions or self._plan.constraint_records:
                 failure = self._advance_system(n)
             else:

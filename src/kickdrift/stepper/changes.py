@@ -196,10 +196,20 @@ def _enable(self: StepperBase, declaration: Declaration, enabled: bool) -> None:
     if parts := joints.found(self, declaration):
         _change(self, joints.changed(self, parts, lambda state, _first: (state[0], enabled)))
         return
+    _refuse_parts(self, declaration)
     entries = list(self._entries)
     for place in places_of(self, declaration):
         entries[place] = entries[place]._replace(enabled=enabled)
     _change(self, tuple(entries))
+
+
+def _refuse_parts(self: StepperBase, declaration: Any) -> None:
+    """Raise ValueError for shapes of `Contacts`, which are no constraint of their own."""
+    if motion.are_contacts(self, motion.found(self, declaration)):
+        raise ValueError(
+            f"declaration: expected a force or constraint, got {type(declaration).__name__} of Contacts: "
+            f"set(shapes, enabled=False) disables them, set(contacts, shapes=...) replaces them"
+        )
 
 
 def add(self: StepperBase, declaration: D) -> D:
@@ -276,6 +286,7 @@ def _remove(self: StepperBase, declaration: Declaration) -> None:
     if parts := joints.found(self, declaration):
         _change(self, joints.changed(self, parts, lambda _state, _first: None))
         return
+    _refuse_parts(self, declaration)
     gone = places_of(self, declaration)
     left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
     _take(self, _remade(self, self._offset, left))

@@ -191,14 +191,14 @@ Numberings = tuple[list[Numbering], int, Numbering]
 
 
 def numberings(self: StepperBase) -> Numberings:
-    return [], 0, (-math.inf, _enabled(self._entries))
+    return [], 0, (-math.inf, acting_constraints(self._entries))
 
 
 def numbered(self: StepperBase, tick: int, entries: tuple[Entry, ...] | None = None) -> dict[str, Any]:
     """Return the change of `numberings` where these entries act from this tick on; what was later is dropped."""
     if entries is None and "_numberings" not in vars(self):
         return {}  # nothing was ever added, removed or disabled
-    (known, count, last), now = self._numberings, _enabled(self._entries if entries is None else entries)
+    (known, count, last), now = self._numberings, acting_constraints(self._entries if entries is None else entries)
     if last[1] == now and last[0] <= tick:
         return {}
     if last[0] < tick:
@@ -238,7 +238,7 @@ def sources_of(self: StepperBase, declaration: Any) -> dict[Origin, tuple[float,
     return found
 
 
-def _enabled(entries: tuple[Entry, ...]) -> tuple[Origin, ...]:
+def acting_constraints(entries: tuple[Entry, ...]) -> tuple[Origin, ...]:
     return tuple([entry.origin for entry in entries if entry.enabled and not isinstance(entry.now, Term)])
 
 

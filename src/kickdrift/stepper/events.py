@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -179,9 +180,7 @@ class EventLog:
         >>> events["source"].tolist(), ball.events.where(events, goal).tolist()
         ([1, 1], [True, True])
         """
-        names = events.dtype.names or () if isinstance(events, np.ndarray) else ()
-        if not {"source", "slot_b"} <= {*names}:
-            raise TypeError(f"events: expected events or contacts of a stepper, got {validation.show(events)}")
+        names = event_names(events)
         wanted = self._stepper._sources_of(declaration)
         known, count, last = self._stepper._numberings
         begin, constraints = zip(*known[:count], last, strict=True)
@@ -189,13 +188,9 @@ class EventLog:
         since = np.searchsorted(begin, ticks) - 1  # events of a tick follow the changes before it
         if (since < 0).any():
             raise ValueError(f"events: expected those after tick {begin[0]}, got some of tick {ticks.min()}")
-        result, side = np.zeros(events.shape, np.bool_), -1 - events["slot_b"]
+        result = np.zeros(events.shape, np.bool_)
         for number in np.unique(since):
-            for source, origin in enumerate(constraints[number]):
-                if origin in wanted:
-                    first, last = wanted[origin]
-                    own = (since == number) & (events["source"] == source)
-                    result |= own & (first <= side) & (side < last)
+            result |= (since == number) & from_sources(events, constraints[number], wanted)
         return result
 
     @property
@@ -244,6 +239,24 @@ class Reporting(NamedTuple):
     at_once: int  #: maximal simultaneous contacts of a body with them
     region: bool  #: whether it records ENTER and LEAVE
     capacity: int  #: maximal number of pairs in contact
+
+
+def event_names(events: Any) -> tuple[str, ...]:
+    """Return the names of the columns of events or contacts; raise TypeError for anything else."""
+    names = events.dtype.names or () if isinstance(events, np.ndarray) else ()
+    if not {"source", "slot_b"} <= {*names}:
+        raise TypeError(f"events: expected events or contacts of a stepper, got {validation.show(events)}")
+    return names
+
+
+def from_sources(events: np.ndarray, origins: Sequence[Any], wanted: Mapping[Any, tuple[float, float]]) -> np.ndarray:
+    """Return which events are of wanted constraints. origins: those of the constraints by number."""
+    result, side = np.zeros(events.shape, np.bool_), -1 - events["slot_b"]
+    for source, origin in enumerate(origins):
+        if origin in wanted:
+            first, last = wanted[origin]
+            result |= (events["source"] == source) & (first <= side) & (side < last)
+    return result
 
 
 def reporting(plan: Plan) -> dict[int, Reporting]:

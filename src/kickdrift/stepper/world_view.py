@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 
 #: Methods of a stepper that change nothing but the state, and what may be read of it.
 _CALLS = {"step", "record", "energy", "checksum", "teleport", "restart", "kill", "slots"}
-_CALLS |= {"touching", "grounded", "cast", "overlap", "load", "interpolate", "interpolate_angles", "interpolate_shapes"}
+_CALLS |= {
+    "touching",
+    "grounded",
+    "cast",
+    "overlap",
+    "load",
+    "whole",
+    "interpolate",
+    "interpolate_angles",
+    "interpolate_shapes",
+}
 _READS = {
     "n",
     "dim",
@@ -54,6 +64,8 @@ class World:
         self._worlds, self._index = worlds, index
 
     def __getattr__(self, name: str) -> Any:
+        if name in World.__slots__:  # while a copy is being made
+            raise AttributeError(name)
         worlds, index = self._worlds, self._index
         if name in _CALLS:
             function = getattr(worlds._stepper_type, name)
@@ -67,6 +79,9 @@ class World:
         if hasattr(worlds._stepper_type, name) and not name.startswith("_"):
             raise AttributeError(f"{name}: one of many worlds has none of its own; see kickdrift.Worlds")
         raise AttributeError(f"a world of kickdrift.Worlds has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_CALLS, *_READS, *_ARRAYS})
 
     @property
     def tick(self) -> int:
@@ -126,6 +141,15 @@ class WorldsEvents:
         [0, 1]
         """
         return np.asarray(self._worlds._exclusively(self._worlds._take_events))
+
+    def where(self, events: np.ndarray, declaration: Any) -> np.ndarray:
+        """Which of these events are of a constraint, a bool mask: see `Events`, `stepper.events.where`."""
+        from .entries import acting_constraints
+        from .events import event_names, from_sources  # imported late: few programs use events
+
+        event_names(events)
+        guest = self._worlds._guest
+        return from_sources(events, acting_constraints(guest._entries), guest._sources_of(declaration))
 
     @property
     def dropped(self) -> np.ndarray:

@@ -216,9 +216,11 @@ class Worlds(WorldsBase, WorldsCore):
 
 def _strided(of_all: np.ndarray) -> Any:
     """Return a function that makes an array with the strides of one world."""
-    (_, n, dim), (_, body, component) = of_all.shape, of_all.strides
-    below = sum(min(0, stride) * (count - 1) for stride, count in ((body, n), (component, dim)) if count)
-    above = sum(max(0, stride) * (count - 1) for stride, count in ((body, n), (component, dim)) if count)
+    (count, n, dim), (_, body, component) = of_all.shape, of_all.strides
+    if count == 0:  # NumPy's strides of nothing are 0
+        body, component = dim * of_all.itemsize, of_all.itemsize
+    below = sum(min(0, stride) * (size - 1) for stride, size in ((body, n), (component, dim)) if size)
+    above = sum(max(0, stride) * (size - 1) for stride, size in ((body, n), (component, dim)) if size)
 
     def made() -> np.ndarray:
         memory = np.zeros(above - below + of_all.itemsize, np.uint8)

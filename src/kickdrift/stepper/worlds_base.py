@@ -81,7 +81,7 @@ class WorldsBase:
         #: Whether each world begins where the template stands; else its history begins anew, as after `rebind`.
         alike = np.ones(self._count, np.bool_)
         for name, array in given.items():
-            alike &= (array == known[name]).reshape(self._count, -1).all(axis=1)
+            alike &= (array == known[name]).all(axis=tuple(range(1, array.ndim)))
         #: What `set` gave each world, by declaration.
         self._numbers: dict[Declaration, dict[str, Any]] = {}
         self._make(world, alike)
