@@ -55,7 +55,7 @@ class Log:
         self.touching = touching
 
     def forget_spawned(self, lives) -> None:
-        """Forget the pairs of bodies spawned since the last step: those before in their rows touched."""
+        """Forget the pairs of bodies spawned since the last step: they are of the bodies before in their rows."""
         for keys in self.touching.values() if lives is not None else ():
             keys[:] = [each for each in keys if not any(lives.needs_start[slot] for slot in slots(each) if slot >= 0)]
 
