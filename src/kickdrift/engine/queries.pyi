@@ -35,7 +35,12 @@ class Level:
         times: NDArray[Any],
     ) -> NDArray[Any]: ...
     def touching(
-        self, scene: Any, x: NDArray[Any], indices: list[Any], known: tuple[int, NDArray[Any], NDArray[Any]] | None
+        self,
+        scene: Any,
+        x: NDArray[Any],
+        displacement: NDArray[Any],
+        indices: list[Any],
+        known: tuple[int, NDArray[Any], NDArray[Any]] | None,
     ) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def near(
         self, record: int, part: int, points: NDArray[Any], reaches: NDArray[Any]

@@ -9,6 +9,7 @@ from libc.string cimport memcpy
 from ..kernels.abi.constraints cimport CONTACTS, Contacts, Shapes
 from ..kernels.abi.plan cimport MAX_DIM
 from ..kernels.constraints.motion cimport lay
+from ..kernels.constraints.outlines cimport passes
 from ..kernels.constraints.queries cimport Near, first_shape, shapes_near
 from ..kernels.forces.fields cimport dot, magnitude
 from ..kernels.neighbours.cells cimport time_of_hit
@@ -35,6 +36,7 @@ NEAR = np.dtype(
 ctypedef struct Touch:
     int64_t source, first, second, shape    # constraint; rows, or -1 - number of a wall or shape; number in its part
     bint sensed
+    bint below, began       # whether the body is below a one-way shape, and was below it a step ago
     double point[MAX_DIM]
     double normal[MAX_DIM]
 
@@ -44,21 +46,21 @@ cdef class Touches:
 
     cdef Touch* at
     cdef int64_t count, room
+    cdef bint full      # whether there was no memory for one
 
     def __dealloc__(self):
         free(self.at)
 
-    cdef bint add(self, const Touch* touch) noexcept nogil:
-        """Return False without memory."""
+    cdef void add(self, const Touch* touch) noexcept nogil:
         cdef void* place
         if self.count == self.room:
             place = realloc(self.at, (2 * self.room + 64) * sizeof(Touch))
             if place == NULL:
-                return False
+                self.full = True
+                return
             self.at, self.room = <Touch*> place, 2 * self.room + 64
         self.at[self.count] = touch[0]
         self.count += 1
-        return True
 
 
 cdef int compare(const void* one, const void* other) noexcept nogil:
@@ -107,6 +109,9 @@ cdef class Level:
             count = len(fields["lower"])
         arrays = [as_doubles(shapes.lower, self.core, count), as_doubles(shapes.upper, self.core, count)]
         shapes.lower, shapes.upper = address(arrays[0]), address(arrays[1])
+        if shapes.one_way != NULL:
+            arrays.append(as_doubles(shapes.one_way, self.core, count))
+            shapes.one_way = address(arrays[2])
         return arrays
 
     cdef int64_t id_of(self, int64_t row) noexcept nogil:
@@ -251,9 +256,10 @@ cdef class Level:
 
     # Contacts.
 
-    def touching(self, object scene, object x, list indices, object known):
-        """Return the contacts, sorted, and a mask of those with a sensor. indices: of the active rows, for each part
-        with pairs, or None; known: constraint, pairs and impulses that `Contacts` has stored, or None."""
+    def touching(self, object scene, object x, object displacement, list indices, object known):
+        """Return the contacts, sorted, and a mask of those with a sensor. displacement: of each row in a step;
+        indices: of the active rows, for each part with pairs, or None; known: constraint, pairs and impulses that
+        `Contacts` has stored, or None."""
         cdef Touches found = Touches.__new__(Touches)
         for number, part in enumerate(scene.contacts):
             if part.side is None:
@@ -262,13 +268,16 @@ cdef class Level:
             elif part.side.normals is not None:
                 self.planes_touching(found, part, x)
             else:
-                self.shapes_touching(found, part, x)
+                self.shapes_touching(found, part, x, displacement)
             PyErr_CheckSignals()
-        if found.count > 0:  # else there is no memory, and C says nothing of that
+        if found.full:
+            raise MemoryError(f"touching: no room for more than {found.count} contacts")
+        if found.count > 0:  # else `at` is NULL, which C does not allow
             qsort(found.at, found.count, sizeof(Touch), compare)
         result, sensed = np.empty(found.count, scene.contact), np.empty(found.count, np.bool_)
         if found.count:
-            self.write(found, <double*> address(result), <uint8_t*> address(sensed), known)
+            count = self.write(found, <double*> address(result), <uint8_t*> address(sensed), known)
+            result, sensed = result[:count], sensed[:count]
         return result, sensed
 
     cdef int pairs_touching(self, Touches found, object part, object x, Index index) except -1:
@@ -281,12 +290,11 @@ cdef class Level:
         cdef const uint8_t* moves = <const uint8_t*> address(part.moves)
         cdef const int64_t* row = NULL
         cdef int dim = self.dim
-        cdef bint room = True
         cdef double distance, r
         cdef int64_t i, j, k
         cdef Touch touch
         cdef int c
-        touch.source, touch.shape = part.source, -1
+        touch.source, touch.shape, touch.below, touch.began = part.source, -1, False, False
         if index.rows is not None:
             row = <const int64_t*> address(index.rows)
         with nogil:
@@ -310,9 +318,7 @@ cdef class Level:
                     touch.normal[c] = touch.normal[c] / distance if distance > 0 else 0
                     touch.point[c] = place[i * dim + c] + radius[i] * touch.normal[c]
                 touch.first, touch.second = i, j
-                room = room and found.add(&touch)
-        if not room:
-            raise MemoryError(f"touching: no room for more than {found.count} contacts")
+                found.add(&touch)
         return 0
 
     cdef int planes_touching(self, Touches found, object part, object x) except -1:
@@ -327,17 +333,16 @@ cdef class Level:
         cdef int64_t first = part.side.first
         cdef int dim = self.dim
         cdef double slack = part.slack
-        cdef bint room = True
         cdef double gap, large
         cdef int64_t i, p
         cdef Touch touch
         cdef int c
-        touch.source = part.source
+        touch.source, touch.below, touch.began = part.source, False, False
         with nogil:
             for p in range(planes):
                 touch.second, touch.shape = -1 - first - p, p
                 for i in range(n):
-                    if self.alive != NULL and not self.alive[i]:
+                    if through[p * n + i] == 2 or (self.alive != NULL and not self.alive[i]):
                         continue
                     y = place + i * dim
                     gap = dot(dim, normal + p * dim, y) - offset[p] - radius[i]
@@ -350,15 +355,15 @@ cdef class Level:
                     for c in range(dim):
                         touch.normal[c] = 0.0 - normal[p * dim + c]
                         touch.point[c] = y[c] + radius[i] * touch.normal[c]
-                    room = room and (through[p * n + i] == 2 or found.add(&touch))
-        if not room:
-            raise MemoryError(f"touching: no room for more than {found.count} contacts")
+                    found.add(&touch)
         return 0
 
-    cdef int shapes_touching(self, Touches found, object part, object x) except -1:
+    cdef int shapes_touching(self, Touches found, object part, object x, object displacement) except -1:
         cdef Shapes shapes
         cdef Near near[FEW]
+        cdef double before[MAX_DIM]
         cdef const double* place = <const double*> address(x)
+        cdef const double* moved = <const double*> address(displacement)
         cdef const double* radius = <const double*> address(part.radius)
         cdef const double* reach = <const double*> address(part.reach)
         cdef const uint8_t* through = <const uint8_t*> address(part.through)
@@ -366,7 +371,6 @@ cdef class Level:
         cdef int64_t first = part.side.first
         cdef int dim = self.dim
         cdef double slack = part.slack
-        cdef bint room = True
         cdef int64_t tests = 0
         cdef int64_t i, k, count
         cdef double large
@@ -388,30 +392,38 @@ cdef class Level:
                 if count > FEW:
                     at = <Near*> realloc(NULL, count * sizeof(Near))
                     if at == NULL:
-                        room = False
+                        found.full = True
                         break
                     shapes_near(dim, place + i * dim, large, i, &shapes, at, count, &tests)
-                touch.first, touch.sensed = i, through[i] == 1
+                touch.first, touch.sensed, touch.below, touch.began = i, through[i] == 1, False, False
+                for c in range(dim):
+                    before[c] = place[i * dim + c] - moved[i * dim + c]
                 for k in range(count):
                     touch.second, touch.shape = -1 - first - at[k].number, at[k].number
+                    if shapes.one_way != NULL:
+                        touch.below = passes[double](dim, place + i * dim, reach[i], at[k].number, &shapes)
+                        touch.began = passes[double](dim, before, reach[i], at[k].number, &shapes)
                     for c in range(dim):
                         touch.normal[c] = 0.0 - at[k].normal[c]
                         touch.point[c] = place[i * dim + c] + radius[i] * touch.normal[c]
-                    room = room and found.add(&touch)
+                    found.add(&touch)
                 if at != near:
                     free(at)
-        if not room:
-            raise MemoryError(f"touching: no room for more than {found.count} contacts")
         return 0
 
-    cdef int write(self, Touches found, double* to, uint8_t* sensed, object known) except -1:
-        """Write contacts as rows of numbers, with the impulses that `Contacts` has stored, sorted by pair."""
+    cdef int64_t write(self, Touches found, double* to, uint8_t* sensed, object known) except -1:
+        """Write contacts as rows of numbers, with the impulses that `Contacts` has stored, sorted by pair.
+
+        Return their number: a body that a one-way shape lets pass, without an impulse, is left out.
+        """
         cdef const int64_t* pair = NULL
         cdef const double* push = NULL
         cdef int64_t n = self.core._plan.n
         cdef int64_t count = 0
         cdef int64_t source = -1
+        cdef int64_t written = 0
         cdef int64_t k, low, high, middle, second
+        cdef double impulse
         cdef int64_t* whole = <int64_t*> to
         cdef const Touch* touch
         cdef int dim = self.dim
@@ -421,13 +433,13 @@ cdef class Level:
             count, pair, push = len(pairs), <const int64_t*> address(pairs), <const double*> address(pushes)
         for k in range(found.count):
             touch = &found.at[k]
+            impulse = NAN if touch.source != source else 0
             whole[0], whole[1], whole[2] = touch.source, self.id_of(touch.first), self.id_of(touch.second)
             whole[3], whole[4] = touch.first, touch.second
             for c in range(dim):
                 to[5 + c], to[5 + dim + c] = touch.point[c], touch.normal[c]
-            to[5 + 2 * dim] = NAN if touch.source != source else 0
             whole[6 + 2 * dim] = touch.shape
-            sensed[k] = touch.sensed
+            sensed[written] = touch.sensed
             low, high = 0, count if touch.source == source else 0
             second = n - 1 - touch.second if touch.second < 0 else touch.second
             while low < high:
@@ -439,10 +451,14 @@ cdef class Level:
                 else:
                     high = middle
             if low < count and touch.source == source and pair[2 * low] == touch.first and pair[2 * low + 1] == second:
-                to[5 + 2 * dim] = push[low]
+                impulse = push[low]
+            to[5 + 2 * dim] = impulse
+            if (touch.below and not impulse > 0) or (touch.began and impulse == 0):
+                continue
+            written += 1
             to += 7 + 2 * dim
             whole += 7 + 2 * dim
-        return 0
+        return written
 
     def near(self, Py_ssize_t record, Py_ssize_t part, object points, object reaches):
         """Return (row, number, distance, outward normal) of all shapes within reach of each point, in this order."""

@@ -97,9 +97,10 @@ class Level:
                 normals[k] = -1 * n if shapes.segments and share > 0 and dot(n, displacement) > 0 else n
         return numbers
 
-    def touching(self, scene, x, indices, known):
-        """Return the contacts, sorted, and a mask of those with a sensor. indices: of the active rows, for each part
-        with pairs, or None; known: constraint, pairs and impulses that `Contacts` has stored, or None."""
+    def touching(self, scene, x, displacement, indices, known):
+        """Return the contacts, sorted, and a mask of those with a sensor. displacement: of each row in a step;
+        indices: of the active rows, for each part with pairs, or None; known: constraint, pairs and impulses that
+        `Contacts` has stored, or None."""
         found, rows = [], np.flatnonzero(self._alive)
         for part, index in zip(scene.contacts, indices, strict=True):
             if part.side is None:
@@ -126,7 +127,25 @@ class Level:
         for k in np.flatnonzero(result["source"] == source).tolist():
             first, second = result[["slot_a", "slot_b"]][k].tolist()
             result["impulse"][k] = stored.get((first, len(x) - 1 - second if second < 0 else second), 0.0)
-        return result, np.array([touch[-1] for touch in found], np.bool_)
+        sensed = np.array([touch[-1] for touch in found], np.bool_)
+        held = ~self._passing(scene, x, displacement, result)
+        return result[held], sensed[held]
+
+    def _passing(self, scene, x, displacement, contacts):
+        """Return which contacts are with one-way shapes that let the body pass, and gave it no impulse."""
+        passing = np.zeros(len(contacts), np.bool_)
+        sides: dict[tuple[int, int], tuple[Any, ...]] = {}
+        for part in scene.contacts:
+            if part.side is not None and part.side.normals is None:
+                shapes = self._shapes(part.side.record, part.side.part)
+                sides |= {(part.source, -1 - part.side.first - end[0]): (part, shapes, end) for end in shapes.ends}
+        for k, (source, i, second, impulse) in enumerate(contacts[["source", "slot_a", "slot_b", "impulse"]].tolist()):
+            if (source, second) in sides:
+                part, shapes, end = sides[source, second]
+                y, before = Vector(x[i]), Vector(x[i] - displacement[i])
+                below, began = (shapes.passes(place, part.reach[i], *end) for place in (y, before))
+                passing[k] = (below and not impulse > 0) or (began and impulse == 0)
+        return passing
 
     def _pairs(self, part, x, index):
         i, j = (np.zeros(0, np.int64),) * 2 if index is None else index.pairs(None)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import validation
-from . import motion
 from .queries import dot, scene
 
 if TYPE_CHECKING:
@@ -89,38 +88,9 @@ def _touching(self: StepperBase) -> tuple[np.ndarray, np.ndarray]:
     known, level = scene(self), self._level()
     places = np.ascontiguousarray(self._position, np.float64)
     indices = [_index(self, part, level, places) for part in known.contacts]
-    found, sensed = level.touching(known, places, indices, _impulses(self))
-    passing = np.zeros(len(found), np.bool_)
-    for part in known.contacts:
-        if part.side is not None and part.side.normals is None:
-            passing |= _passing(self, part, found)
-    return (found[~passing], sensed[~passing]) if passing.any() else (found, sensed)
-
-
-def _passing(self: StepperBase, part: Any, found: np.ndarray) -> np.ndarray:
-    """Return which contacts are with one-way shapes of a part that let the body pass, and gave it no impulse."""
-    record, number = self._plan.constraint_records[part.side.record], part.side.part
-    fields, posed, own, prefix = record.fields, motion.posed(self, record.constraint), slice(None), ""
-    if record.kind == "contacts":
-        prefix, posed, own = "shape_", posed.shapes[number], slice(*fields["shape_begin"][number : number + 2])
-    passing, above = np.zeros(len(found), np.bool_), fields.get(f"{prefix}one_way")
-    if above is None or not above[own].any():
-        return passing
-    first = part.side.first
-    mine = (found["source"] == part.source) & (found["slot_b"] < -first) & (found["slot_b"] >= -first - posed.count)
-    shape, body = found["shape"][mine], found["slot_a"][mine]
-    above = above[own][shape].astype(np.float64)
-    low, high = (end[shape].astype(np.float64) for end in posed.ends())
-    if fields[f"{prefix}segments"][max(number, 0)]:  # above is to the left, or to the right
-        along = high - low
-        above = above[:, :1] * np.stack([-along[:, 1], along[:, 0]], axis=1) / np.sqrt(dot(along, along))[:, None]
-    else:
-        low = np.where(above > 0, high, low)
-    place, impulse, lowest = self._position[body].astype(np.float64) - low, found["impulse"][mine], 15 / 16
-    below = dot(above, place) < lowest * part.reach[body]
-    began = dot(above, place - self._dt * self._velocity[body]) < lowest * part.reach[body]  # below, a step ago
-    passing[mine] = (below & ~(impulse > 0)) | (began & (impulse == 0))
-    return passing
+    displacement = self._dt * np.ascontiguousarray(self._velocity, np.float64)
+    found, sensed = level.touching(known, places, displacement, indices, _impulses(self))
+    return found, sensed
 
 
 def _index(self: StepperBase, part: Any, level: Any, places: np.ndarray) -> Any:
