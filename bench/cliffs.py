@@ -1,8 +1,9 @@
 """Cliffs: adding a feature may cost its share of time, but not more. `python -m bench.cliffs`
 
 Measures pairs of forces, uniform or per body, with `--triples` also triples; walls, shapes and sensors near and far,
-with and without events; `alive=`; increasing numbers of bodies. Worlds are measured in turns with their parts, in
-processor time. A cliff takes more than 1.5 times the time of its parts, with ten distant walls more than 3 times.
+with and without events; `alive=`; rods and springs declared one by one; increasing numbers of bodies. Worlds are
+measured in turns with their parts, in processor time. A cliff takes more than 1.5 times the time of its parts, with ten
+distant walls more than 3 times.
 """
 
 import argparse
@@ -26,6 +27,8 @@ NAMES = ("gravity", "linear drag", "quadratic drag", "spring", "well", "vortex",
 UNIFORM = ("frame", "expression")
 FORCES = (*NAMES, *(f"{name} per body" for name in NAMES), *UNIFORM, "applied")
 WALLS = ("Plane", "Box", "Boxes", "Segments", "Sensor")
+LINKS = {"rods": "constraints", "springs": "forces"}
+PAIRS = 100
 MOST, MOST_TEN = 1.5, 3.0
 FAR = 1e6  # m
 DT = 1e-6  # s; tiny, because bodies must hardly move: each round then measures the same state
@@ -46,10 +49,11 @@ class World:
     dtype: str = "float32"
     events: bool = False
     alive: bool = False
+    links: str = ""  # a key of LINKS, and "apart" if each pair is declared by itself
     steps: int = STEPS
 
     def __str__(self) -> str:
-        named = [*self.forces, *(f"{count} {wall}" for wall, count in counted(self.walls))]
+        named = [*self.forces, *(f"{count} {wall}" for wall, count in counted(self.walls)), *filter(None, [self.links])]
         options = [f"{self.dim}-D", self.integrator.replace("_", " "), table.bits(self.dtype), f"step({self.steps})"]
         options += ["events"] * self.events + ["alive="] * self.alive
         return f"{' + '.join(named) or 'drift'}: {self.n:,} bodies, {', '.join(options)}"
@@ -70,13 +74,18 @@ def run(world: World) -> Callable[[], object]:
     if any(wall.endswith("near") for wall in world.walls):
         position[:, 1] = 0.0
         velocity[:, 1] = 0.0
+    declared = {
+        "forces": [force(name, rng, *shape, world.dtype) for name in world.forces],
+        "constraints": [wall(name, world.dim) for name in world.walls],
+    }
+    if world.links:
+        declared[LINKS[world.links.split()[0]]] += links(*world.links.split())
     stepper = kd.Stepper(
         position,
         velocity,
         dt=DT,
         integrator=world.integrator,
-        forces=[force(name, rng, *shape, world.dtype) for name in world.forces],
-        constraints=[wall(name, world.dim) for name in world.walls],
+        **declared,
         alive=world.n if world.alive else None,
         events=kd.Events(hits_above=1.0) if world.events else None,
     )
@@ -119,6 +128,13 @@ def wall(name: str, dim: int) -> object:
         "Segments": lambda: kd.Segments([[(-FAR, level), (FAR, level)]], restitution=0),
         "Sensor": lambda: kd.Sensor(low + 3 * FAR, low + 4 * FAR) if far else kd.Sensor(low - 1.0, low + FAR),
     }[kind]()
+
+
+def links(kind: str, how: str = "together") -> list[object]:
+    """Return PAIRS pairs of neighbours, in one declaration or each in its own."""
+    pairs = [(2 * k, 2 * k + 1) for k in range(PAIRS)]
+    make = {"rods": lambda some: kd.Distance(some, 1.0), "springs": lambda some: kd.Springs(some, 5.0, 1.0)}[kind]
+    return [make([pair]) for pair in pairs] if how == "apart" else [make(pairs)]
 
 
 class Question(NamedTuple):
@@ -168,6 +184,13 @@ def living(base: World) -> Iterator[Question]:
                 yield Question(replace(world, alive=True), (world,))
 
 
+def apart(base: World) -> Iterator[Question]:
+    """Pairs that are declared one by one cost no more than in one declaration."""
+    for kind in LINKS:
+        if base.n >= 2 * PAIRS:
+            yield Question(replace(base, links=f"{kind} apart"), (replace(base, links=kind),))
+
+
 def ladder(sizes: tuple[int, ...]) -> Iterator[Question]:
     """Ten times as many bodies take at most ten times as long, plus a half."""
     for forces in (("gravity",), ("gravity", "linear drag"), ("well",), ("well", "quadratic drag")):
@@ -186,6 +209,7 @@ def questions(options: argparse.Namespace) -> Iterator[Question]:
             if options.triples:
                 yield from sums(3, base)
             yield from living(base)
+            yield from apart(base)
         for integrator in integrators[:2]:
             for dim in (2,) if options.quick else (2, 3):
                 for events in (False, True):

@@ -135,14 +135,13 @@ cdef class BoundDistance(BoundConstraint):
             distance.least, distance.most = self.allocate(count, plan.dtype), self.allocate(count, plan.dtype)
         distance.pull = self.allocate(count, plan.dtype)
         distance.direction = direction.max(initial=0)
-        distance.was = self.allocate(plan.dim * padded, plan.dtype)
         distance.displacement = self.allocate(plan.dim * count, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
         # Nanoseconds per pair: pairs of long levels cost less, because they fill vectors.
         pair = 5 if sizes.max(initial=0) >= 512 else 20
-        self.cost = pair * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
+        self.cost = pair * count * distance.iterations * max(1, distance.direction)
         return 0
 
     cdef void* ordered(self, dict fields, str name, object dtype) except NULL:

@@ -27,7 +27,7 @@ from ..integrators.verlet import Verlet
 from . import energies, merging, step_numbers
 from .additions import Additions, check_finite
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
-from .tying import PAIRED, tied
+from .tying import PAIRED, sprung, tied
 
 _F64 = np.dtype(np.float64)
 #: Record fields that follow from the others or from the declaration.
@@ -118,7 +118,7 @@ class Plan(Additions):
             del self._parts[gone]
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is detected below
             if whole or self.forces != previous.forces:  # type: ignore[union-attr]
-                self._push(changed)
+                self._push(changed, previous)
                 self._merge(previous)
             if whole or self.constraints is not previous.constraints or self._late != previous._late:  # type: ignore[union-attr]
                 self._hold(previous, changed)
@@ -154,8 +154,9 @@ class Plan(Additions):
         # Every constraint depends on the pins: if these change, no constraint is reused.
         return {key: part for key, part in previous._parts.items() if not (part.constraint_records or part.linked)}
 
-    def _push(self, changed: Changed) -> None:
+    def _push(self, changed: Changed, previous: Plan | None) -> None:
         """Collect the parts of forces."""
+        known = () if previous is None else previous.interactions
         self.records, self.interactions, self._shares = [], [], []
         self.applied, self.torques, self._late = [], [], []
         for each in self.forces:
@@ -167,6 +168,7 @@ class Plan(Additions):
                 (self.torques if term.turns else self.applied).append(term.array)
             if part.constraint_records:
                 self._late.append(part)
+        self.interactions = sprung(self.interactions, known)
         self._event_velocities = any(record.velocity_dependent for record in self.records) or any(
             interaction.term.velocity_dependent for interaction in self.interactions
         )
@@ -296,7 +298,7 @@ class Plan(Additions):
         few._derive_masses()
         with np.errstate(over="ignore", invalid="ignore"):
             few._parts = {}
-            few._push({})
+            few._push({}, None)
             few._merge(None)
         names = ("g", "c", "w", "k", "p", "rate")
         return {name: getattr(few, name) for name in names} | {

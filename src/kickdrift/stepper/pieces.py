@@ -26,12 +26,22 @@ class Changeable:
     """Base of records that can be changed."""
 
     owner: ClassVar[str]  #: the field with the declaration
+    fields: dict[str, np.ndarray]
 
     def changed(self, fields: dict[str, np.ndarray], declaration: Any) -> Self:
         """Return a copy of the same lineage, with other fields, of another declaration."""
         other = object.__new__(type(self))
         other.__dict__.update(vars(self), fields=fields, **{self.owner: declaration})
         return other
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs, of springs and distances."""
+        return len(self.fields["pairs"] if "pairs" in self.fields else self.fields["first"])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.fields)
 
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
@@ -48,6 +58,8 @@ class InteractionRecord(Changeable):
     fields: dict[str, np.ndarray]
     #: Identity across changes: a changed record keeps its binding.
     lineage: object = field(default_factory=object)
+    members: tuple[InteractionRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
+    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: the fields of the members, one after the other
 
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
@@ -60,6 +72,12 @@ class ConstraintRecord(Changeable):
     fields: dict[str, np.ndarray]
     members: tuple[ConstraintRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
     lineage: object = field(default_factory=object)
+    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: the fields of the members, one after the other
+
+    @once
+    def solved(self) -> tuple[bool, int]:
+        """Whether a `Distance` record has compliance, and its iterations."""
+        return "compliance" in self.fields, int(self.fields["iterations"][0])
 
     @once
     def moved(self) -> np.ndarray:

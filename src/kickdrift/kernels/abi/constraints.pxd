@@ -106,7 +106,6 @@ ctypedef struct Distance:
     void* least                 # bounds of the accumulated velocity impulse
     void* most
     void* load                  # load of each pair in this step, N
-    void* was                   # positions before the solve
     void* row                   # vectors of members, HELD_ROW numbers each
     void* displacement                   # unit vectors from first to second body, component by component
     void* force                 # accumulated position impulse of each pair

@@ -1,7 +1,7 @@
 # Pins and distances: the formulas of kickdrift/reference/constraints/joints.py.
 
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from .joint_lanes cimport Sweep, straighten, take
 from .joint_limits cimport exceeds, find_loads, numbers, set_bounds, set_limits
@@ -34,21 +34,16 @@ cdef inline int pin(
 
 
 cdef inline int distance(
-    double step, int64_t n, int64_t dim, int64_t stride, const real* before, real* x, real* v, const Distance* data,
-    void* owner,
+    double step, int64_t dim, int64_t stride, const real* before, real* x, real* v, const Distance* data, void* owner,
 ) noexcept nogil:
     """Move each pair to its length, and update velocities.
 
     Pairs without common bodies may be solved in any order, or at once, without changing a bit: they are
     sorted by stages, and those of one stage are computed in vectors.
     """
-    cdef real* was = <real*> data.was
     cdef int64_t count = data.stage[data.stages] if data.stages > 0 else 0
     cdef real h = <real> step
     cdef int64_t p
-    cdef int j
-    for j in range(dim):
-        memcpy(was + j * stride, x + j * stride, n * sizeof(real))
     if data.direction > 0:
         fetch(dim, stride, before, data)
         aim(dim, count, data, x)
@@ -64,15 +59,7 @@ cdef inline int distance(
     fetch(dim, stride, x, data)
     if not sweep(False, dim, h, data, owner):
         return INTERRUPTED
-    give(dim, stride, x, data)
-    if n < SHORT:
-        for j in range(dim):
-            for p in range(j * stride, j * stride + n):
-                v[p] = v[p] + (x[p] - was[p]) / h
-    elif real is float:
-        follow(dim, n, stride, <const f32vec*> was, <const f32vec*> x, <f32vec*> v, step)
-    else:
-        follow(dim, n, stride, <const f64vec*> was, <const f64vec*> x, <f64vec*> v, step)
+    follow(dim, h, stride, x, v, data)
     if data.direction == 2:
         if not project(dim, h, count, stride, x, v, data, owner):
             return INTERRUPTED
@@ -125,18 +112,18 @@ cdef inline void give(int dim, int64_t stride, real* x, const Distance* data) no
             x[2 * stride + i] = row[2]
 
 
-cdef inline void follow(
-    int dim, int64_t n, int64_t stride, const vec* was, const vec* x, vec* v, double step,
-) noexcept nogil:
-    cdef vec h = filled(step, v)
-    cdef vec q
-    cdef int64_t k, last
+cdef inline void follow(int dim, real h, int64_t stride, real* x, real* v, const Distance* data) noexcept nogil:
+    """`give` for positions: velocities change by what positions were corrected."""
+    cdef const real* row
+    cdef int64_t k, p
     cdef int j
-    for j in range(dim):
-        last = (j * stride + n + width(v) - 1) // width(v)
-        for k in range(j * stride // width(v), last):
-            q = v[k] + (x[k] - was[k]) / h
-            store_part(&q, <char*> &v[k], j * stride + n - k * width(v))
+    for k in range(data.members):
+        row = <const real*> data.row + data.place[k]
+        for j in range(dim):
+            p = j * stride + data.member[k]
+            if row[j] != x[p]:
+                v[p] = v[p] + (row[j] - x[p]) / h
+                x[p] = row[j]
 
 
 cdef inline void aim(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:

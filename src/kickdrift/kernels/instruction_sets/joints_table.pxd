@@ -16,5 +16,5 @@ cdef inline int tied(
     if kind == PIN:
         return pin(dim, stride, before, x, v, s, <const Pin*> data)
     if kind == DISTANCE:
-        return distance(h, last, dim, stride, before, x, v, <const Distance*> data, owner)
+        return distance(h, dim, stride, before, x, v, <const Distance*> data, owner)
     return NO_BRANCH

@@ -271,9 +271,12 @@ def left_by_drag(c, h, first, second):
 
 
 def follow(system, x, v, s):
-    """Derive velocities from corrected positions. Position Verlet needs no correction."""
+    """Change velocities by what positions were corrected. Position Verlet needs no correction."""
     was, _, _ = system.rows()
-    v = [v[i] + (x[i] - was[i]) / system.h for i in range(len(x))]
+    v = [
+        Vector([c if a == b else c + (a - b) / system.h for a, b, c in zip(x[i], was[i], v[i], strict=True)])
+        for i in range(len(x))
+    ]
     system.put(x, v, s)
 
 

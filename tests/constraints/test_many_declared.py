@@ -1,0 +1,105 @@
+"""Pairs that are declared one by one are those of one declaration: the same bits, in one pass over all."""
+
+import numpy as np
+import pytest
+from plans import assert_same_state
+
+import kickdrift as kd
+from kickdrift import reference
+
+PAIRS = [(2 * k, 2 * k + 1) for k in range(12)]
+APART = pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["kernels", "reference"])
+
+
+def world(Stepper, links, dtype=np.float64, **more):
+    rng = np.random.default_rng(3)
+    position, velocity = rng.normal(0, 2, (30, 2)).astype(dtype), rng.normal(size=(30, 2)).astype(dtype)
+    kind = "forces" if isinstance(links[0], kd.Springs) else "constraints"
+    return Stepper(position, velocity, rng.uniform(1, 2, 30), hz=50, **{kind: links}, **more)
+
+
+RODS = {
+    "rods": {},
+    "ropes": {"max_length": 0.5},
+    "soft": {"compliance": 0.01},
+    "jakobsen": {"direction": "after"},
+    "coloured": {"order": "coloured"},
+    "breaking": {"breaks_at": 30.0},
+}
+
+
+@APART
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "semi_implicit_euler", "verlet"])
+@pytest.mark.parametrize("kind", RODS)
+def test_rods_apart_are_rods_together(Stepper, dtype, integrator, kind):
+    more = {"integrator": integrator, "dtype": dtype, "events": kd.Events()}
+    how = {"length": 1.0} | RODS[kind] if kind != "ropes" else RODS[kind]
+    together, apart = ([kd.Distance(PAIRS, **how)], [kd.Distance([pair], **how) for pair in PAIRS])
+    one, other = world(Stepper, together, **more), world(Stepper, apart, **more)
+    assert len(other._plan.constraint_records) == 1
+    for _ in range(3):
+        one.step(4)
+        other.step(4)
+        assert_same_state(one, other)
+        assert one.load(together[0]).tolist() == [float(other.load(rod)[0]) for rod in apart]
+    events = [each.events.take()[["tick", "a", "b"]].tolist() for each in (one, other)]
+    assert events[0] == events[1]
+    assert bool(events[0]) == (kind == "breaking")
+
+
+@APART
+@pytest.mark.parametrize("damping", [0.0, 0.3])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "rk4", "implicit_euler"])
+def test_springs_apart_are_springs_together(Stepper, damping, integrator):
+    """Also of pairs that share bodies: forces are summed in the order declared."""
+    pairs = [*PAIRS, (0, 5), (5, 7), (5, 0)]
+    one = world(Stepper, [kd.Springs(pairs, 4.0, 1.0, damping)], integrator=integrator)
+    other = world(Stepper, [kd.Springs([pair], 4.0, 1.0, damping) for pair in pairs], integrator=integrator)
+    assert len(other._plan.interactions) == 1
+    for each in (one, other):
+        each.step(20)
+    assert_same_state(one, other)
+    assert one.energy() == pytest.approx(other.energy(), rel=1e-14)
+
+
+def test_only_what_is_alike_is_joined():
+    springs = [kd.Springs([(0, 1)], 1.0, 1.0), kd.Springs([(2, 3)], 1.0, 1.0, 0.1), kd.Springs([(4, 5)], 1.0, 1.0)]
+    assert [len(each.fields["pairs"]) for each in world(kd.Stepper, springs)._plan.interactions] == [2, 1]
+    rods = [kd.Distance([(0, 1)]), kd.Distance([(2, 3)], iterations=9), kd.Distance([(4, 5)], compliance=0.1)]
+    assert len(world(kd.Stepper, rods)._plan.constraint_records) == 3
+    # Two that share a body make as many iterations as the most of them, and are joined with such.
+    rods += [kd.Distance([(5, 6)], compliance=0.1, iterations=9), kd.Distance([(7, 8)], compliance=0.1, iterations=9)]
+    assert [len(each.fields["first"]) for each in world(kd.Stepper, rods)._plan.constraint_records] == [1, 1, 3]
+
+
+@APART
+@pytest.mark.parametrize("kind", ["rods", "springs"])
+def test_changed_added_and_removed_one_by_one(Stepper, kind):
+    """The plan is that of a world that was made so, field by field, and so are the steps."""
+
+    def link(k, value):
+        pair = [(k, k + 1)] if k % 3 else [(k, k + 1), (k + 2, k + 4)]
+        return kd.Distance(pair, value) if kind == "rods" else kd.Springs(pair, value, 1.0)
+
+    name = "length" if kind == "rods" else "stiffness"
+    links = [link(k, 1.0) for k in (0, 1, 6, 8, 10, 14)]
+    changed = world(Stepper, links)
+    changed.set(links[2], **{name: 1.5})
+    changed.remove(links[1])
+    late = changed.add(link(17, 1.25))
+    changed.enable(links[4], False)
+    changed.set(late, **{name: 0.75})
+    changed.enable(links[4])
+    changed.set(links[5], **{name: 2.0})
+    made = world(Stepper, [links[0], link(6, 1.5), link(8, 1.0), link(10, 1.0), link(14, 2.0), link(17, 0.75)])
+    for plans in zip(
+        *(each._plan.interactions + each._plan.constraint_records for each in (changed, made)), strict=True
+    ):
+        fields = [plan.fields for plan in plans]
+        assert fields[0].keys() == fields[1].keys()
+        for field, values in fields[0].items():
+            np.testing.assert_array_equal(values, fields[1][field])
+    for each in (changed, made):
+        each.step(10)
+    assert_same_state(changed, made)
