@@ -355,6 +355,7 @@ cdef class BoundContacts(BoundGrid):
         cdef int64_t part, first, last
         data.parts = len(fields["shape_segments"])
         data.shape_begin = <const int64_t*> self.keep(fields["shape_begin"], np.int64)
+        data.part = <const int32_t*> self.keep(np.repeat(np.arange(data.parts), np.diff(fields["shape_begin"])), np.int32)
         data.shape_friction = self.field(fields, "shape_friction", plan.dtype)
         shapes = <Shapes*> self.allocate(data.parts * sizeof(Shapes), np.uint8)
         data.shapes = shapes
@@ -376,6 +377,11 @@ cdef class BoundContacts(BoundGrid):
             self.lay_shapes(&shapes[part], own, plan.dtype, rows)
             if fields["shape_through"][part].any():
                 shapes[part].wall.sensor = <const uint8_t*> self.keep(fields["shape_through"][part], np.uint8)
+        self.each(&data.level.reach, {"reach": fields["shape_reach"].max(axis=0)}, "reach", plan.dtype)
+        there = [part for part in range(data.parts) if shapes[part].count > 0]
+        corners = np.array([shapes[part].bounds[k] for part in there for k in range(2 * plan.dim)])
+        lower, upper = corners.reshape(-1, 2, plan.dim).transpose(1, 0, 2)
+        self.lay_tree(&data.level, np.array(there, np.int64), lower, upper)
         data.shape_contacts = <int32_t*> self.allocate(SHAPES_PER_BODY * plan.n, np.int32)
         return 0
 

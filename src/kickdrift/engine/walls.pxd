@@ -40,6 +40,7 @@ cdef class BoundConstraint:
     cdef void* keep(self, object array, object dtype) except NULL
     cdef void* field(self, dict fields, str name, object dtype) except NULL
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype, object rows) except -1
+    cdef int lay_tree(self, Shapes* shapes, object numbers, object lower, object upper) except -1
     cdef int find_links(self, Links links) except -1
     cdef void join(self, const Common* common) noexcept
     cdef bint serves(self, object plan, object record)

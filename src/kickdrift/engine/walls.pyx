@@ -76,12 +76,16 @@ cdef class BoundConstraint:
             shapes.motion.center = <const double*> self.keep(fields["center"], np.float64)
             shapes.motion.far = <const double*> self.keep(fields["far"], np.float64)
         there = np.flatnonzero(fields["enabled"])
-        shapes.count = len(there)
+        ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
+        return self.lay_tree(shapes, there, np.minimum(*ends), np.maximum(*ends))
+
+    cdef int lay_tree(self, Shapes* shapes, object numbers, object lower, object upper) except -1:
+        """Bind a bounding-volume tree of boxes with these numbers."""
+        shapes.count = len(numbers)
         if shapes.count > 0:
             from ..constraints.shapes import tree
-            ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
-            order, bounds, first, leaves = tree(np.minimum(*ends), np.maximum(*ends))
-            shapes.number = <const int64_t*> self.keep(there[order], np.int64)
+            order, bounds, first, leaves = tree(lower, upper)
+            shapes.number = <const int64_t*> self.keep(numbers[order], np.int64)
             shapes.bounds = <double*> self.keep(bounds, np.float64)
             shapes.nodes = len(first)
             shapes.first = <const int64_t*> self.keep(first, np.int64)

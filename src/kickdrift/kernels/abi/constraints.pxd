@@ -157,6 +157,7 @@ ctypedef struct Motion:
     int64_t count
     double now                  # s after the beginning of the step: where the shapes are laid out
     double displacement                  # m that a surface moves in the step at most
+    bint begun                  # laid out at the beginning of the step, for all calls of the step
 
 # Bounding volume tree of shapes. Leaves have a count > 0; inner nodes have two children, at `first` and `first` + 1.
 ctypedef struct Shapes:
@@ -308,7 +309,9 @@ ctypedef struct Contacts:
     int64_t parts               # number of Shapes structs; their shapes are numbered consecutively
     const Shapes* shapes        # array of Shapes structs; wall.sensor has the codes of `through`
     bint moves                  # whether any of them moves
+    Shapes level                # tree whose leaves are the Shapes structs, and the largest reach of each body
     const int64_t* shape_begin  # number of the first shape of each Shapes struct, and the total
+    const int32_t* part         # index of the Shapes struct of each shape
     const void* shape_friction  # friction per Shapes struct and body
     int64_t n                   # number of bodies
     int64_t lanes               # contacts solved at once (lanes of a vector)

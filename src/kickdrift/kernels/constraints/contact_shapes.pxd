@@ -18,12 +18,15 @@ from ..forces.fields cimport dot, magnitude, root
 from ..simd.vec cimport real
 
 
+# A walk through the tree of Shapes structs.
+ctypedef struct Walk:
+    int64_t waiting[DEEPEST]
+    int64_t waits, next, last
+
+
 cdef inline int64_t part_of(int64_t number, const Contacts* data) noexcept nogil:
     """Index of the Shapes struct that contains a shape."""
-    cdef int64_t part = 0
-    while data.shape_begin[part + 1] <= number:
-        part += 1
-    return part
+    return data.part[number]
 
 
 cdef inline real away_from(int dim, const real* y, int64_t number, const Contacts* data, real* n) noexcept nogil:
@@ -37,6 +40,64 @@ cdef inline real reach_of(int64_t i, int64_t number, const Contacts* data, real 
 
 
 # Which shapes are near.
+
+cdef inline void begin_walk(Walk* walk, const Contacts* data) noexcept nogil:
+    walk.waiting[0] = 0
+    walk.waits = 1 if data.level.count > 0 else 0
+    walk.next = walk.last = 0
+
+
+cdef inline int64_t next_part(
+    int dim, const double* low, const double* high, const Contacts* data, Walk* walk,
+) noexcept nogil:
+    """Index of the next Shapes struct that may have a shape in a box, or -1."""
+    cdef const Shapes* level = &data.level
+    cdef int64_t node
+    while walk.next == walk.last:
+        if walk.waits == 0:
+            return -1
+        walk.waits -= 1
+        node = walk.waiting[walk.waits]
+        if is_beside(dim, low, high, level.bounds + node * 2 * dim):
+            continue
+        if level.leaves[node] == 0:
+            walk.waiting[walk.waits] = level.first[node]
+            walk.waiting[walk.waits + 1] = level.first[node] + 1
+            walk.waits += 2
+            continue
+        walk.next, walk.last = level.first[node], level.first[node] + level.leaves[node]
+    walk.next += 1
+    return level.number[walk.next - 1]
+
+
+cdef inline void fit_level(int dim, const Contacts* given) noexcept nogil:
+    """Fit the tree of Shapes structs to where these are."""
+    cdef Shapes* level = <Shapes*> &given.level
+    cdef double* box
+    cdef const double* part
+    cdef int64_t node, k
+    cdef int j
+    level.motion.displacement = 0
+    for node in range(level.nodes - 1, -1, -1):     # parents come before their children
+        box = level.bounds + node * 2 * dim
+        if level.leaves[node] == 0:
+            part = level.bounds + level.first[node] * 2 * dim
+            unite(dim, part, part + 2 * dim, box)
+            continue
+        for k in range(level.first[node], level.first[node] + level.leaves[node]):
+            part = given.shapes[level.number[k]].bounds
+            level.motion.displacement = max(
+                level.motion.displacement, given.shapes[level.number[k]].motion.displacement,
+            )
+            unite(dim, part, part if k == level.first[node] else box, box)
+
+
+cdef inline void unite(int dim, const double* one, const double* other, double* box) noexcept nogil:
+    cdef int j
+    for j in range(dim):
+        box[j] = min(one[j], other[j])
+        box[dim + j] = max(one[dim + j], other[dim + j])
+
 
 cdef inline int near_shapes(
     int dim, int64_t i, const real* start, const real* end, bint free, bint alive, int64_t known, const Contacts* data,
@@ -56,28 +117,35 @@ cdef inline int near_shapes(
     cdef real displacement[MAX_DIM]
     cdef real four = 4
     cdef real reach, length, bound, large, apart
+    cdef Walk walk
     cdef int64_t part, waits, node, k, shape
     cdef int through, j, m
     cdef int count = 0
     for j in range(dim):
         displacement[j] = end[j] - start[j]
     length = root(dot(dim, displacement, displacement))
-    for part in range(data.parts):
+    reach = each(&data.level.reach, i, length)
+    bound = reach / four + length + <real> data.level.motion.displacement
+    large = reach + bound
+    for j in range(dim):
+        large = large + magnitude(start[j])
+    large = reach + bound + slack(reach) * large
+    for j in range(dim):
+        low[j] = start[j] - large
+        high[j] = start[j] + large
+    begin_walk(&walk, data)
+    while True:
+        part = next_part(dim, low, high, data, &walk)
+        if part < 0:
+            break
         shapes = &data.shapes[part]
         through = 0 if shapes.wall.sensor == NULL else shapes.wall.sensor[i]
-        if shapes.count == 0 or not (free if through == 0 else through == 1 and alive):
+        if not (free if through == 0 else through == 1 and alive):
             continue
         reach = each(&shapes.reach, i, length)
         bound = reach / four + length
         if is_moving(shapes):
             bound = bound + <real> shapes.motion.displacement
-        large = reach + bound
-        for j in range(dim):
-            large = large + magnitude(start[j])
-        large = reach + bound + slack(reach) * large
-        for j in range(dim):
-            low[j] = start[j] - large
-            high[j] = start[j] + large
         waiting[0] = 0
         waits = 1
         while waits > 0:
@@ -158,27 +226,37 @@ cdef inline bint keep_out(
     cdef real sixtyfour = 64
     cdef real two = 2
     cdef real least = two
+    cdef real radius = (<const real*> data.grid.radius)[i]
     cdef real square, reach, large, distance, size, share
+    cdef Walk walk
     cdef int64_t part, waits, node, k, number
     cdef int64_t best = -1
     cdef int j
     for j in range(dim):
         straight[j] = end[j] - start[j]
     square = dot(dim, straight, straight)
-    for part in range(data.parts):
+    after[0] = least
+    if not data.moves and not sixteen * square > radius * radius:
+        return False    # a reach is at least the radius
+    reach = each(&data.level.reach, i, square)
+    large = reach
+    for j in range(dim):
+        large = large + magnitude(start[j]) + magnitude(end[j])
+    large = reach + slack(reach) * large + <real> data.level.motion.displacement
+    for j in range(dim):
+        low[j] = (start[j] if start[j] < end[j] else end[j]) - large
+        high[j] = (end[j] if start[j] < end[j] else start[j]) + large
+    begin_walk(&walk, data)
+    while True:
+        part = next_part(dim, low, high, data, &walk)
+        if part < 0:
+            break
         shapes = &data.shapes[part]
         reach = each(&shapes.reach, i, square)
-        if shapes.count == 0 or (shapes.wall.sensor != NULL and shapes.wall.sensor[i] != 0):
+        if shapes.wall.sensor != NULL and shapes.wall.sensor[i] != 0:
             continue
         if not is_moving(shapes) and not sixteen * square > reach * reach:
             continue
-        large = reach
-        for j in range(dim):
-            large = large + magnitude(start[j]) + magnitude(end[j])
-        large = reach + slack(reach) * large + <real> shapes.motion.displacement
-        for j in range(dim):
-            low[j] = (start[j] if start[j] < end[j] else end[j]) - large
-            high[j] = (end[j] if start[j] < end[j] else start[j]) + large
         waiting[0] = 0
         waits = 1
         while waits > 0:
@@ -306,6 +384,7 @@ cdef inline void lay_level(int dim, real h, double time, const Contacts* data) n
             own[(2 * dim + SIZE) * w] = own[(2 * dim + SIZE) * w] - h * size
     for part in range(data.parts):
         lay(dim, time, &data.shapes[part], &h)
+    fit_level(dim, data)
 
 
 cdef inline int64_t shape_at(int64_t k, const Contacts* data) noexcept nogil:

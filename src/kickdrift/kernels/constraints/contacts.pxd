@@ -8,7 +8,7 @@ from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
 from .contact_rest cimport find_awake, hold, hold_rods, rests
 from .contact_rods cimport add_pulls, begin_rods, finish_rods, solve_rods, start_rods
 from .contact_search cimport find_contacts, find_groups, find_known, sort_colours
-from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_contacts
+from .contact_shapes cimport begin_shape, fit_level, keep_out, lay_level, solve_shape_contacts
 from .contact_state cimport (
     FASTEST, FIRST_WEIGHT, FRICTION, HELD, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES,
     TOTAL, begin_impulse, body, contact, group_of, contact_event, relax, spin_row, surface_of, traits, twist_of,
@@ -172,6 +172,8 @@ cdef inline bint begin(
     cdef int64_t k
     for k in range(data.parts if data.moves else 0):
         begin_motion(dim, step, &data.shapes[k], x)
+    if data.moves:
+        fit_level(dim, data)
     bounces = begin_bodies(dim, full, n, stride, before, delta_v, x, v, data)
     memset(data.touched, 0, n + data.faces + 1)
     data.found[0] = find_contacts(dim, n, stride, x, data)

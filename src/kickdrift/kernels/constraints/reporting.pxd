@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from .events cimport forget, report_pairs, report_region, report_walls
 from .contact_events cimport report_contacts
-from .shapes cimport report_shapes
+from .shape_events cimport report_shapes
 from ..abi.constraints cimport (
     BOX, COLLISIONS, CONTACTS, MOVING, PLANE, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall, Sensor, Shapes,
     Wall,

@@ -2,17 +2,15 @@
 
 from libc.stdint cimport int64_t
 
-from .events cimport (
-    finish_events, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
-)
+from .events cimport senses, slack
 from .friction cimport leave_belt, friction_impulse
 from .motion cimport (
     begin_motion, go_back, go_forth, is_moving, lay, rotates, surface_velocity, turn_normal,
 )
-from .impacts cimport arrival, at_least_zero, each, is_constrained, collide_wall, replace
+from .impacts cimport each, is_constrained, collide_wall, replace
 from .outlines cimport away, passes, touch
+from .shape_events cimport report_shape
 from ..abi.constraints cimport Shapes
-from ..abi.events cimport Contact, Log, EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
@@ -29,12 +27,29 @@ cdef inline int collide_shapes(
 ) noexcept nogil:
     cdef const real* weight = <const real*> data.wall.weight
     cdef int64_t i
-    begin_motion(dim, step, data, x)
+    if not data.motion.begun:
+        begin_motion(dim, step, data, x)
     for i in range(first, last if data.count > 0 else first):
-        if is_constrained(&data.wall, weight[i] > 0, i):
+        if is_constrained(&data.wall, weight[i] > 0, i) and not passes_by(dim, stride, i, before, x, data):
             collide_body(step, <real> step, dim, stride, i, before, delta_v, x, v, s, data)
-    lay(dim, step, data, x)
+    if not data.motion.begun:
+        lay(dim, step, data, x)
     return 0
+
+
+cdef inline bint passes_by(
+    int dim, int64_t stride, int64_t i, const real* before, const real* x, const Shapes* data,
+) noexcept nogil:
+    """True if a body comes near no shape at all: neither search of `collide_body` would get past the root."""
+    cdef real start[MAX_DIM]
+    cdef real y[MAX_DIM]
+    cdef double low[MAX_DIM]
+    cdef double high[MAX_DIM]
+    cdef int j
+    for j in range(dim):
+        start[j], y[j] = before[j * stride + i], x[j * stride + i]
+    box_of(dim, start, y, each(&data.reach, i, y[0]), data, low, high)
+    return is_beside(dim, low, high, data.bounds)
 
 
 cdef inline void collide_body(
@@ -282,6 +297,20 @@ cdef inline bint is_beside(int dim, const double* low, const double* high, const
     return False
 
 
+cdef inline void box_of(
+    int dim, const real* start, const real* y, real reach, const Shapes* data, double* low, double* high,
+) noexcept nogil:
+    """The box of all places that a body may touch on the straight way from start to y, with room for rounding."""
+    cdef double large = reach
+    cdef int j
+    for j in range(dim):
+        large = large + magnitude(start[j]) + magnitude(y[j])
+    large = reach + slack(reach) * large + data.motion.displacement
+    for j in range(dim):
+        low[j] = (start[j] if start[j] < y[j] else y[j]) - large
+        high[j] = (y[j] if start[j] < y[j] else start[j]) + large
+
+
 cdef inline int64_t first_touch(
     bint through, int dim, double step, real since, const real* origin, const real* start, const real* y, real reach,
     int64_t last, const Shapes* data, real* share,
@@ -293,14 +322,7 @@ cdef inline int64_t first_touch(
     """
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
-    cdef double large = reach
-    cdef int j
-    for j in range(dim):
-        large = large + magnitude(start[j]) + magnitude(y[j])
-    large = reach + slack(reach) * large + data.motion.displacement
-    for j in range(dim):
-        low[j] = (start[j] if start[j] < y[j] else y[j]) - large
-        high[j] = (y[j] if start[j] < y[j] else start[j]) + large
+    box_of(dim, start, y, reach, data, low, high)
     return search(True, through, dim, step, since, origin, low, high, start, y, reach, last, data, share)
 
 
@@ -310,15 +332,8 @@ cdef inline int64_t next_overlap(
     """First shape with a number above `after` that the body overlaps, or -1."""
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
-    cdef double large = reach
     cdef real share
-    cdef int j
-    for j in range(dim):
-        large = large + magnitude(y[j])
-    large = reach + slack(reach) * large + data.motion.displacement
-    for j in range(dim):
-        low[j] = y[j] - large
-        high[j] = y[j] + large
+    box_of(dim, y, y, reach, data, low, high)
     return search(False, False, dim, step, 0, origin, low, high, y, y, reach, after, data, &share)
 
 
@@ -375,116 +390,3 @@ cdef inline int64_t search(
                 if distance < reach:
                     found = number
     return found
-
-
-# Events.
-
-cdef inline void report_shape(
-    int dim, real h, int64_t i, int64_t number, real time_since, real depth, const real* u, const real* g,
-    const real* n,
-    real impulse, const real* at, const Shapes* data,
-) noexcept nogil:
-    """Record a contact with a shape, up to the capacity of the body. Sensor contacts end after the step."""
-    cdef EventSource* events = data.wall.events
-    cdef real point[MAX_DIM]
-    cdef real normal[MAX_DIM]
-    cdef real one = 1
-    cdef real lag = <real> data.wall.lag
-    cdef real delta_v, speed, fast, radius, given, left
-    cdef int64_t key, place, k
-    cdef bint sensed = senses(data.wall.sensor, i)
-    cdef int j
-    if events == NULL:
-        return
-    key, place = key_of(i, -1 - number), -1
-    for k in range(i * events.slots, (i + 1) * events.slots):
-        if events.mark[k] == 0 or events.contact[events.mark[k] - 1].key == key:
-            place = k
-            break
-    if place < 0:
-        return
-    delta_v = dot(dim, n, g)
-    speed = -dot(dim, n, u) - lag * delta_v
-    arrival(depth, speed, -delta_v, h, h, &fast)
-    radius = each(&data.wall.radius, i, h)
-    given, left = 0, 0
-    if not sensed:
-        given = impulse / (<const real*> data.wall.weight)[i]
-        left = time_since
-    for j in range(dim):
-        point[j] = at[j] - radius * n[j]
-        normal[j] = -one * n[j]
-    report(events, place, key, time_since, left, fast, at_least_zero(-delta_v), given, dim, point, normal)
-
-
-cdef inline void report_shapes(
-    int dim, int64_t n, int64_t stride, const real* x, const Shapes* data, Log* log,
-) noexcept nogil:
-    cdef EventSource* events = data.wall.events
-    cdef bint tracked = log.begin or log.end
-    cdef const Contact* met[BOUNCES]
-    cdef const Contact* contact
-    cdef int64_t i, key
-    cdef int64_t p = 0
-    cdef int count, k, j
-    if events.contacts == 0 and events.count == 0:
-        return
-    for i in range(n):
-        # Collect the contacts of body i in the order of their keys.
-        count = 0
-        for k in range(events.slots):
-            contact = met_at(events, i * events.slots + k)
-            if contact == NULL:
-                continue
-            j = count
-            while j > 0 and met[j - 1].key > contact.key:
-                met[j] = met[j - 1]
-                j -= 1
-            met[j] = contact
-            count += 1
-        k = 0
-        while k < count or (p < events.count and events.touching[p] < key_of(i + 1, -2147483647)):
-            if k < count and (p >= events.count or met[k].key <= events.touching[p]):
-                key = met[k].key
-                report_one_shape(
-                    dim, stride, x, i, key, met[k], p < events.count and events.touching[p] == key, tracked, data, log,
-                )
-                p += p < events.count and events.touching[p] == key
-                k += 1
-            else:
-                report_one_shape(dim, stride, x, i, events.touching[p], NULL, True, tracked, data, log)
-                p += 1
-    finish_events(events)
-
-
-cdef inline void report_one_shape(
-    int dim, int64_t stride, const real* x, int64_t i, int64_t key, const Contact* contact, bint was, bint tracked,
-    const Shapes* data, Log* log,
-) noexcept nogil:
-    cdef int64_t number = -1 - other_of(key)
-    cdef real y[MAX_DIM]
-    cdef real n[MAX_DIM]
-    cdef real share = 1024
-    cdef real one = 1
-    cdef real reach = each(&data.reach, i, share)
-    cdef real large = reach
-    cdef real distance
-    cdef Contact still
-    cdef bint now = False
-    cdef int j
-    for j in range(dim):
-        y[j] = x[j * stride + i]
-        large = large + magnitude(y[j])
-    distance = away(dim, y, number, data, n)
-    if tracked and data.enabled[number]:
-        now = distance <= reach + reach / share + slack(reach) * large
-    if contact != NULL:
-        visit(log, data.wall.events, dim, contact, True, was, now)
-    elif now:
-        keep_touching(log, data.wall.events, key)
-    else:
-        unmet(&still, key, log.h)
-        for j in range(dim):
-            still.point[j] = y[j] - each(&data.wall.radius, i, share) * n[j]
-            still.normal[j] = -one * n[j]
-        visit(log, data.wall.events, dim, &still, False, was, now)

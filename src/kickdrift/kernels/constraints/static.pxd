@@ -1,4 +1,4 @@
-# Static constraints tile by tile: walls, shapes and sensors out of reach of a tile are skipped.
+# Constraints on each body alone tile by tile: walls, shapes and sensors out of reach of a tile are skipped.
 #
 # The extent of a tile is a bounding box of its active bodies in each lane. Comparisons are those of the constraints
 # themselves, with the corners of the extent: rounded sums and products are monotonic, so no body inside has another
@@ -8,9 +8,10 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
 from .events cimport slack
+from .motion cimport begin_motion, lay
 from ..abi.constraints cimport (
-    BOX, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes,
-    Torus, Wall,
+    BOX, CORNERS, MOVING, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, ConstraintKind, Corners, Each, Periodic,
+    Sensor, Shapes, Torus, Wall, is_static,
 )
 from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, Plan
@@ -27,6 +28,11 @@ from .friction cimport place
 cdef enum:
     HIGH = MAX_DIM      # an extent is its low corner and, from here on, its high corner
     EXTENT = 2 * MAX_DIM
+
+
+cdef inline bint acts_alone(ConstraintKind kind) noexcept nogil:
+    """True for constraints that act on each body alone."""
+    return is_static(kind) or kind == MOVING
 
 
 cdef inline void measure(
@@ -164,7 +170,7 @@ cdef inline bint reaches_shapes(
     const Shapes* shapes, int dim, Py_ssize_t first, Py_ssize_t count, const vec* swept, const vec* like,
 ) noexcept nogil:
     """True if a tile may reach a shape on its way; swept: extent before and after the step."""
-    cdef vec margin = greatest(&shapes.reach, first, count, like)
+    cdef vec margin = greatest(&shapes.reach, first, count, like) + filled(shapes.motion.displacement, like)
     cdef vec near = filled(1, like)
     cdef int j
     margin = margin + slack_of(like) * (margin + filled(2, like) * size_of(dim, swept))
@@ -211,14 +217,14 @@ cdef inline bint leaves_torus(const Torus* torus, int dim, const vec* extent, co
 
 cdef inline bint is_swept(int kind) noexcept nogil:
     """True if `reaches` needs to know where a tile was before the step."""
-    return kind == SENSOR or kind == SHAPES
+    return kind == SENSOR or kind == SHAPES or kind == MOVING
 
 
 cdef inline bint reaches(
     const ConstraintCall* constraint, int dim, Py_ssize_t first, Py_ssize_t count, const vec* before,
     const vec* now, const vec* like,
 ) noexcept nogil:
-    """True if a static constraint may change a body of a tile, or record an event of one."""
+    """True if a constraint may change a body of a tile, or record an event of one."""
     cdef vec swept[EXTENT]
     cdef int j
     if constraint.kind == PLANE:
@@ -234,7 +240,7 @@ cdef inline bint reaches(
         return reaches_corners(<const Corners*> constraint.data, dim, first, count, now, like)
     if constraint.kind == SENSOR and (<const Sensor*> constraint.data).events == NULL:
         return False
-    if constraint.kind == SHAPES and (<const Shapes*> constraint.data).count == 0:
+    if (constraint.kind == SHAPES or constraint.kind == MOVING) and (<const Shapes*> constraint.data).count == 0:
         return False
     if not is_swept(constraint.kind):
         return True     # everywhere, as the floor
@@ -264,6 +270,28 @@ cdef inline bint reaches_any(
         if reaches(&coupling.constraint[number], coupling.plan.dim, first, count, before, now, like):
             return True
     return False
+
+
+cdef inline void lay_shapes(bint begins, const Coupling* coupling, int begin, int end, const vec* like) noexcept nogil:
+    """Lay out the shapes that move, as they are where the step begins, or ends."""
+    cdef int dim = coupling.plan.dim
+    cdef double h = coupling.plan.h
+    cdef Shapes* shapes
+    cdef int number
+    for number in range(begin, end):
+        if coupling.constraint[number].kind != MOVING:
+            continue
+        shapes = <Shapes*> coupling.constraint[number].data
+        shapes.motion.begun = begins
+        if vec is f32vec:
+            if begins:
+                begin_motion[float](dim, h, shapes, NULL)
+            else:
+                lay[float](dim, h, shapes, NULL)
+        elif begins:
+            begin_motion[double](dim, h, shapes, NULL)
+        else:
+            lay[double](dim, h, shapes, NULL)
 
 
 cdef inline void constrain_tile(

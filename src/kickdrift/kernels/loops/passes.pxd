@@ -9,12 +9,14 @@ from libc.string cimport memcpy, memset
 from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..abi.constraints cimport (
-    CONTACTS, DISTANCE, MOVING, ConstraintCall, Contacts, Distance, LoadCell, Shapes, Torus, is_static,
+    CONTACTS, DISTANCE, MOVING, ConstraintCall, Contacts, Distance, LoadCell, Shapes, Torus,
 )
 from ..abi.events cimport Log
 from ..constraints.loads cimport resolve
 from ..constraints.motion cimport end_motion
-from ..constraints.static cimport EXTENT, any_swept, constrain_tile, find_delta_v, measure, reaches_any
+from ..constraints.static cimport (
+    EXTENT, acts_alone, any_swept, constrain_tile, find_delta_v, lay_shapes, measure, reaches_any,
+)
 from ..simd.vec cimport f32vec, vec, width
 from ..abi.plan cimport (
     ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, ROW, TILE, TURNING, VELOCITY_VERLET, Job, Plan,
@@ -270,7 +272,7 @@ cdef inline void step_near(
 cdef inline void constrain_by_tiles(
     const Coupling* coupling, int begin, int end, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """Apply the static constraints `begin` to `end`, tile by tile."""
+    """Apply the constraints `begin` to `end`, which act on each body alone, tile by tile."""
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef bint swept = any_swept(coupling, begin, end)
@@ -278,6 +280,7 @@ cdef inline void constrain_by_tiles(
     cdef Py_ssize_t count
     cdef vec before[EXTENT]
     cdef vec now[EXTENT]
+    lay_shapes(True, coupling, begin, end, like)
     while first < workspace.count:
         count = min(<Py_ssize_t> TILE, workspace.count - first)
         if not is_near(coupling, first, first + count):
@@ -291,6 +294,7 @@ cdef inline void constrain_by_tiles(
                 find_delta_v(plan.dim, first, count, workspace, like)
             constrain_tile(coupling, begin, end, first, count, workspace, before, now, like)
         first += TILE
+    lay_shapes(False, coupling, begin, end, like)
 
 
 cdef inline int constrain(
@@ -315,7 +319,7 @@ cdef inline int constrain(
         number = 0
     while number < coupling.constraints:
         begin = number
-        while number < coupling.constraints and is_static(coupling.constraint[number].kind):
+        while number < coupling.constraints and acts_alone(coupling.constraint[number].kind):
             number += 1
         if number > begin:
             constrain_by_tiles(coupling, begin, number, workspace, like)
