@@ -360,3 +360,71 @@ def test_invalid_values_are_refused(make, error, message):
 def test_only_one_contacts_is_allowed():
     with pytest.raises(ValueError, match="expected one Contacts at most, got two"):
         kd.Stepper(np.zeros((2, 2)), constraints=[kd.Contacts(1), kd.Contacts(1)])
+
+
+@pytest.mark.parametrize("turning", [{}, {"angular_velocity": 0.0, "inertia": np.inf}], ids=["points", "spinless"])
+@pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
+@pytest.mark.parametrize("level", ["wall", "boxes", "heavy"])
+def test_the_impulse_of_a_bounce_has_friction(Stepper, level, turning):
+    """9 m/s along, 5 down, e = 0.8 and mu = 0.2: mu (1 + e) 5 of the speed along the floor are lost (Routh 1860)."""
+    heavy = level == "heavy"
+    held = {"wall": {"walls": [kd.Plane((0, 1), 0.0)]}, "boxes": {"shapes": [kd.Boxes([(-99, -9)], [(99, 0)])]}}
+    contacts = kd.Contacts([0.5, 1e6 if heavy else 0.1], restitution=0.8, friction=0.2, **held.get(level, {}))
+    position, velocity = np.array([[0.0, 1.0], [0.0, -1e6 if heavy else 50.0]]), np.array([[9.0, -5.0], [0.0, 0.0]])
+    mass = [1.0, np.inf]
+    world = Stepper(position, velocity, mass, hz=240, constraints=[contacts], **turning)
+    world.step(60)
+    np.testing.assert_allclose(velocity[0], [9 - 0.2 * 1.8 * 5, 4.0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
+def test_what_pulls_a_pinned_body_has_no_part_in_a_bounce(Stepper):
+    rebounds = []
+    for force in (0.0, -1000.0, 1000.0):
+        position, velocity = np.array([[0.0, 0.0], [0.0, 2.0]]), np.array([[0.0, 0.0], [0.0, -2.8]])
+        world = Stepper(
+            position, velocity, hz=60, forces=[kd.AppliedForce(np.array([[0.0, force], [0.0, 0.0]]))],
+            constraints=[kd.Pin(0), kd.Contacts(0.5, restitution=0.8)],
+        )  # fmt: skip
+        world.step(40)
+        rebounds.append(velocity[1, 1])
+    np.testing.assert_allclose(rebounds, 0.8 * 2.8, rtol=1e-9)
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "verlet", "velocity_verlet", "rk4"])
+@pytest.mark.parametrize("substeps", [1, 2, 4, 8])
+@pytest.mark.parametrize("level", ["wall", "boxes", "body"])
+def test_a_spring_keeps_its_energy_on_a_smooth_floor(integrator, substeps, level):
+    """Equal parts of a force move a body farther, or less far, than the integrator: the amplitude grew by nine."""
+    boxes = kd.Boxes([(-9, -1)], [(-1, 0)]), kd.Boxes([(-1, -1)], [(9, 0)])
+    floor = {"wall": {"walls": [FLOOR]}, "boxes": {"shapes": boxes}}
+    contacts = kd.Contacts([0.5, 0.5], friction=0.0, substeps=substeps, **floor.get(level, {}))
+    below = -0.5 if level == "body" else 50.0
+    position = np.array([[1.0, 0.5], [0.0, below]])
+    if level == "body":  # on a very large one
+        contacts = kd.Contacts([0.5, 1e6], friction=0.0, substeps=substeps)
+        position[1, 1] = -1e6
+    forces = [GRAVITY, kd.AnchorSpring(36.0, anchor=(0.0, 0.5))]
+    world = kd.Stepper(
+        position, mass=[1.0, np.inf], hz=60, integrator=integrator, forces=forces, constraints=[contacts]
+    )
+    widest = 0.0
+    for tick in range(1200):
+        world.step()
+        widest = max(widest, abs(position[0, 0])) if tick > 1100 else widest
+    assert 0.98 < widest < 1.02
+
+
+@pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
+def test_friction_holds_what_a_slope_pulls(Stepper, integrator):
+    """What is at rest stays where it is, to the bit: no part of the forces is left along the slope."""
+    slope = kd.Plane((math.sin(0.3), math.cos(0.3)), 0.0)
+    world = Stepper(
+        [[0.0, 0.5 / math.cos(0.3)]], hz=60, integrator=integrator, forces=[GRAVITY],
+        constraints=[kd.Contacts(0.5, friction=0.5, walls=[slope])],
+    )  # fmt: skip
+    world.step(120)
+    there = world.position.copy()
+    world.step(30)
+    np.testing.assert_allclose(world.position, there, atol=1e-9)

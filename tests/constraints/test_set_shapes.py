@@ -249,3 +249,21 @@ def test_shapes_of_contacts_are_no_constraint_of_their_own(change):
         getattr(world, change)(ledge)
     world.set(ledge, enabled=False)
     assert not world.current(ledge).enabled.any()
+
+
+@pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
+def test_shapes_that_are_given_again_stay_where_they_are(Stepper):
+    """Also after a shift, and where they were put since: handles say where shapes began."""
+    lift, ground = kd.Boxes([(0, 0)], [(4, 1)], velocity=(0, 1.0)), kd.Boxes([(50, 0)], [(54, 1)])
+    contacts = kd.Contacts(0.5, shapes=[lift, ground])
+    world = Stepper([[99.0, 99.0]], hz=60, constraints=[contacts])
+    world.shift((10.0, 0.0))
+    world.set(ground, lower=[(20, 5)], upper=[(24, 6)])
+    world.step(60)
+    world.set(contacts, shapes=[ground, lift])
+    assert world.current(ground).lower.tolist() == [[20, 5]]
+    np.testing.assert_allclose(world.current(lift).lower, [[10, 1]], atol=1e-12)
+    world.set(lift, lower=[(30, 7)], upper=[(34, 8)])
+    world.set(contacts, shapes=[lift])
+    world.step(30)
+    np.testing.assert_allclose(world.current(lift).lower, [[30, 7.5]], atol=1e-12)

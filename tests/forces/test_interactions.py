@@ -96,6 +96,23 @@ def test_energy_error_has_the_order_of_the_integrator(Stepper, force):
     assert errors[0] / errors[1] == pytest.approx(16, rel=0.2)
 
 
+def test_a_pinned_end_is_infinitely_heavy_for_a_spring_of_given_frequency(Stepper):
+    """1 Hz, also if the pin comes and goes: after one second the bob is where it began."""
+    spring, pin = kd.Springs.from_frequency([(0, 1)], 1.0, rest_length=1.0), kd.Pin(0)
+    for late in (False, True):
+        position = np.array([[0.0], [1.5]])
+        bob = Stepper(position, hz=1000, forces=[spring], constraints=[] if late else [pin])
+        if late:
+            bob.add(pin)
+        bob.step(500)
+        assert position[1, 0] == pytest.approx(0.5, abs=1e-4)
+        bob.step(500)
+        assert position[1, 0] == pytest.approx(1.5, abs=1e-4)
+        bob.remove(pin)
+        bob.step(500)  # free, of reduced mass 1/2: still 1 Hz
+        assert position[1, 0] - position[0, 0] == pytest.approx(0.5, abs=1e-4)
+
+
 def test_a_spring_oscillates_with_its_frequency(Stepper):
     spring = kd.Springs.from_frequency([(0, 1)], rest_length=1.0, hertz=2.0)
     pair = Stepper([[0.0], [1.5]], mass=[1.0, 3.0], dt=0.5 / 1024, integrator="pefrl", forces=[spring])

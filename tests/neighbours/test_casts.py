@@ -365,3 +365,12 @@ def test_a_one_way_shape_touches_what_it_holds(segments, apart, dtype):
         assert abs(velocity[0, 1]) < 1e-5
         answers.append(found)
     assert answers[0] == answers[1]
+
+
+def test_shapes_beside_a_one_way_shape_are_touched():
+    """Also before the first step, when there is no impulse yet."""
+    ledge, floor = kd.Boxes([(50, 0)], [(60, 1)], one_way=True), kd.Boxes([(-5, -1)], [(5, 0)])
+    for Stepper in (kd.Stepper, kd.reference.Stepper):
+        world = Stepper([[0.0, 0.5]], hz=60, constraints=[kd.Contacts(0.5, shapes=[ledge, floor])])
+        assert world.touching()["slot_b"].tolist() == [-2]
+        assert world.grounded().all()

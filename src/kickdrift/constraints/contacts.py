@@ -90,9 +90,17 @@ class Contacts(Filtered):
     last sweeps by 1.4 (Young 1954), and their friction is under-relaxed by 0.9. This damps waves in a pile sooner.
 
     Bodies that touch nothing in a step move exactly as the integrator says. The others restart from their positions
-    before the step, and the substeps apply the velocity change by forces of the step in equal parts. For them this is
-    semi-implicit Euler at dt / substeps, whatever the integrator. Their velocity is that at the end of the step, and
-    zero at rest. For gases and billiards, where energy counts, use `ElasticCollisions`.
+    before the step, and the substeps apply the velocity change by forces of the step in equal parts, whatever the
+    integrator. Their velocity is that at the end of the step, and zero at rest. Across its contacts a body then moves
+    on by what the integrator's displacement by these forces is more, as far as friction leaves of them: on a smooth
+    floor a spring, or an orbit, keeps its energy as it does in free space. Bodies on joints do not: a spring of angular
+    frequency w between them gains (k - 1) / (2 k) (w dt)² of its energy in each step of k substeps under
+    `semi_implicit_euler` and `verlet`, and loses 1 / (2 k) (w dt)² under the others. For gases and billiards, where
+    energy counts, use `ElasticCollisions`.
+
+    Contacts look ahead by a step, with the planes in which they are nearest. A fast body may therefore bounce off a
+    round body or a corner that it would have passed by less than a fiftieth of the distance of contact, at a radius a
+    step, or a tenth at two; `ElasticCollisions` with `continuous` knows the time of impact.
 
     `set` accepts other `shapes`. Shapes with unchanged coordinates keep their impulses. Moved shapes keep them too if
     their part of the sequence has the same kind and length. A shape that is only put elsewhere has no velocity: bodies

@@ -320,6 +320,7 @@ cdef class BoundContacts(BoundGrid):
         data.lanes, data.press = table.lanes, table.press
         data.body = self.allocate(2 * plan.dim * (n + data.faces + 2), real)
         data.traits = self.allocate(TRAITS * (n + data.faces + 2), real)
+        data.lack = self.allocate(plan.dim * n, real)
         data.one = <int32_t*> self.allocate(most, np.int32)
         data.other = <int32_t*> self.allocate(most, np.int32)
         data.colour = <uint8_t*> self.allocate(most, np.uint8)

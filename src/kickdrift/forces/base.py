@@ -50,6 +50,8 @@ class FieldTerm(Term):
 class Interaction(Term):
     """Base of forces evaluated for many bodies at once: callbacks, expressions and interactions between bodies."""
 
+    per_mass = False  # whether coefficients are divided by reduced masses, in which pinned bodies are infinitely heavy
+
 
 class Elastic(Term):
     """Base of springs with optional damping."""

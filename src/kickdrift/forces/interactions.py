@@ -36,7 +36,8 @@ class Springs(Elastic, Interaction):
     pairs: indices of bodies, ints of shape (pairs, 2). A pair may appear more than once.
     stiffness: k >= 0 in N/m, scalar or (pairs,). rest_length: >= 0 in m, scalar or (pairs,); if left out, the distances
     when the stepper is made. damping: d >= 0 in kg/s, scalar or (pairs,). per_mass: whether stiffness and damping are
-    divided by the reduced mass of each pair, in 1/s² and 1/s, as `from_frequency` gives them.
+    divided by the reduced mass of each pair, in 1/s² and 1/s, as `from_frequency` gives them; there a pinned body is
+    infinitely heavy.
 
     u points from the first body of a pair to the second, L is their distance and L' its rate. The first body feels F,
     the second -F. At distance zero the direction is undefined and the force is zero. Potential: k (L - rest)² / 2.
@@ -172,8 +173,8 @@ class Springs(Elastic, Interaction):
         return pairs, np.sqrt((difference * difference).sum(axis=1))
 
     def _reduced_masses(self, plan: Plan) -> np.ndarray:
-        """Return m m' / (m + m') of each pair; zero for two immovable bodies."""
-        inverse = (plan.inverse_mass + np.zeros(plan.n))[np.asarray(self.pairs)].sum(axis=1)
+        """Return m m' / (m + m') of each pair; a pinned body is infinitely heavy. Zero for two immovable bodies."""
+        inverse = plan.weights[np.asarray(self.pairs)].sum(axis=1)
         return np.divide(1, inverse, out=np.zeros_like(inverse), where=inverse > 0)
 
 

@@ -103,6 +103,8 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         if index is not None:
             given = _of_rows(self, entries[place], coefficients, index)
         entry = entries[place]
+        if "shapes" in given:
+            given = {**given, "shapes": motion.present(entry, given["shapes"])}
         entries[place] = with_coefficients(self, entry, given, self._plan)
         changed[id(entries[place].today)] = self._plan._parts.get(id(entry.today)), given
     follow = {}

@@ -151,8 +151,12 @@ class Plan(Additions):
             return {}  # separations between bodies differ
         if self._pins is previous._pins:
             return previous._parts
-        # Every constraint depends on the pins: if these change, no constraint is reused.
-        return {key: part for key, part in previous._parts.items() if not (part.constraint_records or part.linked)}
+        # Every constraint depends on the pins, and springs per mass: if these change, none of them is reused.
+        return {
+            key: part
+            for key, part in previous._parts.items()
+            if not (part.constraint_records or part.linked or any(each.term.per_mass for each in part.interactions))
+        }
 
     def _push(self, changed: Changed, previous: Plan | None) -> None:
         """Collect the parts of forces."""

@@ -38,6 +38,12 @@ def shapes_of(entry: Entry) -> Sequence[tuple[int, Shapes, Shapes]]:
     return ()
 
 
+def present(entry: Entry, shapes: Any) -> Any:
+    """Return given shapes of `Contacts`: those that it has already as they are today, not as they were declared."""
+    known = {id(name): today for _, now, today in shapes_of(entry) for name in (now.handle, now, today)}
+    return [known.get(id(each), each) for each in shapes] if isinstance(shapes, (list, tuple)) else shapes
+
+
 class Motion:
     """The rows of all shapes that move: displacement, angle, velocity, angular velocity; 2 dim + 2 numbers each.
 

@@ -313,6 +313,7 @@ ctypedef struct Contacts:
     const int64_t* shape_begin  # number of the first shape of each Shapes struct, and the total
     const int32_t* part         # index of the Shapes struct of each shape
     const void* shape_friction  # friction per Shapes struct and body
+    void* lack                  # of each body: what the substeps lack of the integrator's displacement
     int64_t n                   # number of bodies
     int64_t lanes               # contacts solved at once (lanes of a vector)
     Press press

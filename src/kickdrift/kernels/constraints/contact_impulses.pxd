@@ -94,7 +94,7 @@ cdef inline void rebound(int dim, int64_t k, real h, real behind, const Contacts
     push = push if push > 0 else 0 * push
     change = push - more[PUSH * w]
     more[PUSH * w] = push
-    if data.axes > 0 and more[FRICTION * w] > 0 and change > 0:
+    if more[FRICTION * w] > 0 and change > 0:
         for c in range(dim):
             displacement[c] = displacement[c] - square * normal[c]
         restitution_friction(dim, k, normal, displacement, more[MASS * w], more[FRICTION * w] * change, data)
@@ -109,7 +109,7 @@ cdef inline void rebound(int dim, int64_t k, real h, real behind, const Contacts
 cdef inline void restitution_friction(
     int dim, int64_t k, const real* n, real* displacement, real mass, real limit, const Contacts* data,
 ) noexcept nogil:
-    """Replace a tangential velocity by the friction impulse of the restitution, and rotate the bodies."""
+    """Replace a tangential velocity by the friction impulse of the restitution, and rotate the bodies that rotate."""
     cdef const real* twist = twist_of(data, k, n)
     cdef int64_t w = data.lanes
     cdef real* a = spin_row(data, data.first[k], n)
@@ -117,6 +117,11 @@ cdef inline void restitution_friction(
     cdef real spin[MAX_DIM]
     cdef real surface[MAX_DIM]
     cdef int c
+    if data.axes == 0:
+        for c in range(dim):
+            displacement[c] = -mass * displacement[c]
+        limit_friction(dim, displacement, limit)
+        return
     for c in range(<int> data.axes):
         spin[c] = twist[ARM * w] * a[c] + twist[SECOND_ARM * w] * b[c]
     cross_normal(dim, spin, n, surface)

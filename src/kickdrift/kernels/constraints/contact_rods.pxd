@@ -36,6 +36,11 @@ cdef inline bint is_slack(int dim, const real* own) noexcept nogil:
     return own[dim + LOW] < own[dim + HIGH]
 
 
+cdef inline bint holds(int dim, const Contacts* data, int64_t k, const real* own) noexcept nogil:
+    """True if a rod had a part in the step."""
+    return not is_cut(data, k) and (own[dim + USED] > 0 or not is_slack(dim, own))
+
+
 cdef inline void start_rods(int dim, const Contacts* data, const real* like) noexcept nogil:
     """Set the limits of a step, and clear its sums."""
     cdef real* own
@@ -136,7 +141,7 @@ cdef inline void finish_rods(int dim, real full, const Contacts* data) noexcept 
     for k in range(data.rods):
         own = rod(dim, data, k, &full)
         (<real*> data.load)[k] = zero - own[dim + TOTAL_PULL] / full
-        if not is_cut(data, k) and (own[dim + USED] > 0 or not is_slack(dim, own)):
+        if holds(dim, data, k, own):
             data.touched[data.rod_first[k]] = 1
             data.touched[data.rod_second[k]] = 1
 

@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 from .broad_phase cimport find_pairs
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
 from .contact_rest cimport find_awake, hold, hold_rods, rests
-from .contact_rods cimport add_pulls, begin_rods, finish_rods, solve_rods, start_rods
+from .contact_rods cimport add_pulls, begin_rods, finish_rods, holds, rod, solve_rods, start_rods
 from .contact_search cimport find_contacts, find_groups, find_known, sort_colours
 from .contact_shapes cimport begin_shape, fit_level, keep_out, lay_level, solve_shape_contacts
 from .contact_state cimport (
@@ -21,6 +21,7 @@ from ..abi.constraints cimport (
 )
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
+from ..forces.fields cimport dot
 from ..abi.coupled cimport INTERRUPTED
 
 cdef enum:
@@ -224,7 +225,7 @@ cdef inline bint begin_bodies(
         bounces = bounces or restitution[i] > 0
         for j in range(dim):
             own[dim + j] = before[j * stride + i]
-            more[DELTA_V + j] = delta_v[j * stride + i]
+            more[DELTA_V + j] = delta_v[j * stride + i] if weight[i] > 0 else 0 * full
             if weight[i] > 0:
                 own[j] = v[j * stride + i] - delta_v[j * stride + i]
             else:
@@ -361,15 +362,20 @@ cdef inline void finish(
     cdef int64_t i, k
     cdef bint held
     cdef int c
+    for k in range(count):
+        if data.colour[k] == HELD or (
+            data.colour[k] != SENSED and contact(dim, data, data.place[k], x)[(2 * dim + MOST) * w] > 0
+        ):
+            data.touched[data.one[k]] = 1
+            data.touched[min(data.other[k], n + data.faces)] = 1
+    finish_rods(dim, full, data)
+    catch_up(dim, full, n, stride, before, delta_v, x, v, data)
     find_awake(dim, full, n, count, stride, before, delta_v, data)
     for k in range(count):
         if data.colour[k] == SENSED:
             continue
         held = data.colour[k] == HELD
         own = contact(dim, data, data.place[k], x)
-        if held or own[(2 * dim + MOST) * w] > 0:
-            data.touched[data.one[k]] = 1
-            data.touched[min(data.other[k], n + data.faces)] = 1
         if not (data.known[k] >= 0 if held else goes_on(dim, data.place[k], data, x)):
             continue
         pair[2 * kept] = data.one[k]
@@ -385,7 +391,6 @@ cdef inline void finish(
             memcpy(push, last + data.known[k] * width, width * sizeof(real))
         push += width
         kept += 1
-    finish_rods(dim, full, data)
     hold_rods(data, x)
     for i in range(n if data.sleep else 0):
         data.rested[i] = rests(i, data)
@@ -408,3 +413,71 @@ cdef inline void finish(
             x[c * stride + i] = own[dim + c]
             v[c * stride + i] = own[c]
     data.state[1 + place] = kept
+
+
+cdef inline void catch_up(
+    int dim, real full, int64_t n, int64_t stride, const real* before, const real* delta_v, const real* x,
+    const real* v, const Contacts* data,
+) noexcept nogil:
+    """Move bodies by what forces in equal parts lack of the integrator's displacement, as far as nothing held them."""
+    cdef const real* weight = <const real*> data.grid.weight
+    cdef real* lack = <real*> data.lack
+    cdef real* free
+    cdef real* own
+    cdef real kept[MAX_DIM]
+    cdef real one = 1
+    cdef real half = 0.5
+    cdef real substeps = <real> data.substeps
+    cdef real share = half * ((substeps + one) / substeps)
+    cdef real square, left
+    cdef int64_t i, k, p
+    cdef int c
+    for i in range(n):
+        free = traits(data, i, x) + DELTA_V
+        for c in range(dim):
+            p = c * stride + i
+            free[c] = delta_v[p]
+            lack[i * dim + c] = x[p] - (before[p] + full * ((v[p] - delta_v[p]) + share * delta_v[p]))
+    for k in range(data.found[1]):
+        own = contact(dim, data, k, x)
+        if own[(2 * dim + MOST) * data.lanes] > 0:
+            for c in range(dim):
+                kept[c] = own[c * data.lanes]
+            keep_across(dim, n, data.first[k], data.second[k], kept, data)
+    for k in range(data.rods):
+        if holds(dim, data, k, rod(dim, data, k, x)):
+            for c in range(dim):    # bodies on rods stay where these put them
+                (traits(data, data.rod_first[k], x) + DELTA_V)[c] = 0
+                (traits(data, data.rod_second[k], x) + DELTA_V)[c] = 0
+    for i in range(n):
+        if not (data.touched[i] and weight[i] > 0):
+            continue
+        free = traits(data, i, x) + DELTA_V
+        own = body(dim, data, i, x)
+        for c in range(dim):
+            kept[c] = own[c] - (v[c * stride + i] - delta_v[c * stride + i])
+        square, left = dot(dim, free, free), dot(dim, kept, free)
+        if square > 0 and left > 0:
+            left = left / square if left < square else one
+            for c in range(dim):
+                own[dim + c] = own[dim + c] + left * lack[i * dim + c]
+
+
+cdef inline void keep_across(
+    int dim, int64_t n, int64_t first, int64_t second, const real* normal, const Contacts* data,
+) noexcept nogil:
+    """Keep what of the forces, and of the lacking displacement, of two bodies is across a contact."""
+    cdef real* vectors[2]
+    cdef real along
+    cdef int64_t i
+    cdef int which, number, c
+    for which in range(2):
+        i = second if which else first
+        if i >= n:
+            continue
+        vectors[0] = traits(data, i, normal) + DELTA_V
+        vectors[1] = <real*> data.lack + i * dim
+        for number in range(2):
+            along = dot(dim, vectors[number], normal)
+            for c in range(dim):
+                vectors[number][c] = vectors[number][c] - along * normal[c]

@@ -96,9 +96,8 @@ class Pile:
             contact = self.between(i, j)
             direct(contact, self.p, self.n)
             contact.speed = -dot(approach(contact, self.u), contact.n)
-            contact.slow = sum(
-                [abs(dot(self.system.delta_v[k], contact.n)) for k in (i, j) if k < self.n], start=self.zero
-            )
+            moved = [k for k in (i, j) if k < self.n and self.weight[k] > 0]
+            contact.slow = sum([abs(dot(self.system.delta_v[k], contact.n)) for k in moved], start=self.zero)
             self.warm_start(contact)
             self.found.append(contact)
         # A pinned body may rotate: it is an axle.
@@ -276,6 +275,7 @@ class Pile:
         for rod in self.rods:
             if rod.used or not rod.slack:
                 touched[rod.i] = touched[rod.j] = True
+        self.catch_up()
         lasting = [contact for contact in self.found if goes_on(contact, u)]
         awake = set(self.groups)
         if self.sleep is not None:
@@ -304,6 +304,31 @@ class Pile:
                     self.s[i] = p[i] - system.h * (u[i] + (self.lag - system.real(0.5)) * system.delta_v[i])
                 self.x[i], self.v[i] = p[i], u[i]
         system.put(self.x, self.v, self.s)
+
+    def catch_up(self):
+        """Move bodies by what forces in equal parts lack of the integrator's displacement, as far as nothing held them.
+
+        Otherwise springs would gain or lose energy, since positions would not follow from velocities as in the
+        integrator. Only directions without a contact count, and there the share of the velocity change by forces that
+        is left: friction that holds a body leaves none. Bodies on rods stay where these put them.
+        """
+        system, p, u = self.system, self.p, self.u
+        half, one = system.real(0.5), system.real(1)
+        share = half * ((self.parts + one) / self.parts)
+        tied = {k for rod in self.rods if rod.used or not rod.slack for k in (rod.i, rod.j)}
+        free, lacks = {}, {}
+        for i in range(self.n):
+            if self.touched[i] and self.weight[i] > 0 and i not in tied:
+                free[i], begin = system.delta_v[i], self.v[i] - system.delta_v[i]
+                lacks[i] = self.x[i] - (Vector(self.before[i]) + system.h * (begin + share * free[i]))
+        for contact in self.coloured:
+            for k in (contact.i, contact.j):
+                if contact.most > 0 and k in free:
+                    free[k], lacks[k] = (each - dot(each, contact.n) * contact.n for each in (free[k], lacks[k]))
+        for i, change in free.items():
+            square, left = dot(change, change), dot(u[i] - (self.v[i] - system.delta_v[i]), change)
+            if square > 0 and left > 0:
+                p[i] = p[i] + (left / square if left < square else one) * lacks[i]
 
     def remember(self, lasting, awake):
         """Keep the impulses of contacts that go on, and of rods; those of groups at rest stay as they were."""

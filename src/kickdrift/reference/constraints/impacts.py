@@ -36,8 +36,8 @@ def approach(contact, u):
 def bounce(contact, p, u, w, h, behind):
     """Apply restitution to impacts that are faster than the velocity change by the forces of a step.
 
-    Bodies stay in contact until the end of the step. The speed is corrected for their positions at that time. Where
-    bodies rotate, friction acts on this impulse, too.
+    Bodies stay in contact until the end of the step. The speed is corrected for their positions at that time. Friction
+    acts on this impulse, too.
     """
     if contact.restitution > 0 and contact.speed > contact.slow and contact.most > 0:
         i, j, n = contact.i, contact.j, contact.n
@@ -51,10 +51,13 @@ def bounce(contact, p, u, w, h, behind):
         change = push - contact.push
         contact.push = push
         impulse = change * n
-        if contact.spins and contact.friction > 0 and change > 0:
-            along = slip(displacement - dot(displacement, n) * n, contact.arms[0] * w[i] + contact.arms[1] * w[j], n)
-            friction_impulse = cone(-(contact.mass * contact.share) * along, contact.friction * change)
-            turn(w, contact, friction_impulse)
+        if contact.friction > 0 and change > 0:
+            along, mass = displacement - dot(displacement, n) * n, contact.mass
+            if contact.spins:
+                along, mass = slip(along, contact.arms[0] * w[i] + contact.arms[1] * w[j], n), mass * contact.share
+            friction_impulse = cone(-mass * along, contact.friction * change)
+            if contact.spins:
+                turn(w, contact, friction_impulse)
             impulse = impulse + friction_impulse
         apply(u, i, j, contact.w_i, contact.w_j, impulse)
 

@@ -117,8 +117,9 @@ def contacts(system, fields):
 def fields_of(fields, part):
     """Select the fields of one part of contact shapes, as arguments of `shapes`."""
     first, last = fields["shape_begin"][part : part + 2]
-    names = [name for name in ("lower", "upper", "enabled", "one_way") if f"shape_{name}" in fields]
-    own = {name: fields[f"shape_{name}"][first:last] for name in names}
+    own = {name: fields[f"shape_{name}"][first:last] for name in ("lower", "upper", "enabled")}
+    if "shape_one_way" in fields and fields["shape_one_way"][first:last].any():
+        own["one_way"] = fields["shape_one_way"][first:last]
     segments, reach = fields["shape_segments"][part : part + 1], fields["shape_reach"][part]
     return {**own, "segments": segments, "reach": reach, "radius": fields["radius"]}
 
