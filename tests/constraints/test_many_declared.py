@@ -63,6 +63,27 @@ def test_springs_apart_are_springs_together(Stepper, damping, integrator):
     assert one.energy() == pytest.approx(other.energy(), rel=1e-14)
 
 
+ROD, ROPE, STRUT = {"length": 1.0}, {"length": None, "max_length": 1.0}, {"length": 1.0, "breaks_at": np.inf}
+
+
+@APART
+@pytest.mark.parametrize("x", [0.8, 1.2])
+@pytest.mark.parametrize(("before", "after"), [(ROD, ROPE), (ROPE, ROD), (ROD, STRUT), (STRUT, ROD)])
+def test_set_may_turn_a_rod_that_is_joined_with_a_rope_into_one(Stepper, before, after, x):
+    def links(first):
+        position = [[0.0, 0.0], [x, 0.0], [2.0, 0.0]]
+        rods = [kd.Distance([(0, 1)], **first), kd.Distance([(1, 2)], max_length=5.0)]
+        return Stepper(position, [[0.0, 0.0], [0.1, 0.0], [0.0, 0.0]], hz=60, constraints=rods), rods[0]
+
+    made, _ = links(after)
+    changed, rod = links(before)
+    names = dict.fromkeys(before) | {"max_length": None, "breaks_at": None} | after
+    changed.set(rod, **names)
+    for each in (made, changed):
+        each.step(3)
+    assert_same_state(changed, made)
+
+
 def test_only_what_is_alike_is_joined():
     springs = [kd.Springs([(0, 1)], 1.0, 1.0), kd.Springs([(2, 3)], 1.0, 1.0, 0.1), kd.Springs([(4, 5)], 1.0, 1.0)]
     assert [len(each.fields["pairs"]) for each in world(kd.Stepper, springs)._plan.interactions] == [2, 1]

@@ -72,6 +72,13 @@ cdef class BoundDistance(BoundConstraint):
     cdef object bodies  # first and second bodies in kernel order
     cdef object first, second           # its pairs in the order of the fields
     cdef object reading_pairs           # 1 for pairs that read `at_rest`
+    cdef object limited                 # True for pairs with limits, which are in levels of their own; or None
+
+    cdef bint serves(self, object plan, object record):
+        # A pair that becomes limited, or ceases to be, needs another layout of the levels.
+        upper = record.fields.get("upper")
+        same = self.limited is None or upper is None or np.array_equal(self.limited, upper >= 0)
+        return same and BoundConstraint.serves(self, plan, record)
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
@@ -85,7 +92,8 @@ cdef class BoundDistance(BoundConstraint):
         # Sorting by body keeps the pairs of a vector close in memory.
         direction = fields["direction"] + np.zeros(count, np.int64)
         how = direction + (SOFT * (fields["compliance"] >= 0) if "compliance" in fields else 0)
-        how = how + (LIMITED * (fields["upper"] >= 0) if "upper" in fields else 0)
+        self.limited = fields["upper"] >= 0 if "upper" in fields else None
+        how = how + (0 if self.limited is None else LIMITED * self.limited)
         order = self.order = np.lexsort((self.first, how, stage))
         parts, sizes = np.unique(2 * LIMITED * stage + how, return_counts=True)
         distance.stages = len(parts)
