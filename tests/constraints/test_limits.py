@@ -222,6 +222,35 @@ def test_a_break_needs_no_events_and_many_steps_in_a_call_are_the_same(Stepper):
 
 
 @both
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("breaks_at", [1e6, np.inf])
+def test_after_an_error_loads_are_those_of_the_last_completed_step(Stepper, breaks_at, joined):
+    calls = []
+
+    def fails(t, x, v, out):
+        calls.append(t)
+        if len(calls) == 3:
+            raise RuntimeError("stop")
+
+    def swing():
+        rope = kd.Distance([(0, 1)], max_length=1.0, breaks_at=breaks_at)
+        world = Stepper(
+            [[0.0, 0.0], [0.0, -1.0]], [[0.0, 0.0], [3.0, 0.0]], hz=60, integrator="semi_implicit_euler",
+            forces=[kd.Gravity((0, -G)), kd.Force(fails)], constraints=held(joined, kd.Pin(0), rope),
+        )  # fmt: skip
+        return world, rope
+
+    failed, rope = swing()
+    with pytest.raises(RuntimeError, match="stop"):
+        failed.step(5)
+    whole, other = swing()
+    whole.step(failed.tick)
+    assert failed.tick == 2
+    assert failed.load(rope).tolist() == whole.load(other).tolist() != [0.0]
+    assert failed.checksum() == whole.checksum()
+
+
+@both
 def test_after_a_break_the_pair_has_no_effect(Stepper):
     world, rope = chain(1, Stepper=Stepper, hz=60, breaks_at=50.0)
     world.step()

@@ -63,6 +63,8 @@ ABSENT = {
     "compliance": -1.0, "drag_first": 0.0, "drag_second": 0.0, "unit": 1.0, "lower": -1.0, "upper": -1.0, "limit": -1.0,
     "generations": 1,
 }  # fmt: skip
+#: The limit of a pair whose breaks_at is infinite. Its load is part of snapshots, so that each step stores it.
+NEVER_BREAKS = -2.0
 ALL_BITS = 2**64 - 1
 #: Contacts of one body with shapes per step, at most; the nearest shapes are used.
 SHAPES_PER_BODY = 8

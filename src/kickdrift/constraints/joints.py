@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import validation
 from ..declaration import declaration, generations, numbers, once
-from .base import Constraint, countable, generation_fields, pinned, weights
+from .base import ABSENT, NEVER_BREAKS, Constraint, countable, generation_fields, pinned, weights
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -254,8 +254,9 @@ class Distance(Constraint):
             lower = upper = length = self._each("length")[pairs]
         if not self.limited and self.breaks_at is None:
             return {"length": length}
-        limit = np.full(len(pairs), -1.0) if self.breaks_at is None else self._each("breaks_at")[pairs]
-        return {"length": length, "lower": lower, "upper": upper, "limit": np.where(np.isfinite(limit), limit, -1.0)}
+        limit = np.full(len(pairs), ABSENT["limit"]) if self.breaks_at is None else self._each("breaks_at")[pairs]
+        limit = np.where(np.isfinite(limit), limit, NEVER_BREAKS)
+        return {"length": length, "lower": lower, "upper": upper, "limit": limit}
 
     def rods(self, plan: Plan) -> dict[str, np.ndarray]:
         """Return record fields of movable pairs, for `Contacts`."""

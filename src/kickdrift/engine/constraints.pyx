@@ -18,7 +18,7 @@ from .walls cimport BoundConstraint, Common, bind_spin
 
 import numpy as np
 
-from ..constraints.base import Constraint
+from ..constraints.base import ABSENT, Constraint
 from ..constraints.broad_phase import Grid
 from ..declaration import require_entries
 from .walls import BoundCorners, BoundFloor, BoundPeriodic, BoundSensor, BoundShapes, BoundWall
@@ -66,6 +66,11 @@ cdef object stages(object first, object second, int64_t n):
     return result
 
 
+cdef bint saves_loads(dict fields) except -1:
+    """Return whether a pair has breaks_at, which may be infinite."""
+    return "limit" in fields and (fields["limit"] != ABSENT["limit"]).any()
+
+
 cdef class BoundDistance(BoundConstraint):
     cdef Distance distance
     cdef list pairs     # arrays with one item per pair, in kernel order
@@ -110,7 +115,7 @@ cdef class BoundDistance(BoundConstraint):
             distance.lower = self.ordered(fields, "lower", plan.dtype)
             distance.upper = self.ordered(fields, "upper", plan.dtype)
         distance.cell = self.lay_loads(fields, order)
-        distance.breaks = "limit" in fields and fields["limit"].max(initial=-1) >= 0
+        distance.saves_loads = saves_loads(fields)
         distance.from_positions = plan.integrator.history == "previous position"
         distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
         distance.move_second = self.keep(fields["move_second"][order], plan.dtype)
@@ -312,7 +317,7 @@ cdef class BoundContacts(BoundGrid):
         if "upper" in fields:
             data.lower, data.upper = self.keep(fields["lower"], real), self.keep(fields["upper"], real)
         data.cell = self.lay_loads(fields, slice(None))
-        data.breaks = "limit" in fields and fields["limit"].max(initial=-1) >= 0
+        data.saves_loads = saves_loads(fields)
         self.rods, self.generations = self.kept[kept:], fields["generations"]
         data.stiffness = self.field(fields, "stiffness", real)
         data.moved = <uint8_t*> self.allocate(n, np.uint8)

@@ -98,7 +98,7 @@ ctypedef struct Distance:
     const void* lower           # limits; NULL if no pair has any
     const void* upper
     const LoadCell* cell
-    bint breaks                 # True if any pair may break
+    bint saves_loads            # True if snapshots contain the load of any pair: it has breaks_at
     bint from_positions         # steps continue from positions: velocity impulses are no load
     # Workspace.
     void* low                   # limits in this step; those of a broken pair are out of reach
@@ -326,7 +326,7 @@ ctypedef struct Contacts:
     const void* lower           # limits; NULL if no rod has any
     const void* upper
     const LoadCell* cell
-    bint breaks                 # True if any rod may break
+    bint saves_loads            # True if snapshots contain the load of any rod: it has breaks_at
     void* load                  # in this step
     int64_t declared
     int64_t sweeps              # sweeps over all rods

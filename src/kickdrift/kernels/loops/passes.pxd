@@ -365,18 +365,21 @@ cdef inline int constrain(
 cdef inline void keep_loads(
     bint last, const Coupling* coupling, const ConstraintCall* call, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """Store the loads of pairs after a completed step; if none may break, only after the last one of a call."""
+    """Store the loads of pairs after a completed step; if snapshots have none, only after the last one of a call.
+
+    A call may end with an error in any step.
+    """
     cdef const Plan* plan = coupling.plan
     cdef const char* x = workspace.next + X * size(workspace, like)
     cdef const Torus* torus = &(<const Distance*> call.data).torus
     cdef const LoadCell* cell = (<const Distance*> call.data).cell
     cdef const void* load = (<const Distance*> call.data).load
     cdef Log* log = coupling.log
-    cdef bint breaks = (<const Distance*> call.data).breaks
+    cdef bint saves_loads = (<const Distance*> call.data).saves_loads
     cdef int64_t count
     if call.kind == CONTACTS:
-        breaks = (<const Contacts*> call.data).breaks
-    if not (last or breaks):
+        saves_loads = (<const Contacts*> call.data).saves_loads
+    if not (last or saves_loads):
         return
     if call.kind == CONTACTS:
         torus, cell = &(<const Contacts*> call.data).grid.torus, (<const Contacts*> call.data).cell
