@@ -327,6 +327,55 @@ def test_numbers_of_each_world(Worlds):
         assert np.array_equal(alone.position, worlds.position[i])
 
 
+@pytest.mark.parametrize("kind", ["rod", "springs", "joint"])
+def test_numbers_of_each_world_outlast_the_first_kill(Worlds, kind):
+    """Slots need another binding; there are none while all bodies are alive."""
+
+    def make(length=1.0, coefficient=0.5, stepper=kd.Stepper):
+        air, rod = kd.LinearDrag(coefficient), kd.Distance([(0, 1)], length=length)
+        spring = kd.Springs([(0, 1)], 50.0, rest_length=length)
+        parts = {"rod": ([], [rod]), "joint": ([], [kd.Contacts(0.1, joints=[rod])]), "springs": ([spring], [])}[kind]
+        world = stepper(
+            [[0.0, 0.0], [1.0, 0.0], [9.0, 9.0]], [[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]], hz=60,
+            forces=[air, *parts[0]], constraints=parts[1],
+        )  # fmt: skip
+        return world, air, spring if kind == "springs" else None if kind == "joint" else rod
+
+    template, air, link = make()
+    name = "rest_length" if kind == "springs" else "length"
+    lengths = np.array([1.0, 1.0] if link is None else [1.0, 1.5])
+    worlds = Worlds(template, 2)
+    if link is not None:
+        worlds.set(link, **{name: lengths})
+    worlds.set(air, coefficient=np.array([0.5, 1.0]))
+    worlds.kill(np.array([[False, False, True], [False, False, True]]))
+    steppers = [make(length, 0.5 + 0.5 * i)[0] for i, length in enumerate(lengths)]
+    for each in steppers:
+        each.kill(2)
+
+    def compare():
+        worlds.step(3)
+        for each in steppers:
+            each.step(3)
+        assert worlds.position.tolist() == [each.position.tolist() for each in steppers]
+        assert worlds.velocity.tolist() == [each.velocity.tolist() for each in steppers]
+
+    compare()
+    worlds.set(air, coefficient=np.array([0.25, 2.0]))
+    for each, coefficient in zip(steppers, (0.25, 2.0), strict=True):
+        each.set(each.forces[0], coefficient=coefficient)
+    compare()
+
+
+def test_a_snapshot_with_removed_bodies_for_some_worlds_leaves_the_others_whole(Worlds):
+    template, other = (kd.Stepper(np.ones((3, 2)), hz=60) for _ in range(2))
+    other.kill(1)
+    worlds = Worlds(template, 2)
+    worlds.restore(other.snapshot(), where=np.array([True, False]))
+    assert worlds.alive.tolist() == [[True, False, True], [True, True, True]]
+    assert worlds.ids[1].tolist() == template.ids.tolist()
+
+
 def test_queries_have_the_numbers_of_the_world(Worlds):
     """They had those of world 0, so that a body at rest on its own floor was not grounded."""
     pull, floor = kd.Gravity((0, -10)), kd.Plane((0, 1), 0.0, radius=0.5, restitution=0.0)

@@ -80,25 +80,34 @@ cdef class WorldsCore:
         self.cost = core.cost
         self.most = min(<Py_ssize_t> (0.25 * PATIENCE / self.cost) + 1, <Py_ssize_t> 1 << 16)
         if core.slots is not None:
-            self._take_slots()
+            self._take_slots(steppers[0]._book())
         self._write([], spread=np.ones(number, np.uint8))
 
-    def _take_slots(self):
-        """Give each world slots of its own, as the workers have."""
+    def _take_slots(self, book=None):
+        """Give each world slots of its own, as in a book of slots, or all active.
+
+        The workers' own may be those of a snapshot, which is for some worlds only.
+        """
         cdef Worker worker
+        cdef Core core
         for worker in self.workers:
             worker.core.make_slots()
+            worker.tables = 0   # slots need another binding, which has other memory for numbers
+        core = self._fitted     # its binding must be laid out as those of the workers
+        core.make_slots()
         self._bind_again()
-        worker = self.workers[0]
-        book = (<object> worker.core)._book()
         rows = self.every.worlds, self.every.n
         self._alive, self._needs_start = np.empty(rows, np.uint8), np.empty(rows, np.uint8)
         self._generation = np.empty(rows, np.int64)
-        self._alive[:], self._generation[:] = book.alive, book.generation
-        self._needs_start[:] = book.needs_start[: self.every.n]
+        self._alive[:], self._needs_start[:], self._generation[:] = 1, 0, 1
+        if book is not None:
+            self._alive[:], self._generation[:] = book.alive, book.generation
+            self._needs_start[:] = book.needs_start[: self.every.n]
         self.every.alive = <uint8_t*> address(self._alive)
         self.every.needs_start = <uint8_t*> address(self._needs_start)
         self.every.generation = <int64_t*> address(self._generation)
+        if self._numbers:
+            self._fit(self._numbers)
 
     def _bind_again(self):
         """Find all pointers anew, after a change of arrays or of the workers' bindings."""
@@ -130,12 +139,14 @@ cdef class WorldsCore:
         """Have the workers load those numbers that are not the same in all worlds."""
         cdef Worker worker
         cdef Py_ssize_t offset, k
-        for worker in self.workers:
-            PyMem_Free(worker.numbers)
+        blocks_of_all = [number_blocks((<Worker> each).core) for each in self.workers]
+        sizes = [size for _, size in self.blocks]
+        if any([[size for _, size in blocks] != sizes for blocks in blocks_of_all]):
+            raise AssertionError("workers that are bound otherwise")
+        for worker, blocks in zip(self.workers, blocks_of_all):
             worker.tables = 0
-            blocks = number_blocks(worker.core)
-            if [size for _, size in blocks] != [size for _, size in self.blocks]:
-                raise AssertionError("workers that are bound otherwise")
+            PyMem_Free(worker.numbers)
+            worker.numbers = NULL   # also freed with the worker
             worker.numbers = <Numbers*> PyMem_Calloc(len(blocks) + 1, sizeof(Numbers))
             if worker.numbers == NULL:
                 raise MemoryError
