@@ -381,6 +381,55 @@ def test_loads_that_are_not_saved_are_unknown_until_the_next_step(Stepper):
     kd.sync_test(world, 10)
 
 
+@both
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_break_outlasts_its_limit(Stepper, joined):
+    """Snapshots contain breaks of pairs whose breaks_at was taken away; their loads they do not."""
+    world, rope = chain(2, Stepper=Stepper, joined=joined, hz=60, breaks_at=[1e6, 90.0])
+    slack = world.add(kd.Distance([(0, 2)], max_length=9.0))
+    world.step(5)
+    assert world.whole(rope).tolist() == [True, False]
+    world.set(rope, breaks_at=None)
+    twin, saved = pickle.loads(pickle.dumps(world)), world.snapshot()
+    mine = twin.constraints[-2].joints[0] if joined else twin.constraints[1]
+    assert twin.checksum() == world.checksum()
+    for each in (world, twin):
+        each.step(5)
+    assert_same_state(world, twin)
+    assert twin.whole(mine).tolist() == [True, False]
+    world.restore(saved)
+    assert world.whole(rope).tolist() == [True, False]
+    assert world.whole(slack).tolist() == [True]
+    assert np.isnan(world.load(rope)).all()
+    assert world.snapshot() == saved
+    tail = take_apart(saved)[2]
+    arrays = np.frombuffer(tail, "<f8", 12).reshape(2, 3, 2)
+    place = tail.index(b"loads\0") + 24
+    assert tail[place : place + 3] == b"\0\1\0"
+    for flags in (b"\0\0\0", b"\0\2\0"):
+        with pytest.raises(kd.SnapshotError, match="loads"):
+            world.restore(forge(saved, arrays=[*arrays], sections=tail[96:place] + flags + tail[place + 3 :]))
+
+
+@both
+@pytest.mark.parametrize("joined", [False, True])
+def test_loads_are_saved_from_the_set_of_breaks_at_on(Stepper, joined):
+    world, rope = chain(1, Stepper=Stepper, joined=joined, hz=60)
+    world.step(5)
+    restored, other = chain(1, Stepper=Stepper, joined=joined, hz=60)
+    restored.restore(world.snapshot())
+    for each, limited in ((world, rope), (restored, other)):
+        each.set(limited, breaks_at=200.0)
+        assert each.load(limited).tolist() == [0.0]
+    assert world.snapshot() == restored.snapshot()
+    restored.restore(world.snapshot())
+    pickle.loads(pickle.dumps(world))
+    world.step()
+    assert world.load(rope)[0] == pytest.approx(98.1, rel=1e-3)
+    world.set(rope, breaks_at=300.0)
+    assert world.load(rope)[0] == pytest.approx(98.1, rel=1e-3)
+
+
 def test_events_of_breaks_under_rollback():
     world, planks = bridge()
     past = kd.Rollback(world, ticks=80)

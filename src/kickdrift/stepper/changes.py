@@ -21,7 +21,7 @@ from ..declaration import Declaration
 from ..forces.base import Term
 from . import joints, motion
 from .entries import Entry, Origin, acting, at_offset, differences, give_name, places_of, remember, same
-from .loads import by_declaration
+from .loads import by_declaration, first_saved
 from .model import Plan
 from .rows import with_rows
 
@@ -412,6 +412,7 @@ def _change(
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)
     if impulses is not self._impulses and self._events is not None and getattr(impulses, "moved", None) is not None:
         changes["touching"] = impulses.renumbered(self._plan, self._touching())
+    changes["writes"] = first_saved(self._entries, entries)
     _take(self, changes)
 
 

@@ -43,7 +43,8 @@ def load(self: StepperBase, declaration: Any) -> np.ndarray:
     declaration: a `Distance`, of `constraints` or of `joints` of `Contacts`, as for `set`. The load of a pair is its
     impulse in the tick, divided by dt, and positive in tension. It is 0 before the first step, for pairs that do not
     act (slack, disabled, broken before this tick, of dead or immovable bodies), and the load that broke it in the tick
-    of its break. Snapshots contain it if `breaks_at` is given; other loads are nan after `restore` until the next step.
+    of its break. Snapshots contain it if `breaks_at` is given; other loads are nan after `restore`, and 0 after a `set`
+    that gives breaks_at, until the next step.
     After an error within a call of several steps, loads of pairs without `breaks_at` are those of the call before.
 
     Raises TypeError or ValueError as `set` does, RuntimeError during a step.
@@ -99,19 +100,38 @@ def _of(self: StepperBase, declaration: Any) -> tuple[Any, np.ndarray, bool]:
     return kept[0]
 
 
+def first_saved(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> list[tuple[np.ndarray, None, np.ndarray]]:
+    """Return the writes of loads of 0 for each `Distance` that now has breaks_at, and had none.
+
+    Its loads were in no snapshot. A world that was restored does not know them, and must stay equal.
+    """
+    if len(before) != len(now):  # added or removed, with the values that it has
+        return []
+    changed = [pair for pair in zip(before, now, strict=True) if pair[0] is not pair[1] and pair[0].origin.loads]
+    known = {id(array) for array, saved in _arrays(old for old, _ in changed) if saved}
+    added = [array for array, saved in _arrays(new for _, new in changed) if saved and id(array) not in known]
+    return [(array[1:, :1], None, np.zeros((1, 1))) for array in added]
+
+
 class LoadsPart(Part):
     """The section "loads": of each `Distance` with `breaks_at` the loads and breaks, float64, little-endian.
 
-    It is empty if nothing is loaded or broken. Loads of other declarations are not saved, and unknown when restored.
+    If pairs of others are broken, because `set` took their breaks_at away, one byte for each pair of all those follows,
+    1 if it is broken. The section is empty if nothing is loaded or broken. Loads of others are not saved, and unknown
+    when restored.
     """
 
     name = "loads"
 
     def save(self, stepper: Any) -> bytes:
-        kept = [array[1:] for array, saved in _arrays(stepper._entries) if saved]
-        if not any(array.any() for array in kept):
+        arrays = _arrays(stepper._entries)
+        kept = [array[1:] for array, saved in arrays if saved]
+        broken = [array[1:, 1] for array, saved in arrays if not saved]
+        breaks = any(array.any() for array in broken)
+        if not breaks and not any(array.any() for array in kept):
             return b""
-        return b"".join((array + 0.0).astype("<f8").tobytes() for array in kept)
+        parts = [(array + 0.0).astype("<f8").tobytes() for array in kept]
+        return b"".join(parts + [array.astype(np.uint8).tobytes() for array in broken if breaks])
 
     def absent(self, stepper: Any) -> bool:
         return not stepper._plan.loads
@@ -131,22 +151,26 @@ def _arrays(entries: Iterable[Entry]) -> list[tuple[np.ndarray, bool]]:
 def _writes(entries: Iterable[Entry], data: bytes) -> list[tuple[np.ndarray, None, np.ndarray]]:
     """Return the writes that restore a section; raises SnapshotError for one that `save` does not write."""
     arrays = _arrays(entries)
-    size = sum(16 * (len(array) - 1) for array, saved in arrays if saved)
-    if data and len(data) != size:
-        raise SnapshotError(f"snapshot: expected {size} bytes of loads, got {len(data)}")
-    writes = [write for array, saved in arrays if not saved for write in _unknown(array)]
-    if not size:
-        return writes
-    numbers = np.frombuffer(data or bytes(size), "<f8").astype(np.float64).reshape(-1, 2)
+    kept = [array[1:] for array, saved in arrays if saved]
+    others = [array[1:] for array, saved in arrays if not saved]
+    size, more = sum(16 * len(array) for array in kept), sum(map(len, others))
+    if data and len(data) not in (size, size + more):
+        raise SnapshotError(f"snapshot: expected {size} or {size + more} bytes of loads, got {len(data)}")
+    breaks = len(data) > size
+    numbers = np.frombuffer(data[:size] or bytes(size), "<f8").astype(np.float64).reshape(-1, 2)
+    broken = np.frombuffer(data[size:] if breaks else bytes(more), np.uint8)
     plausible = np.isfinite(numbers[:, 0]).all() and ((numbers[:, 1] == 0) | (numbers[:, 1] == 1)).all()
-    if not plausible or (np.signbit(numbers) & (numbers == 0)).any() or (data and not numbers.any()):
+    plausible = plausible and not (np.signbit(numbers) & (numbers == 0)).any() and (broken <= 1).all()
+    if not plausible or (broken.any() != breaks) or (data and not breaks and not numbers.any()):
         raise SnapshotError("snapshot: its loads are not as snapshot() writes them")
+    writes: list[tuple[np.ndarray, None, np.ndarray]] = []
     place = 0
-    for array in (array for array, saved in arrays if saved):
-        writes.append((array[1:], None, numbers[place : place + len(array) - 1]))
-        place += len(array) - 1
+    for array in kept:
+        writes.append((array, None, numbers[place : place + len(array)]))
+        place += len(array)
+    place = 0
+    for array in others:
+        writes.append((array[:, :1], None, np.full((1, 1), np.nan)))
+        writes.append((array[:, 1:], None, broken[place : place + len(array), None].astype(np.float64)))
+        place += len(array)
     return writes
-
-
-def _unknown(array: np.ndarray) -> list[tuple[np.ndarray, None, np.ndarray]]:
-    return [(array[1:, :1], None, np.full((1, 1), np.nan)), (array[1:, 1:], None, np.zeros((1, 1)))]
