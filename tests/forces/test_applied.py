@@ -123,6 +123,26 @@ def test_snapshots_contain_applied_forces(Stepper):
         world.restore(saved[:-152])
 
 
+def test_snapshots_contain_disabled_applied_forces(Stepper):
+    thrust, other = np.ones((1, 2)), np.full((1, 2), 3.0)
+    forces = [kd.AppliedForce(thrust), kd.AppliedForce(other)]
+    world = Stepper([[0.0, 0.0]], hz=60, forces=forces)
+    world.step()
+    world.enable(forces[0], False)
+    saved, checksum, twin = world.snapshot(), world.checksum(), pickle.loads(pickle.dumps(world))
+    assert twin.snapshot() == saved
+    thrust[:], other[:] = 5.0, 7.0
+    assert world.checksum() != checksum
+    world.enable(forces[0])
+    world.restore(saved)
+    assert (thrust.tolist(), other.tolist()) == ([[1.0, 1.0]], [[3.0, 3.0]])
+    assert world.checksum() == checksum
+    worlds = (kd.Worlds if issubclass(Stepper, kd.Stepper) else kd.reference.Worlds)(world, 2)
+    thrust[:] = 5.0
+    worlds.restore(world.snapshot(), where=np.array([False, True]))
+    assert [worlds[0].snapshot(), worlds[1].snapshot()] == [saved, world.snapshot()]
+
+
 def test_rollback_restores_applied_forces(Stepper):
     force = np.zeros((2, 2))
     world = Stepper(np.zeros((2, 2)), forces=[kd.AppliedForce(force)])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,13 +11,21 @@ from ..errors import SnapshotError
 from ..forces.applied import Applied
 from .parts import Part
 
+if TYPE_CHECKING:
+    from ..stepper.entries import Entry
+
+
+def idle_arrays(entries: Iterable[Entry]) -> list[np.ndarray]:
+    """Return the arrays of disabled forces and torques, in declared order: they may be enabled again."""
+    return [entry.now.array for entry in entries if not entry.enabled and isinstance(entry.now, Applied)]
+
 
 def _arrays(stepper: Any) -> list[np.ndarray]:
-    return [*stepper._plan.applied, *stepper._plan.torques]
+    return [*stepper._plan.applied, *stepper._plan.torques, *idle_arrays(stepper._entries)]
 
 
 class AppliedForces(Part):
-    """The contents of the arrays written by users: forces, then torques, each in declared order."""
+    """The contents of the arrays written by users: forces, then torques, each in declared order; then disabled ones."""
 
     name = "applied"
 
@@ -41,6 +50,7 @@ class AppliedForces(Part):
             terms = [entry.now for entry in plan["entries"] if entry.enabled]
             written = [term for term in terms if isinstance(term, Applied)]
             arrays = [term.array for term in sorted(written, key=lambda term: term.turns)]
+            arrays += idle_arrays(plan["entries"])
         expected = sum(array.nbytes for array in arrays)
         if len(data) != expected:
             raise SnapshotError(f"snapshot: expected {expected} bytes of applied forces, got {len(data)}")

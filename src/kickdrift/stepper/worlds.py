@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine.worlds import WorldsCore
+from ..rollback.applied import idle_arrays
 from ..validation import as_rows
 from .stepper import Stepper
 from .world_copies import private, renumber, rows_of
@@ -93,8 +94,9 @@ class Worlds(WorldsBase, WorldsCore):
         own = [guest._position, guest._velocity, *([] if guest._history is None else [guest._history])]
         own += [] if guest._rotation is None else [guest._rotation.velocity, guest._rotation.turned]
         own += [*map(as_rows, guest._plan.applied), *map(as_rows, guest._plan.torques), *guest._user_arrays.values()]
+        own += idle_arrays(guest._entries)
         of_all = [*self._state_arrays, *self._turning_arrays, *self._applied_arrays, *self._torque_arrays]
-        self._pairs = [*zip(own, [*of_all, *self._user.values()], strict=True)]
+        self._pairs = [*zip(own, [*of_all, *self._user.values(), *self._idle_applied], strict=True)]
 
     def _rebind_arrays(self) -> None:
         self._arrange()

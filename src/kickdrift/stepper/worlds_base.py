@@ -14,6 +14,7 @@ from ..errors import SnapshotError
 from ..forces.applied import Applied
 from ..progress import in_parts
 from ..rollback import snapshots
+from ..rollback.applied import idle_arrays
 from .base import StepperBase
 from .entries import places_of
 from .motion import SPEEDS, is_placed
@@ -78,6 +79,7 @@ class WorldsBase:
         self._mass = np.broadcast_to(world._plan.mass + np.zeros(world.n), (self._count, world.n))
         self._applied = [np.repeat(array[None], self._count, 0) for array in world._plan.applied]
         self._torques = [np.repeat(array[None], self._count, 0) for array in world._plan.torques]
+        self._idle_applied = [np.repeat(array[None], self._count, 0) for array in idle_arrays(world._entries)]
         #: Whether each world begins where the template stands; else its history begins anew, as after `rebind`.
         alike = np.ones(self._count, np.bool_)
         for name, array in given.items():
