@@ -284,6 +284,28 @@ def test_state_and_pickle(Worlds):
         assert each.position is not worlds.position
 
 
+@pytest.mark.parametrize("length", [1.0, None])
+def test_pickle_has_the_numbers_of_each_world(Worlds, length):
+    """Also of a rod whose length is measured, which copies of the stepper have instead of the declared one."""
+    rod, drag = kd.Distance([(0, 1)], length=length), kd.LinearDrag(1.0)
+    template = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [2.0, 3.0]], hz=60, forces=[drag], constraints=[rod])
+    worlds = Worlds(template, 2)
+    worlds.set(rod, iterations=3)
+    worlds.set(drag, coefficient=np.array([0.5, 2.0]))
+    worlds.step(3)
+    twins = [pickle.loads(pickle.dumps(worlds)), copy.deepcopy(worlds), copy.copy(worlds)]
+    twins.append(pickle.loads(pickle.dumps(twins[0])))
+    for each in twins:
+        assert each[1].current(each.constraints[0]).iterations == 3
+        each.set(each.constraints[0], iterations=5)
+        each.set(each.forces[0], coefficient=np.array([1.0, 3.0]))
+    worlds.set(rod, iterations=5)
+    worlds.set(drag, coefficient=np.array([1.0, 3.0]))
+    for each in (worlds, *twins):
+        each.step(5)
+        assert (each.checksum() == worlds.checksum()).all()
+
+
 def test_numbers_of_each_world(Worlds):
     """Each world does what a stepper with its numbers does; what needs another binding is refused, and all stays."""
 

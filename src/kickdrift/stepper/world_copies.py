@@ -105,7 +105,8 @@ def private(
     arrays: its own, as arguments. array_of: the array of each force that reads one.
     """
     _, (_, arguments, snapshot, _, given) = world._reduced()
-    declared = [*world._handles, *world._firsts, *(one for added in given[1] for one in added[:2])]
+    # A copy of a stepper was made of the measured declarations, and has the handles of the first one beside them.
+    declared = [*world._handles, *world._firsts, *given[0], *(one for added in given[1] for one in added[:2])]
     others: dict[Declaration, Any] = {
         one: type(one)(array_of(one))  # type: ignore[call-arg]
         for one in declared

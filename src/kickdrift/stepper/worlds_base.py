@@ -16,7 +16,7 @@ from ..progress import in_parts
 from ..rollback import snapshots
 from ..rollback.applied import idle_arrays
 from .base import StepperBase
-from .entries import places_of
+from .entries import acting, places_of
 from .motion import SPEEDS, is_placed
 from .slots import LAST_GENERATION
 from .world_copies import HEAD, MAGIC, counted, of_all, parted
@@ -196,13 +196,13 @@ class WorldsBase:
 
     @property
     def forces(self) -> tuple[Any, ...]:
-        """The force terms, as of a stepper."""
-        return self._guest.forces
+        """The enabled force terms of the template, with its numbers; `worlds[i].current` has those of a world."""
+        return tuple(acting(self._guest._entries)["forces"])
 
     @property
     def constraints(self) -> tuple[Any, ...]:
-        """The constraints, as of a stepper."""
-        return self._guest.constraints
+        """The enabled constraints of the template, with its numbers."""
+        return tuple(acting(self._guest._entries)["constraints"])
 
     @property
     def events(self) -> WorldsEvents:
@@ -378,15 +378,21 @@ class WorldsBase:
                     )
                 value = value.copy()
             given[name] = value
-        numbers = {**self._numbers, declaration: {**self._numbers.get(declaration, {}), **given}}
+        handle = self._handle(declaration)
+        numbers = {**self._numbers, handle: {**self._numbers.get(handle, {}), **given}}
         self._renumber(numbers)
         self._numbers = numbers
+
+    def _handle(self, declaration: Declaration) -> Declaration:
+        """Return the handle of a declaration, which may also be one of `forces` or `constraints`."""
+        own = self._private(declaration)
+        return next((entry.origin.handle for entry in self._guest._entries if entry.today is own), own)
 
     def _current(self, i: int, declaration: Declaration) -> Any:
         """Return a declaration with the numbers of a world."""
         own = self._private(declaration)
         now = self._call(i, StepperBase.current, own)
-        given = dict(self._numbers_of(i, self._numbers)).get(own)
+        given = dict(self._numbers_of(i, self._numbers)).get(self._handle(declaration))
         return now.changed(given) if given else now
 
     def _set_array(self, declaration: Applied, coefficients: dict[str, Any]) -> None:
@@ -503,7 +509,9 @@ class WorldsBase:
         return mask
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return rebuilt, (type(self), self._guest, len(self), self._threads, self.snapshot(), self._numbers)
+        # By place: copies of a stepper know their own declarations, which have the lengths that were measured.
+        numbers = {places_of(self._guest, self._private(one))[0]: given for one, given in self._numbers.items()}
+        return rebuilt, (type(self), self._guest, len(self), self._threads, self.snapshot(), numbers)
 
     def __repr__(self) -> str:
         kind = f"{type(self).__module__}.{type(self).__name__}"
@@ -511,11 +519,16 @@ class WorldsBase:
 
 
 def rebuilt(
-    cls: type[WorldsBase], world: StepperBase, count: int, threads: int, snapshot: bytes, numbers: Any
+    cls: type[WorldsBase],
+    world: StepperBase,
+    count: int,
+    threads: int,
+    snapshot: bytes,
+    numbers: dict[int, dict[str, Any]],
 ) -> WorldsBase:
     """Return worlds from what pickle kept of them."""
     worlds = cls(world, count, threads=threads)
     worlds.restore(snapshot)
-    for declaration, given in numbers.items():
-        worlds.set(declaration, **given)
+    for place, given in numbers.items():
+        worlds.set(world._entries[place].origin.handle, **given)
     return worlds
