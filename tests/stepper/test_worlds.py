@@ -398,6 +398,28 @@ def test_a_snapshot_with_removed_bodies_for_some_worlds_leaves_the_others_whole(
     assert worlds.ids[1].tolist() == template.ids.tolist()
 
 
+@pytest.mark.parametrize("kind", ["rod", "rope", "springs"])
+def test_lengths_that_are_left_out_are_measured_in_each_world(Worlds, kind):
+    air, box = kd.LinearDrag(1.0), kd.Periodic((-5.0, -5.0), (5.0, 5.0))
+    if kind == "springs":
+        link = kd.Springs([(0, 1)], 5.0, 1.0)
+        parts, given, name = ([air, link], [box]), {"rest_length": None}, "rest_length"
+    else:
+        link = kd.Distance([(0, 1)], **({"length": 1.0} if kind == "rod" else {"max_length": 1.0}))
+        parts, name = ([air], [link, box]), "length"
+        given = {"length": None} if kind == "rod" else {"max_length": None}
+    template = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], hz=60, forces=parts[0], constraints=parts[1])
+    worlds = Worlds(template, 3)
+    worlds.position[:, 1, 0] = (1.0, 3.0, -4.0)
+    worlds.set(link, **given)
+    worlds.position[1, 1, 0] = 3.5
+    worlds.set(air, coefficient=2.0)
+    assert [getattr(worlds[i].current(link), name).tolist() for i in range(3)] == [[1.0], [3.0], [4.0]]
+    worlds.step()
+    assert (worlds.position[[0, 2]] == [[[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [-4.0, 0.0]]]).all()
+    assert 3.0 <= worlds.position[1, 1, 0] - worlds.position[1, 0, 0] < 3.5
+
+
 def test_queries_have_the_numbers_of_the_world(Worlds):
     """They had those of world 0, so that a body at rest on its own floor was not grounded."""
     pull, floor = kd.Gravity((0, -10)), kd.Plane((0, 1), 0.0, radius=0.5, restitution=0.0)

@@ -16,7 +16,7 @@ from ..progress import in_parts
 from ..rollback import snapshots
 from ..rollback.applied import idle_arrays
 from .base import StepperBase
-from .entries import acting, places_of
+from .entries import acting, differences, places_of
 from .motion import SPEEDS, is_placed
 from .slots import LAST_GENERATION
 from .world_copies import HEAD, MAGIC, counted, of_all, parted
@@ -338,8 +338,9 @@ class WorldsBase:
         declaration: as for `Stepper.set`; the object that the template was given. coefficients: an array whose first
         axis has an item for each world, of the shape that `Stepper.set` takes; or a number or tuple for all worlds.
         The force of an `AppliedForce` and the torque of an `AppliedTorque` are your own arrays, (worlds, n, dim), which
-        each step reads and `restore` writes. Numbers may differ from world to world, but not what a world consists of
-        and how it is stepped: radii of contacts, pairs, shapes, filters, or a drag that is 0 in some worlds only.
+        each step reads and `restore` writes. A length of None is measured now, in each world. Numbers may differ from
+        world to world, but not what a world consists of and how it is stepped: radii of contacts, pairs, shapes,
+        filters, or a drag that is 0 in some worlds only.
 
         Numbers stay with the place of a world: no snapshot has them, and `copy` leaves them. It takes some 0.1 ms for
         each world. Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
@@ -379,9 +380,21 @@ class WorldsBase:
                 value = value.copy()
             given[name] = value
         handle = self._handle(declaration)
-        numbers = {**self._numbers, handle: {**self._numbers.get(handle, {}), **given}}
+        given = {**self._numbers.get(handle, {}), **given}
+        numbers = {**self._numbers, handle: given | self._measured(place, handle, given)}
         self._renumber(numbers)
         self._numbers = numbers
+
+    def _measured(self, place: int, handle: Declaration, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the lengths that are left out, as they are now in each world."""
+        if not any(value is None for value in given.values()):
+            return {}
+        guest, found = self._guest, []
+        for i, position in enumerate(self._position):
+            ((_, own),) = self._numbers_of(i, {handle: given})
+            changed = guest._entries[place].today.changed(own)
+            found.append(differences(changed.placed(position, guest._plan.periodic), changed))
+        return {name: np.array([each[name] for each in found]) for name in (found[0] if found else ())}
 
     def _handle(self, declaration: Declaration) -> Declaration:
         """Return the handle of a declaration, which may also be one of `forces` or `constraints`."""
