@@ -284,6 +284,16 @@ def test_state_and_pickle(Worlds):
         assert each.position is not worlds.position
 
 
+def test_arrays_of_applied_forces_can_be_replaced_again(Worlds):
+    forces = [kd.AppliedForce(np.zeros((1, 2))) for _ in range(2)]
+    worlds = Worlds(kd.Stepper([[0.0, 0.0]], dt=1.0, forces=forces), 2)
+    for number in range(1, 4):
+        for force in forces:
+            worlds.set(force, force=np.full((2, 1, 2), float(number)))
+    worlds.step()
+    assert (worlds.velocity == 6.0).all()
+
+
 @pytest.mark.parametrize("length", [1.0, None])
 def test_pickle_has_the_numbers_of_each_world(Worlds, length):
     """Also of a rod whose length is measured, which copies of the stepper have instead of the declared one."""

@@ -121,8 +121,9 @@ class Worlds(WorldsBase):
             for own, of_all in ((plan.applied, self._applied), (plan.torques, self._torques)):
                 for k, each in enumerate(of_all):
                     term = next(one for one in stepper.forces if getattr(one, "array", None) is own[k])
-                    object.__setattr__(term, "_array", each[i])
-                    own[k] = each[i]
+                    array = each[i]  # one view for both: the next call finds the term by it
+                    object.__setattr__(term, "_array", array)
+                    own[k] = array
 
     def _slots_of_all(self) -> tuple[np.ndarray, np.ndarray]:
         books = [stepper._book() for stepper in self._steppers]
