@@ -209,6 +209,15 @@ def test_busy(isa):
     worlds.step()
 
 
+def test_spawn_looks_for_free_rows_only_while_nothing_else_runs(Worlds):
+    def function(t, position, velocity, out):
+        with pytest.raises(RuntimeError, match="these worlds are stepping already"):
+            worlds.spawn(np.array([[True], [False]]), 0.0)  # this row has a body
+
+    worlds = Worlds(kd.Stepper([[0.0]], dt=0.25, forces=[kd.Force(function)]), 2)
+    worlds.step()
+
+
 def test_snapshots_go_between_steppers_and_worlds(Worlds):
     world = discs()
     worlds = Worlds(world, 3)

@@ -473,12 +473,16 @@ class WorldsBase:
         values: dict[str, Any] = {"position": position, "velocity": velocity}
         values |= {name: usual[name] if given[name] is None else given[name] for name in [*self._given][2:]}
         rows = [(self._given[name], self._values_of(name, value, mask)) for name, value in values.items()]
+        return np.asarray(self._exclusively(self._spawn_free, mask, rows))
+
+    def _spawn_free(self, mask: np.ndarray, rows: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """Spawn in rows that are checked to be free; another thread may not change them before their ids are read."""
         alive, generation = self._slots_of_all()
         taken = mask & ((alive == 1) | (generation == LAST_GENERATION))
         if taken.any():
             world, row = np.argwhere(taken)[0]
             raise ValueError(f"where: expected free rows, got row {row} of world {world}, which has a body")
-        self._exclusively(self._spawn, mask, rows)
+        self._spawn(mask, rows)
         return self.ids[mask]
 
     def _values_of(self, name: str, given: Any, mask: np.ndarray) -> np.ndarray:
