@@ -30,6 +30,7 @@ WALLS = ("Plane", "Box", "Boxes", "Segments", "Sensor")
 LINKS = {"rods": "constraints", "springs": "forces"}
 PAIRS = 100
 MOST, MOST_TEN = 1.5, 3.0
+MOST_LIFT = 4.0  # where a shape moves, bodies are stepped in the workspace, one step at a time
 FAR = 1e6  # m
 DT = 1e-6  # s; tiny, because bodies must hardly move: each round then measures the same state
 STEPS = 16
@@ -125,6 +126,7 @@ def wall(name: str, dim: int) -> object:
         "Plane": lambda: kd.Plane((0, 1, 0)[:dim], level, restitution=0),
         "Box": lambda: kd.Box(low, high + FAR, restitution=0),
         "Boxes": lambda: kd.Boxes([floor[0]], [floor[1]], restitution=0),
+        "Lift": lambda: kd.Boxes([floor[0]], [floor[1]], velocity=(1.0, 0.0, 0.0)[:dim], restitution=0),
         "Segments": lambda: kd.Segments([[(-FAR, level), (FAR, level)]], restitution=0),
         "Sensor": lambda: kd.Sensor(low + 3 * FAR, low + 4 * FAR) if far else kd.Sensor(low - 1.0, low + FAR),
     }[kind]()
@@ -168,6 +170,9 @@ def walls(base: World) -> Iterator[Question]:
                 yield Question(replace(near, forces=free.forces), (near, replace(base, forces=(name,), events=False)))
         ten = replace(falling, walls=(f"{kind} far",) * 10)
         yield Question(ten, (replace(falling, events=False),), MOST_TEN)
+    lift = replace(falling, walls=("Lift far",))
+    yield Question(lift, (replace(falling, events=False),), MOST_LIFT)
+    yield Question(replace(falling, walls=("Lift far",) * 10), (lift,))
     for pair in combinations([f"{kind} {where}" for kind in kinds for where in ("near", "far")], 2):
         yield Question(replace(falling, walls=pair), tuple(replace(falling, walls=(name,)) for name in pair))
 

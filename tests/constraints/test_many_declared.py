@@ -124,3 +124,45 @@ def test_changed_added_and_removed_one_by_one(Stepper, kind):
     for each in (changed, made):
         each.step(10)
     assert_same_state(changed, made)
+
+
+@pytest.mark.parametrize("moving", [False, True], ids=["still", "moving"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_shapes_of_a_level_apart_are_shapes_together(dtype, moving):
+    """Each declaration is a leaf of one tree: the same contacts, and the same bits, as in one declaration."""
+    lower = np.array([(1.5 * k, -1.0 - 0.25 * (k % 3)) for k in range(40)])
+    velocity = np.array([(0.0, 0.5 * (k % 3 - 1)) for k in range(40)])
+
+    def level(some):
+        how = {"velocity": velocity[some]} if moving else {}
+        return kd.Boxes(lower[some], lower[some] + (1.5, 1.0), friction=0.3, **how)
+
+    worlds = []
+    for shapes in ([level(slice(None))], [level(slice(k, k + 1)) for k in range(40)]):
+        rng = np.random.default_rng(5)
+        position = rng.uniform((0, 0.5), (60, 9), (80, 2)).astype(dtype)
+        velocities = rng.normal(0, 3, (80, 2)).astype(dtype)
+        contacts = kd.Contacts(rng.uniform(0.2, 0.6, 80), 0.3, shapes=shapes)
+        worlds.append(kd.Stepper(position, velocities, hz=60, forces=[kd.Gravity((0, -9.81))], constraints=[contacts]))
+    for _ in range(12):
+        for each in worlds:
+            each.step(10)
+        assert_same_state(*worlds)
+        assert len(worlds[0].touching()) == len(worlds[1].touching()) > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_lift_meets_bodies_of_any_tile(dtype, isa):
+    """Tiles that a moving shape cannot reach are left out: it sweeps along 300 bodies, and meets each in turn."""
+    worlds = []
+    for Stepper in (kd.Stepper, reference.Stepper):
+        position = np.stack([np.linspace(0, 299, 300), np.zeros(300)], axis=1).astype(dtype)
+        sweeper = kd.Boxes([(-9, -1)], [(-8.6, 1)], velocity=(2000.0, 0.0), radius=0.2, restitution=0.5)
+        worlds.append(Stepper(position, np.zeros_like(position), hz=60, constraints=[sweeper], events=kd.Events()))
+    for _ in range(4):
+        for world in worlds:
+            world.step(3)
+        assert_same_state(*worlds)
+    assert (worlds[0].velocity[:300, 0] > 2000).sum() > 290
+    events = [world.events.take() for world in worlds]
+    assert events[0].tobytes() == events[1].tobytes()

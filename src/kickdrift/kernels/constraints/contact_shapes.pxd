@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
+from .contact_level cimport Walk, begin_walk, fit_level, next_part
 from .contact_state cimport (
     ACROSS, TIME_SINCE, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
     SIZE, SLOW, SPEED, begin_impulse, body, contact, contact_event, relax, surface_of, twist_of, write_vector,
@@ -16,12 +17,6 @@ from ..abi.constraints cimport CONTACT_EVENT, SHAPES_PER_BODY, Contacts, Shapes
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude, root
 from ..simd.vec cimport real
-
-
-# A walk through the tree of Shapes structs.
-ctypedef struct Walk:
-    int64_t waiting[DEEPEST]
-    int64_t waits, next, last
 
 
 cdef inline int64_t part_of(int64_t number, const Contacts* data) noexcept nogil:
@@ -40,64 +35,6 @@ cdef inline real reach_of(int64_t i, int64_t number, const Contacts* data, real 
 
 
 # Which shapes are near.
-
-cdef inline void begin_walk(Walk* walk, const Contacts* data) noexcept nogil:
-    walk.waiting[0] = 0
-    walk.waits = 1 if data.level.count > 0 else 0
-    walk.next = walk.last = 0
-
-
-cdef inline int64_t next_part(
-    int dim, const double* low, const double* high, const Contacts* data, Walk* walk,
-) noexcept nogil:
-    """Index of the next Shapes struct that may have a shape in a box, or -1."""
-    cdef const Shapes* level = &data.level
-    cdef int64_t node
-    while walk.next == walk.last:
-        if walk.waits == 0:
-            return -1
-        walk.waits -= 1
-        node = walk.waiting[walk.waits]
-        if is_beside(dim, low, high, level.bounds + node * 2 * dim):
-            continue
-        if level.leaves[node] == 0:
-            walk.waiting[walk.waits] = level.first[node]
-            walk.waiting[walk.waits + 1] = level.first[node] + 1
-            walk.waits += 2
-            continue
-        walk.next, walk.last = level.first[node], level.first[node] + level.leaves[node]
-    walk.next += 1
-    return level.number[walk.next - 1]
-
-
-cdef inline void fit_level(int dim, const Contacts* given) noexcept nogil:
-    """Fit the tree of Shapes structs to where these are."""
-    cdef Shapes* level = <Shapes*> &given.level
-    cdef double* box
-    cdef const double* part
-    cdef int64_t node, k
-    cdef int j
-    level.motion.displacement = 0
-    for node in range(level.nodes - 1, -1, -1):     # parents come before their children
-        box = level.bounds + node * 2 * dim
-        if level.leaves[node] == 0:
-            part = level.bounds + level.first[node] * 2 * dim
-            unite(dim, part, part + 2 * dim, box)
-            continue
-        for k in range(level.first[node], level.first[node] + level.leaves[node]):
-            part = given.shapes[level.number[k]].bounds
-            level.motion.displacement = max(
-                level.motion.displacement, given.shapes[level.number[k]].motion.displacement,
-            )
-            unite(dim, part, part if k == level.first[node] else box, box)
-
-
-cdef inline void unite(int dim, const double* one, const double* other, double* box) noexcept nogil:
-    cdef int j
-    for j in range(dim):
-        box[j] = min(one[j], other[j])
-        box[dim + j] = max(one[dim + j], other[dim + j])
-
 
 cdef inline int near_shapes(
     int dim, int64_t i, const real* start, const real* end, bint free, bint alive, int64_t known, const Contacts* data,

@@ -6,9 +6,10 @@ from libc.string cimport memcpy, memset
 from .broad_phase cimport find_pairs
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
 from .contact_rest cimport find_awake, hold, hold_rods, rests
+from .contact_level cimport fit_level
 from .contact_rods cimport add_pulls, begin_rods, finish_rods, holds, rod, solve_rods, start_rods
 from .contact_search cimport find_contacts, find_groups, find_known, sort_colours
-from .contact_shapes cimport begin_shape, fit_level, keep_out, lay_level, solve_shape_contacts
+from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_contacts
 from .contact_state cimport (
     FASTEST, FIRST_WEIGHT, FRICTION, HELD, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES,
     TOTAL, begin_impulse, body, contact, group_of, contact_event, relax, spin_row, surface_of, traits, twist_of,
