@@ -172,7 +172,7 @@ def walls(base: World) -> Iterator[Question]:
         yield Question(ten, (replace(falling, events=False),), MOST_TEN)
     lift = replace(falling, walls=("Lift far",))
     yield Question(lift, (replace(falling, events=False),), MOST_LIFT)
-    yield Question(replace(falling, walls=("Lift far",) * 10), (lift,))
+    yield Question(replace(falling, walls=("Lift far",) * 10), (lift,), MOST_TEN)
     for pair in combinations([f"{kind} {where}" for kind in kinds for where in ("near", "far")], 2):
         yield Question(replace(falling, walls=pair), tuple(replace(falling, walls=(name,)) for name in pair))
 
