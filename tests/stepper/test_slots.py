@@ -560,6 +560,41 @@ def test_rebind_to_larger_arrays_adds_slots(twin):
         world.spawn([1.0])
 
 
+def is_refused(world):
+    with pytest.raises(kd.CapacityError):
+        world.spawn([1.0])
+
+
+LOOKS = {
+    "nothing": lambda world: None,
+    "ids": lambda world: world.ids,
+    "refused spawn": is_refused,
+    "kill of nothing": lambda world: world.kill(np.zeros(2, np.bool_)),
+}
+
+
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("copies", [False, True])
+def test_only_alive_spawn_and_kill_make_rows_that_rebind_adds_free(twin, look, copies):
+    def counts(alive=None, change=lambda world: None):
+        world = twin.Stepper(np.zeros((2, 1)), dt=1, alive=alive)
+        change(world)
+        LOOKS[look](world)
+        if copies:
+            world = pickle.loads(pickle.dumps(world))
+        world.rebind(np.ones((4, 1)), np.ones((4, 1)))
+        world.step()
+        assert world.alive.sum() == world.count
+        assert (world.position[world.alive] == 2.0).all()
+        return world.count
+
+    assert counts() == 4
+    assert counts(alive=2) == 2
+    if look != "refused spawn":  # then a row is free
+        assert counts(change=lambda world: world.kill(0)) == 1
+
+
 @pytest.mark.parametrize("twin", TWINS)
 def test_changes_combined_with_spawns_and_despawns(twin):
     gravity = kd.Gravity((1.0,))

@@ -82,6 +82,7 @@ class StepperBase(State):
         self._begin(exact_dt, threads)
         self._parts = _PARTS
         mask = living(alive, n)
+        self._alive_given = mask is not None  # rows that `rebind` adds are free then
         self._rotation = rotation_of(*self._given, angular_velocity, angle, orientation, inertia, mask)
         self._take_state(state, position=self._position, velocity=self._velocity, **self._turning_arrays())
         self._offset = np.zeros(dim)
@@ -114,9 +115,7 @@ class StepperBase(State):
             interaction.term.probe(self._position, self._velocity)
         self._bind()
         binding = self._binding(self._plan)
-        more: dict[str, Any] = {}
-        if mask is not None:
-            more["slots"] = (mask, mask.astype(np.int64), np.zeros(n, np.bool_))
+        more = {} if mask is None else {"slots": (mask, mask.astype(np.int64), np.zeros(n, np.bool_))}
         self._commit(binding=binding, numbers=self._numbers(binding, self._dt), **more)
         self._claim(self._clock)
         self._warn_of()
@@ -482,6 +481,7 @@ class StepperBase(State):
             "threads": self.threads,
             "events": self._events,
             "state": self._copied_state(),
+            **({"alive": self.n} if self._alive_given else {}),  # which rows are free is in the snapshot
             **({} if self._rotation is None else self._rotation.arguments()),
         }
         return snapshots.rebuild, (

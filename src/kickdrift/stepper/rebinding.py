@@ -9,6 +9,7 @@ import numpy as np
 from .. import validation
 from .entries import same
 from .model import Plan
+from .slots import Slots, spawns
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -29,7 +30,7 @@ def rebind(
     position, velocity: arrays of the same dtype and dimension, with any layout. Their contents are the state from
     now on. They have as many rows as before, or more, unless a coefficient or mass is given per body: then `set` or
     `set_mass` one number for all bodies, rebind, and set per-body values afterwards. Constructor arguments that were
-    given per body stay so. In a world with spawn and kill, the new rows are free.
+    given per body stay so. The new rows are free if `alive` was given or a body was spawned or removed.
 
     angular_velocity, angle, orientation: where bodies rotate, as for `Stepper`. Those that are left out stay, which
     needs as many rows as before.
@@ -52,7 +53,8 @@ def rebind(
 
 
 def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, Any]) -> None:
-    given = validation.state_arrays(position, velocity, None if self._slots is None else self._slots.alive)
+    alive = self._slots.alive if self._slots is not None and spawns(self) else None
+    given = validation.state_arrays(position, velocity, alive)
     (n, dim), dtype = given[0].shape, given[0].dtype
     if dtype != self.dtype:
         raise TypeError(f"position: expected {self.dtype}, in which this stepper computes, got {dtype}")
@@ -79,7 +81,7 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
         attributes["_identity"] = self._described(attributes["_first_plan"])
         attributes["_snapshot_text"] = None
         if self._slots is not None:
-            attributes["_slots"] = self._slots.grown(n)
+            attributes["_slots"] = self._slots.grown(n) if spawns(self) else Slots(n)
     olds = (self._position, self._velocity)
     same_values = all(same(new, old) for new, old in zip(views, olds, strict=True))
     keep = self._started and n == self.n and same_values

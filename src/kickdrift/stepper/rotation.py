@@ -11,7 +11,7 @@ from ..errors import SnapshotError
 from ..rollback.parts import Part
 from .energies import total
 from .interpolation import canvas_of
-from .slots import ROW
+from .slots import ROW, spawns
 
 if TYPE_CHECKING:
     from .base import StepperBase
@@ -292,7 +292,7 @@ def rebound(self: StepperBase, given: tuple[np.ndarray, np.ndarray], turning: di
             f"position: expected {len(old.declared)} bodies, as many as there are moments of inertia, got {n}"
         )
     alive = None
-    if self._slots is not None:
+    if self._slots is not None and spawns(self):
         alive = np.concatenate([self._slots.alive, np.zeros(n - self.n, np.bool_)])
     turning = {name: self._turning_arrays().get(name) if value is None else value for name, value in turning.items()}
     new = rotation_of(*given, **turning, alive=alive, spin=old.spin if n == self.n else None)

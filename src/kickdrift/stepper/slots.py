@@ -53,6 +53,11 @@ class Slots:
         return more
 
     @property
+    def untouched(self) -> bool:
+        """Whether no body was spawned or removed: all rows have their first body."""
+        return bool((self.mask[: self.n] == 1).all() and (self.generation == 1).all())
+
+    @property
     def dead(self) -> np.ndarray:
         return np.flatnonzero(self.mask[: self.n] == 0)
 
@@ -168,6 +173,14 @@ def living(alive: Any, n: int) -> np.ndarray | None:
             f"alive: expected the number of active rows, or a mask of shape ({n},), got {got}"
         )
     return mask.copy()
+
+
+def spawns(self: StepperBase) -> bool:
+    """Return whether rows may be free: `alive` was given, or a body was spawned or removed.
+
+    There may be slots without: who reads `ids` makes them.
+    """
+    return self._alive_given or (self._slots is not None and not self._slots.untouched)
 
 
 def candidates(n: int, rows: Any) -> range | np.ndarray:
