@@ -305,6 +305,39 @@ def test_struts_break_under_pressure_and_mending_is_adding(Stepper):
 
 @both
 @pytest.mark.parametrize("joined", [False, True])
+def test_a_rope_that_is_given_twice_is_two_ropes(Stepper, joined):
+    rope = kd.Distance([(0, 1)], max_length=1.0, breaks_at=90.0)
+    world = Stepper(
+        [[0.0, 0.0], [0.0, -1.0]], mass=[1.0, 10.0], hz=60, forces=[kd.Gravity((0, -G))],
+        constraints=held(joined, kd.Pin(0), rope, rope), events=kd.Events(),
+    )  # fmt: skip
+    twin = pickle.loads(pickle.dumps(world))
+    for each in (world, twin):
+        each.step(10)
+        assert (each.events.take()["kind"] == kd.BREAK).sum() == 2
+        mine = rope if each is world else each.constraints[-1].joints[1] if joined else each.constraints[2]
+        assert each.whole(mine).tolist() == [False]
+    assert_same_state(world, twin)
+    world.set(rope, breaks_at=np.inf)
+    saved = world.snapshot()
+    world.restore(saved)
+    assert world.snapshot() == saved
+    world.set(rope, iterations=3)
+    assert {each.iterations for each in (world.constraints[-1].joints if joined else world.constraints[1:])} == {3}
+
+
+@both
+def test_the_loads_of_ropes_that_are_given_twice_add_up(Stepper):
+    rope = kd.Distance([(0, 1)], max_length=1.0)
+    world = Stepper(
+        [[0.0, 0.0], [0.0, -1.0]], mass=10.0, hz=60, forces=[kd.Gravity((0, -G))], constraints=[kd.Pin(0), rope, rope]
+    )
+    world.step(10)
+    assert world.load(rope)[0] == pytest.approx(98.1, rel=1e-3)
+
+
+@both
+@pytest.mark.parametrize("joined", [False, True])
 def test_handles(Stepper, joined):
     world, rope = chain(2, Stepper=Stepper, hz=60, joined=joined, breaks_at=1e4)
     world.step(60)

@@ -57,6 +57,22 @@ def test_a_ball_on_a_lift(inside, n, hz, speed):
         np.testing.assert_allclose(ball.velocity[0] - speed * n, still.velocity[0], atol=1e-6)
 
 
+@pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
+def test_shapes_that_are_given_twice_move_at_their_velocity(inside, Stepper):
+    lift = kd.Boxes([(0, 0)], [(1, 1)], velocity=(0, 60))
+    world = Stepper([[50.0, 50.0]], hz=60, constraints=held(inside, lift, lift))
+    world.step(60)
+    assert world.current(lift).lower.tolist() == [[0, 60]]
+    if inside:
+        world.set(world.constraints[0], shapes=[lift, lift, lift])
+    world.set(lift, velocity=(60, 0))
+    for each in (world, pickle.loads(pickle.dumps(world))):
+        each.step(30)
+        now = [each.current(one) for one in each.constraints]
+        boxes = now[0].shapes if inside else now
+        assert [one.lower.tolist() for one in boxes] == [[[30, 60]]] * (3 if inside else 2)
+
+
 @pytest.mark.parametrize("integrator", [one for one in INTEGRATORS if not isinstance(one, kd.EnergyEuler)], ids=str)
 def test_a_lift_under_every_integrator(inside, integrator):
     lift = platform((0, 1), (30.0, 120.0))

@@ -91,7 +91,7 @@ class StepperBase(State):
         terms = declared("forces", "forces", Term, forces)
         self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
         box = periodic_among(self._handles)
-        self._firsts = tuple([declaration.placed(self._position, box) for declaration in self._handles])
+        self._firsts = entries.apart([declaration.placed(self._position, box) for declaration in self._handles])
         forces, constraints = self._firsts[: len(terms)], self._firsts[len(terms) :]  # type: ignore[assignment]
         self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
         if events is not None:

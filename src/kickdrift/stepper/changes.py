@@ -20,7 +20,7 @@ from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
 from . import joints, motion
-from .entries import Entry, Origin, acting, at_offset, differences, give_name, places_of, remember, same
+from .entries import Entry, Origin, acting, apart, at_offset, differences, give_name, places_of, remember, same
 from .loads import by_declaration, first_saved
 from .model import Plan
 from .rows import with_rows
@@ -138,6 +138,8 @@ def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, A
     if motion.is_placed(base, coefficients):
         base, at = motion.posed(self, entry.today), offset
     now = base.changed(coefficients).placed(self._position, plan.periodic)
+    if "shapes" in coefficients:
+        (now,) = apart([now])
     if "indices" in coefficients and self._slots is not None:
         now = now.bound_to(self._slots)
     for name in coefficients:
@@ -243,7 +245,7 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
             f"declaration: expected one that this stepper does not have, got {type(declaration).__name__} again; "
             f"copy.copy makes another"
         )
-    first = declaration.placed(self._position, self._plan.periodic)
+    (first,) = apart([declaration.placed(self._position, self._plan.periodic)], self._entries)
     if self._slots is not None:
         first = first.bound_to(self._slots)
     origin = Origin(None, declaration, first, self._offset)

@@ -7,7 +7,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Iterable
 from itertools import islice
-from operator import itemgetter
+from operator import is_not, itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -101,6 +101,33 @@ def at_offset(declaration: Declaration, displacement: np.ndarray) -> Declaration
 def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
     """Create the initial entries of the constructor's declarations."""
     return tuple(Entry(origin, origin.first, origin.at, True, origin.at, origin.first) for origin in origins)
+
+
+def apart(declarations: Iterable[Declaration], entries: Iterable[Entry] = ()) -> tuple[Any, ...]:
+    """Return these declarations, with copies of constraints that occur more than once or are in the entries already.
+
+    Pairs have loads and breaks, and shapes have places, by declaration: two of the same would have them in common.
+    """
+    seen = {id(each) for entry in entries for each in (entry.today, *_parts(entry.today))}
+    return tuple([_apart(each, seen) for each in declarations])
+
+
+def _parts(declaration: Any) -> tuple[Any, ...]:
+    return (*getattr(declaration, "shapes", ()), *getattr(declaration, "joints", ()))
+
+
+def _apart(declaration: Any, seen: set[int]) -> Any:
+    parts: dict[str, Any] = {}
+    if _parts(declaration):
+        parts = {
+            name: tuple([_apart(each, seen) for each in getattr(declaration, name)]) for name in ("shapes", "joints")
+        }
+        parts = {name: own for name, own in parts.items() if any(map(is_not, own, getattr(declaration, name)))}
+    if parts or (id(declaration) in seen and not isinstance(declaration, Term)):
+        handle, declaration = getattr(declaration, "handle", None), declaration._with(**parts)
+        declaration = declaration if handle is None else declaration.named(handle)
+    seen.add(id(declaration))
+    return declaration
 
 
 def acting(entries: Iterable[Entry]) -> dict[str, Any]:

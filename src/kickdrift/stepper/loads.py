@@ -43,8 +43,8 @@ def load(self: StepperBase, declaration: Any) -> np.ndarray:
     declaration: a `Distance`, of `constraints` or of `joints` of `Contacts`, as for `set`. The load of a pair is its
     impulse in the tick, divided by dt, and positive in tension. It is 0 before the first step, for pairs that do not
     act (slack, disabled, broken before this tick, of dead or immovable bodies), and the load that broke it in the tick
-    of its break. Snapshots contain it if `breaks_at` is given; other loads are nan after `restore`, and 0 after a `set`
-    that gives breaks_at, until the next step.
+    of its break; the sum, if it was given more than once. Snapshots contain it if `breaks_at` is given; other loads are
+    nan after `restore`, and 0 after a `set` that gives breaks_at, until the next step.
     After an error within a call of several steps, loads of pairs without `breaks_at` are those of the call before.
 
     Raises TypeError or ValueError as `set` does, RuntimeError during a step.
@@ -61,18 +61,20 @@ def load(self: StepperBase, declaration: Any) -> np.ndarray:
 
 
 def _load(self: StepperBase, declaration: Any) -> np.ndarray:
-    now, array, enabled = _of(self, declaration)
-    pairs = np.asarray(now.pairs)
-    acts = weights_of(self._plan, pairs, now.generations).sum(axis=1) > 0
-    if self._slots is not None:
-        acts &= self._slots.uncut(pairs, now.generations)
-    return np.where(acts & enabled, array[1:, 0], 0.0)
+    loads = []
+    for now, array, enabled in _of(self, declaration):
+        pairs = np.asarray(now.pairs)
+        acts = weights_of(self._plan, pairs, now.generations).sum(axis=1) > 0
+        if self._slots is not None:
+            acts &= self._slots.uncut(pairs, now.generations)
+        loads.append(np.where(acts & enabled, array[1:, 0], 0.0))
+    return sum(loads[1:], loads[0])
 
 
 def whole(self: StepperBase, declaration: Any) -> np.ndarray:
     """Which pairs of a `Distance` are not broken: bool of shape (pairs,). See `Distance(breaks_at)`.
 
-    declaration, errors: as for `load`.
+    A pair of one that was given more than once is whole if none of them is broken. declaration, errors: as for `load`.
 
     >>> import kickdrift as kd
     >>> thread = kd.Distance([(0, 1)], max_length=1.0, breaks_at=50.0)
@@ -82,22 +84,23 @@ def whole(self: StepperBase, declaration: Any) -> np.ndarray:
     >>> crate.whole(thread).tolist()
     [False]
     """
-    _, array, _ = self._exclusively(_of, self, declaration)
-    return np.asarray(array[1:, 1] == 0)
+    return np.all([array[1:, 1] == 0 for _, array, _ in self._exclusively(_of, self, declaration)], axis=0)
 
 
-def _of(self: StepperBase, declaration: Any) -> tuple[Any, np.ndarray, bool]:
-    """Return (current declaration, array, enabled) of a `Distance`."""
+def _of(self: StepperBase, declaration: Any) -> list[tuple[Any, np.ndarray, bool]]:
+    """Return (current declaration, array, enabled) of a `Distance`, for each time that it was given."""
+    kept = []
     for place, number in found(self, declaration):
         entry = self._entries[place]
         state = states(entry)[number]
         assert state is not None
-        return state[0], entry.origin.loads[number], entry.enabled and state[1]
-    entry = self._entries[places_of(self, declaration)[0]]
-    kept = present(entry)
-    if not kept or kept[0][0] is not entry.today:
+        kept.append((state[0], entry.origin.loads[number], entry.enabled and state[1]))
+    if kept:
+        return kept
+    entries = [self._entries[place] for place in places_of(self, declaration)]
+    if not hasattr(entries[0].origin.first, "pairs") or not entries[0].origin.loads:
         raise TypeError(f"declaration: expected a Distance, got {validation.show(declaration)}")
-    return kept[0]
+    return [one for entry in entries for one in present(entry)]
 
 
 def first_saved(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> list[tuple[np.ndarray, None, np.ndarray]]:

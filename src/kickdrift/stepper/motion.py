@@ -122,7 +122,7 @@ def followed(entry: Entry, then: Entry, coefficients: Collection[str], place: in
     if "shapes" in coefficients:
         old = {id(now.handle): k for k, now, _ in shapes_of(then)}
         same = {id(now): k for k, now, _ in shapes_of(then)} | old
-        return {(place, k): same.get(id(now)) for k, now, _ in shapes_of(entry)}
+        return {(place, k): same.get(id(now), same.get(id(now.handle))) for k, now, _ in shapes_of(entry)}
     return {(place, 0): None} if is_placed(entry.now, coefficients) else {}
 
 
