@@ -19,6 +19,7 @@ from .base import StepperBase
 from .entries import acting, differences, places_of
 from .motion import SPEEDS, is_placed
 from .slots import LAST_GENERATION
+from .world_arguments import copied_worlds, mask_of, numbers_of_all, rows_to_spawn
 from .world_copies import HEAD, MAGIC, counted, of_all, parted
 from .world_view import World, WorldsEvents
 
@@ -239,7 +240,7 @@ class WorldsBase:
         ([2, 0, 2], [1.0, 0.0, 1.0])
         """
         number = validation.steps(n, int(self.tick.max(initial=0)))
-        mask = None if active is None else self._mask("active", active)
+        mask = None if active is None else mask_of("active", active, (len(self),)).view(np.uint8)
         if validation.flag("progress", progress):
             in_parts(lambda part: self._exclusively(self._advance, part, mask), number, True)
         else:
@@ -273,8 +274,8 @@ class WorldsBase:
         >>> worlds.tick.tolist()
         [0, 0, 0]
         """
-        mask = np.ones(len(self), np.bool_) if where is None else self._mask("where", where)
-        self._exclusively(self._restored, snapshot, mask.astype(np.bool_))
+        mask = np.ones(len(self), np.bool_) if where is None else mask_of("where", where, (len(self),))
+        self._exclusively(self._restored, snapshot, mask)
 
     def _restored(self, snapshot: bytes, mask: np.ndarray) -> None:
         if bytes(memoryview(snapshot)[: len(MAGIC)]) != MAGIC:
@@ -312,17 +313,7 @@ class WorldsBase:
         >>> worlds.tick.tolist()
         [3, 0, 3, 3]
         """
-        pairs = [np.atleast_1d(validation.plain(name, each)) for name, each in (("source", source), ("target", target))]
-        for name, each in zip(("source", "target"), pairs, strict=True):
-            if each.dtype.kind not in "iu" and each.size:
-                raise TypeError(f"{name}: expected numbers of worlds, which are ints, got {validation.show(each)}")
-            if each.size and not 0 <= each.min() <= each.max() < len(self):
-                raise IndexError(f"{name}: expected worlds from 0 to {len(self) - 1}, got {validation.show(each)}")
-        if len(pairs[0]) not in (1, len(pairs[1])) or max(each.ndim for each in pairs) > 1:
-            raise ValueError(f"source: expected one world or {len(pairs[1])}, as target has, got {pairs[0].shape}")
-        sources, targets = (np.ascontiguousarray(each, np.int64) for each in np.broadcast_arrays(*pairs))
-        if len(np.unique(targets)) < len(targets):
-            raise ValueError("target: expected each world once")
+        sources, targets = copied_worlds(source, target, len(self))
         self._exclusively(self._copy, sources, targets)
 
     def checksum(self) -> np.ndarray:
@@ -369,16 +360,7 @@ class WorldsBase:
         if isinstance(declaration, Applied):
             self._set_array(declaration, coefficients)
             return
-        given = {}
-        for name, value in coefficients.items():
-            if isinstance(value, np.ndarray) and value.ndim:
-                if len(value) != len(self):
-                    raise ValueError(
-                        f"{name}: expected a number or tuple for all worlds, or an array whose first axis has an item "
-                        f"for each of {len(self)} worlds, got shape {value.shape}"
-                    )
-                value = value.copy()
-            given[name] = value
+        given = numbers_of_all(coefficients, len(self))
         handle = self._handle(declaration)
         given = {**self._numbers.get(handle, {}), **given}
         numbers = {**self._numbers, handle: given | self._measured(place, handle, given)}
@@ -464,7 +446,7 @@ class WorldsBase:
         >>> worlds.alive.tolist()
         [[False, True, False], [False, True, True]]
         """
-        mask = self._rows_mask("where", where)
+        mask = mask_of("where", where, (len(self), self.n))
         given = {"angular_velocity": angular_velocity, "angle": angle, "orientation": orientation}
         for name, value in given.items():
             if value is not None and name not in self._given:
@@ -472,7 +454,7 @@ class WorldsBase:
         usual: dict[str, Any] = {"angular_velocity": 0.0, "angle": 0.0, "orientation": (1.0, 0.0, 0.0, 0.0)}
         values: dict[str, Any] = {"position": position, "velocity": velocity}
         values |= {name: usual[name] if given[name] is None else given[name] for name in [*self._given][2:]}
-        rows = [(self._given[name], self._values_of(name, value, mask)) for name, value in values.items()]
+        rows = [(own := self._given[name], rows_to_spawn(name, value, mask, own)) for name, value in values.items()]
         return np.asarray(self._exclusively(self._spawn_free, mask, rows))
 
     def _spawn_free(self, mask: np.ndarray, rows: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -485,45 +467,12 @@ class WorldsBase:
         self._spawn(mask, rows)
         return self.ids[mask]
 
-    def _values_of(self, name: str, given: Any, mask: np.ndarray) -> np.ndarray:
-        """Return a value for each row of a mask."""
-        values, like = validation.numbers(name, given), self._given[name]
-        try:
-            if values.ndim == like.ndim:
-                rows = np.broadcast_to(values, like.shape)[mask]
-            else:
-                rows = np.broadcast_to(values, (int(mask.sum()), *like.shape[2:]))
-        except ValueError:
-            shapes = f"{like.shape} or (k, ...) for {int(mask.sum())} rows"
-            raise ValueError(f"{name}: expected shape {shapes}, got {values.shape}") from None
-        with np.errstate(over="ignore"):
-            rows = rows.astype(like.dtype)
-        if not np.isfinite(rows).all():
-            raise ValueError(f"{name}: expected numbers within the range of {like.dtype}, got {validation.show(given)}")
-        return rows
-
     def kill(self, mask: np.ndarray) -> None:
         """Remove the bodies in the rows of a mask, as `Stepper.kill`.
 
         mask: bool, (worlds, n); free rows in it stay free.
         """
-        self._exclusively(self._kill, self._rows_mask("mask", mask))
-
-    def _mask(self, name: str, given: Any) -> np.ndarray:
-        mask = validation.plain(name, given)
-        if mask.dtype != np.bool_:
-            raise TypeError(f"{name}: expected a mask, bool of shape ({len(self)},), got {mask.dtype}")
-        if mask.shape != (len(self),):
-            raise ValueError(f"{name}: expected a mask of shape ({len(self)},), got {mask.shape}")
-        return np.ascontiguousarray(mask).view(np.uint8)
-
-    def _rows_mask(self, name: str, given: Any) -> np.ndarray:
-        mask, shape = validation.plain(name, given), (len(self), self.n)
-        if mask.dtype != np.bool_:
-            raise TypeError(f"{name}: expected a mask, bool of shape {shape}, got {mask.dtype}")
-        if mask.shape != shape:
-            raise ValueError(f"{name}: expected a mask of shape {shape}, got {mask.shape}")
-        return mask
+        self._exclusively(self._kill, mask_of("mask", mask, (len(self), self.n)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By place: copies of a stepper know their own declarations, which have the lengths that were measured.
