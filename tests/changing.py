@@ -389,10 +389,10 @@ class World:
         if world._plan.velocity_dependent != other._plan.velocity_dependent:
             return not ended  # only dead pairs need velocities, and a newly built world lacks them
         rods = [one for one in self.book.told if one.enabled and isinstance(one.now, kd.Distance)]
-        sweeps = [one.now.iterations for one in rods if len(one.now.pairs)]
-        left = [one.now.iterations for one in rods if len(self.book.left(one).pairs)]
-        if left and max(left) < max(sweeps):
-            return not ended  # joined rods make as many sweeps as the most of them, also of one that lost all pairs
+        left = [len(self.book.left(one).pairs) for one in rods if len(one.now.pairs)]
+        if any(left) and not all(left):
+            # Rods that were joined with one that has lost all pairs keep its number of sweeps, and their common order.
+            return not ended
         for mine, others in zip(world._arrays(), other._arrays(), strict=True):
             plans.assert_same_bits(mine[alive], others[alive])
         if all(self.book.left(one) is one.now for one in self.book.told):  # an empty list of springs has no damping

@@ -369,7 +369,8 @@ cdef class BoundContacts(BoundGrid):
         cdef int64_t part, first, last
         data.parts = len(fields["shape_segments"])
         data.shape_begin = <const int64_t*> self.keep(fields["shape_begin"], np.int64)
-        data.part = <const int32_t*> self.keep(np.repeat(np.arange(data.parts), np.diff(fields["shape_begin"])), np.int32)
+        number = np.repeat(np.arange(data.parts), np.diff(fields["shape_begin"]))
+        data.part = <const int32_t*> self.keep(number, np.int32)
         data.shape_friction = self.field(fields, "shape_friction", plan.dtype)
         shapes = <Shapes*> self.allocate(data.parts * sizeof(Shapes), np.uint8)
         data.shapes = shapes

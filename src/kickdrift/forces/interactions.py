@@ -42,7 +42,7 @@ class Springs(Elastic, Interaction):
     u points from the first body of a pair to the second, L is their distance and L' its rate. The first body feels F,
     the second -F. At distance zero the direction is undefined and the force is zero. Potential: k (L - rest)² / 2.
     Total momentum and angular momentum are conserved, to rounding. The forces on a body are summed in the order of the
-    pairs; several `Springs` of a stepper are one list of pairs, those with damping another, and cost what one does.
+    pairs; several `Springs` of a stepper are one list of pairs, and cost what one does.
 
     Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers. Unstable damping,
     where dt d / m adds up to more than 2 at a body, gives a RuntimeWarning, when the stepper is made and when `set`,

@@ -88,29 +88,23 @@ def _joined(
 
 
 def sprung(records: Sequence[InteractionRecord], known: Sequence[InteractionRecord]) -> list[InteractionRecord]:
-    """Join the records of springs, those with damping and those without, in the place of the first.
+    """Join the records of springs, in the place of the first.
 
-    known: previous records, whose fields are reused.
+    Those with and without damping are one record too: damping may end with the bodies of a pair, and must not change
+    the order of a sum. known: previous records, whose fields are reused.
     """
-    alike: dict[bool, list[InteractionRecord]] = {}
-    for record in records:
-        if record.kind == "springs":
-            alike.setdefault(record.term.velocity_dependent, []).append(record)
-    if all(len(members) == 1 for members in alike.values()):
+    members = tuple([record for record in records if record.kind == "springs"])
+    if len(members) < 2:
         return list(records)
-    result = []
-    for record in records:
-        if record.kind != "springs":
-            result.append(record)
-        elif members := tuple(alike.pop(record.term.velocity_dependent, ())):
-            before = _before(members, known)
-            if len(members) == 1 or (before is not None and before.members == members):
-                result.append(members[0] if before is None else before)
-                continue
-            fields = _columns(members, before)
-            joined = replace(record, fields=fields, lineage=object(), members=members, columns=fields)
-            result.append(_of_lineage(joined, before))
-    return result
+    joined = before = _before(members, known)
+    if before is None or before.members != members:
+        fields = _columns(members, before)
+        damped = next((each.term for each in members if each.term.velocity_dependent), members[0].term)
+        joined = replace(members[0], term=damped, fields=fields, lineage=object(), members=members, columns=fields)
+        joined = _of_lineage(joined, before)
+    assert joined is not None
+    first = records.index(members[0])
+    return [*records[:first], joined, *[record for record in records[first:] if record.kind != "springs"]]
 
 
 def _before(members: Sequence[R], known: Sequence[R]) -> R | None:

@@ -47,7 +47,6 @@ cdef inline void fit_level(int dim, const Contacts* given) noexcept nogil:
     cdef double* box
     cdef const double* part
     cdef int64_t node, k
-    cdef int j
     level.motion.displacement = 0
     for node in range(level.nodes - 1, -1, -1):     # parents come before their children
         box = level.bounds + node * 2 * dim

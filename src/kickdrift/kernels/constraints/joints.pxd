@@ -123,7 +123,7 @@ cdef inline void follow(int dim, real h, int64_t stride, real* x, real* v, const
             p = j * stride + data.member[k]
             if row[j] != x[p]:
                 v[p] = v[p] + (row[j] - x[p]) / h
-                x[p] = row[j]
+            x[p] = row[j]   # also where a zero has another sign
 
 
 cdef inline void aim(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
