@@ -129,12 +129,13 @@ class LoadsPart(Part):
     def save(self, stepper: Any) -> bytes:
         arrays = _arrays(stepper._entries)
         kept = [array[1:] for array, saved in arrays if saved]
-        broken = [array[1:, 1] for array, saved in arrays if not saved]
-        breaks = any(array.any() for array in broken)
+        others = [array for array, saved in arrays if not saved]
+        # At once for all, which is faster: row 0 has no break.
+        breaks = len(others) > 0 and bool(np.concatenate(others)[:, 1].any())
         if not breaks and not any(array.any() for array in kept):
             return b""
         parts = [(array + 0.0).astype("<f8").tobytes() for array in kept]
-        return b"".join(parts + [array.astype(np.uint8).tobytes() for array in broken if breaks])
+        return b"".join(parts + [array[1:, 1].astype(np.uint8).tobytes() for array in others if breaks])
 
     def absent(self, stepper: Any) -> bool:
         return not stepper._plan.loads
