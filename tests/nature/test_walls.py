@@ -207,6 +207,98 @@ def test_points_slide_along_segments_of_any_direction():
         assert along == pytest.approx(1 + G * np.sin(0.5) / 2, abs=1e-3)
 
 
+def tiles(kind, size, start, top, count, **more):
+    """Return a floor of tiles of a size, whose top is at `top`, and unit vectors along it and up from it."""
+    k = start + size * np.arange(count)
+    if kind == "boxes in 3-D":
+        across = 0 * k - 9
+        lower = np.stack([np.r_[k, k], np.r_[across, 0 * k], 0 * np.r_[k, k] + top - 1], axis=1)
+        upper = np.stack([np.r_[k, k] + size, np.r_[0 * k, 0 * k + 9], 0 * np.r_[k, k] + top], axis=1)
+        return kd.Boxes(lower, upper, **more), np.array([1.0, 0, 0]), np.array([0, 0, 1.0])
+    if kind == "boxes":
+        floor = kd.Boxes(np.stack([k, 0 * k + top - 1], 1), np.stack([k + size, 0 * k + top], 1), **more)
+        return floor, np.array([1.0, 0]), np.array([0, 1.0])
+    along = turned({"ceiling": np.pi / 2, "side": np.pi, "slanted": 0.7}.get(kind, -np.pi / 2), (1, 0))
+    up = np.array([-along[1], along[0]])
+    points = np.stack([np.outer(k, along), np.outer(k + size, along)], axis=1) + top * up
+    return kd.Segments(points, **more), along, up
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@FOLLOWING
+@pytest.mark.parametrize("kind", ["boxes", "boxes in 3-D", "floor", "ceiling", "side", "slanted"])
+def test_a_body_slides_over_a_floor_of_tiles(Stepper, kind, integrator, dtype):
+    """Without friction x = v t, whatever the tiles, whether they stand still or move along their normal."""
+    rng = np.random.default_rng(1)
+    cases = [
+        (2.0, 1.0, 0.0, 60, None), (5.0, 0.5, 0.5, 60, -0.3), (20.0, 0.3, 0.0, 30, 1.5), (1.0, 0.1, 0.5, 240, None),
+        (5.0, rng.uniform(0.3, 1), 0.5, 30, -0.3), (rng.uniform(3, 9), 0.3, 0.0, 60, None),
+    ]  # fmt: skip
+    for speed, size, restitution, hz, lift in cases if Stepper is kd.Stepper else cases[:1] + cases[4:5]:
+        for start, top in ((-2.0, 0.0), (rng.uniform(-3, -2), rng.uniform(-3, 3))):
+            count = int((speed * 25 / hz + 4) / size)
+            more = {"restitution": restitution, "radius": R}
+            floor, along, up = tiles(kind, size, start, top, count, **more)
+            if lift is not None:
+                floor = tiles(kind, size, start, top, count, velocity=tuple(lift * up), **more)[0]
+            velocity = speed * along + (lift or 0.0) * up
+            body = Stepper(
+                np.array([(top + R) * up], dtype), np.array([velocity], dtype), hz=hz, integrator=integrator,
+                forces=[kd.Gravity(tuple(-G * up))], constraints=[floor],
+            )  # fmt: skip
+            body.step(25)
+            tolerance = 1e-6 if dtype is np.float64 else 5e-3
+            assert body.position[0] @ along == pytest.approx(speed * body.time, rel=tolerance)
+            assert body.velocity[0] @ along == pytest.approx(speed, rel=tolerance)
+            height = body.position[0] @ up - top - R - (lift or 0.0) * body.time
+            assert height == pytest.approx(0, abs=tolerance)
+
+
+@pytest.mark.parametrize("carried", ["belt", "disc"])
+def test_belts_of_tiles_carry_and_discs_roll_over_them(Stepper, carried):
+    floor = tiles("boxes", 0.5, -2.0, 0.0, 20, restitution=0.0, radius=R, friction=0.5,
+                  surface_speed=(2.0, 0.0) if carried == "belt" else 0.0)[0]  # fmt: skip
+    spin = {} if carried == "belt" else {"angular_velocity": [-2.0 / R]}
+    body = Stepper([[0.0, R]], [[2.0, 0.0]], hz=60, forces=[kd.Gravity((0, -G))], constraints=[floor], **spin)
+    body.step(60)
+    assert body.position[0] == pytest.approx([2, R], abs=1e-9)
+    assert body.velocity[0] == pytest.approx([2, 0], abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet", "verlet"])
+def test_no_speed_takes_a_body_out_of_a_corner(Stepper, integrator, dtype):
+    """Closed rooms of segments with acute and obtuse corners, standing still or moving, and bodies of any speed."""
+    bodies = 10 if Stepper is kd.Stepper else 2
+    for seed in range(40 if Stepper is kd.Stepper else 8):
+        rng = np.random.default_rng(seed)
+        angles = (
+            np.sort(rng.uniform(0, 2 * np.pi, 3)) if seed % 2 else np.array([0.0, 3.0, 3.0 + rng.uniform(0.1, 0.5)])
+        )
+        while np.diff(np.r_[angles, angles[0] + 2 * np.pi]).max() > 0.99 * np.pi:
+            angles = np.sort(rng.uniform(0, 2 * np.pi, 3))
+        corners = rng.choice([1, 100]) * rng.uniform(-1, 1, 2) + 9 * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        radius = rng.uniform(0.02, 0.2)
+        drift = rng.uniform(-3, 3, 2) if seed % 3 == 0 else None
+        moving = {} if drift is None else {"velocity": tuple(drift)}
+        room = kd.Segments(
+            [(corners[k], corners[k - 1]) for k in range(3)], restitution=rng.choice([0.0, 0.5, 1.0]),
+            friction=rng.choice([0.0, 0.5]), radius=radius, **moving,
+        )  # fmt: skip
+        speed = 10.0 ** rng.uniform(0, 4)
+        world = Stepper(
+            np.tile(corners.mean(0), (bodies, 1)).astype(dtype), rng.normal(0, speed, (bodies, 2)).astype(dtype), hz=60,
+            integrator=integrator, forces=[kd.Gravity(tuple(rng.normal(0, 30, 2)))], constraints=[room],
+        )  # fmt: skip
+        for _ in range(30):
+            world.step()
+            places = world.position - (0 if drift is None else drift * world.time)
+            for k in range(3):
+                edge = corners[k] - corners[k - 1]
+                normal = np.array([-edge[1], edge[0]]) / np.sqrt(edge @ edge)
+                assert ((places - corners[k - 1]) @ normal > 0).all()
+
+
 @FOLLOWING
 def test_a_sliding_body_stops_after_v_squared_over_2_mu_g(integrator):
     mu, v = 0.5, 3.0

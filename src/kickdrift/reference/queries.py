@@ -34,7 +34,7 @@ class Level:
         record = self._plan.constraint_records[record]
         fields = laid_out(self._system, record, 0.0)
         fields = fields_of(fields, part) if record.kind == "contacts" else fields
-        return Shapes(SimpleNamespace(real=np.float64, alive=()), fields)
+        return Shapes(SimpleNamespace(real=np.float64, alive=(), epsilon=np.finfo(np.float64).eps), fields)
 
     def first_bodies(self, scene, x, origins, motions, reach, seen, skip):
         """Return the row of the body that each ray hits first, or -1, and the share of its motion."""

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from ..abi.constraints cimport Shapes
 from ..abi.plan cimport MAX_DIM
-from ..forces.fields cimport dot, root
+from ..forces.fields cimport dot, magnitude, root, rounding
 from ..simd.vec cimport real
 
 
@@ -101,16 +101,27 @@ cdef inline bint touch(
     cdef const real* a = <const real*> data.lower + number * dim
     cdef const real* b = <const real*> data.upper + number * dim
     cdef real n[MAX_DIM]
+    cdef real at[MAX_DIM]
     cdef real first = 2
+    cdef real small = 0
+    cdef int j
+    if not through:
+        for j in range(dim):
+            small = small + (magnitude(y[j]) + magnitude(motion[j]))
+        small = rounding(r) * small
     if away(dim, y, number, data, n) < r:
         share[0] = 0
-        return not through and dot(dim, n, motion) < 0
+        return not through and dot(dim, n, motion) < -small
     if data.segments:
         around_segment(dim, y, motion, r, a, b, &first)
     else:
         around_box(dim, y, motion, r, a, b, &first)
     share[0] = first
-    return first <= 1
+    if through or not first <= 1:
+        return first <= 1
+    for j in range(dim):
+        at[j] = y[j] + first * motion[j]
+    return not away(dim, at, number, data, n) > small or dot(dim, n, motion) < -small
 
 
 cdef inline void keep_first(real t, real* first) noexcept nogil:
@@ -149,6 +160,7 @@ cdef inline void around_segment(
         t = (zero * q - q - r) / dq
     else:
         return
+    t = zero if t < 0 else t    # closer than r by rounding
     for j in range(dim):
         d[j] = d[j] + t * motion[j]
     along = dot(dim, e, d)
@@ -162,6 +174,7 @@ cdef inline void around_box(
     """Find the first contact with faces, edges and corners of a box: outside of it along 1, 2 or 3 axes."""
     cdef real d[MAX_DIM]
     cdef real m[MAX_DIM]
+    cdef real zero = 0
     cdef real t
     cdef int j, axes, corner, count
     for axes in range(1, 1 << dim):
@@ -172,12 +185,13 @@ cdef inline void around_box(
             for j in range(dim):
                 if axes != 1 << j:
                     continue
-                if motion[j] > 0:
+                if motion[j] > 0 and y[j] <= a[j]:
                     t = (a[j] - r - y[j]) / motion[j]
-                elif motion[j] < 0:
+                elif motion[j] < 0 and y[j] >= b[j]:
                     t = (b[j] + r - y[j]) / motion[j]
                 else:
                     continue
+                t = zero if t < 0 else t    # closer than r by rounding
                 if t >= 0 and is_within(dim, y, motion, t, a, b, axes):
                     keep_first(t, first)
             continue
@@ -214,7 +228,10 @@ cdef inline bint around_point(int dim, const real* d, const real* motion, real r
     cdef real square = dot(dim, motion, motion)
     cdef real along = dot(dim, d, motion)
     cdef real outside = dot(dim, d, d) - r * r
-    cdef real under_root = along * along - square * outside
+    cdef real zero = 0
+    cdef real under_root
+    outside = zero if outside < 0 else outside  # closer than r by rounding
+    under_root = along * along - square * outside
     if not along < 0 or not under_root >= 0 or not outside >= 0:
         return False
     t[0] = outside / (root(under_root) - along)

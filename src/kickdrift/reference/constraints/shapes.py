@@ -13,6 +13,8 @@ from .walls import Wall, arrival, at_least, replace
 REFINED = 4
 #: Maximal impacts of a body per step; it then stays at the last impact.
 BOUNCES = 8
+#: Relative error of a computed distance: so many times that of one operation.
+ROUNDING = 16
 
 
 class Shapes:
@@ -142,17 +144,28 @@ class Shapes:
 
     def touch(self, y, motion, r, a, b, through):
         """Return the fraction of a motion until y is at distance r, or None. through: None if it starts closer."""
+        # Rounding turns the motion of a sliding body a little into the shape. Motion by up to `small` into the tangent
+        # plane is no collision: where two shapes share an edge, the body would collide with both in turn, and stop.
+        # Ignoring it is safe: shapes are convex, so the body gets no deeper than `small`.
+        small = 0 * r
+        if not through:
+            for p, q in zip(y, motion, strict=True):
+                small = small + (abs(p) + abs(q))
+            small = ROUNDING * self.system.epsilon * small
         distance, n = self.away(y, a, b)
         if distance < r:
-            return self.system.real(0) if not through and dot(n, motion) < 0 else None
-        found = [
-            t for t in (self.around_segment if self.segments else self.around_box)(y, motion, r, a, b) if t is not None
-        ]
+            return self.system.real(0) if not through and dot(n, motion) < -small else None
+        around = self.around_segment if self.segments else self.around_box
         first = None
-        for t in found:
-            if t <= 1 and (first is None or t < first):
+        for t in around(y, motion, r, a, b):
+            if t is not None and t <= 1 and (first is None or t < first):
                 first = t
-        return first
+        if first is None or through:
+            return first
+        distance, n = self.away(y + first * motion, a, b)
+        if not distance > small:
+            return first  # too close to know the side from which it comes
+        return first if dot(n, motion) < -small else None
 
     def around_segment(self, y, motion, r, a, b):
         """Continuous collision detection with the two sides and two ends of a segment."""
@@ -171,6 +184,7 @@ class Shapes:
             t = (0 * q - q - r) / dq
         else:
             return
+        t = 0 * r if t < 0 else t  # closer than r by rounding
         along = dot(e, y - a + t * motion)
         if t >= 0 and along >= 0 and along <= square:
             yield t
@@ -179,12 +193,13 @@ class Shapes:
         """Continuous collision detection with faces, edges and corners: outside of one, two or three pairs of faces."""
         dim = len(y)
         for j in range(dim):
-            if motion[j] > 0:
+            if motion[j] > 0 and y[j] <= a[j]:
                 t = (a[j] - r - y[j]) / motion[j]
-            elif motion[j] < 0:
+            elif motion[j] < 0 and y[j] >= b[j]:
                 t = (b[j] + r - y[j]) / motion[j]
             else:
                 continue
+            t = 0 * r if t < 0 else t  # closer than r by rounding
             if t >= 0 and self.is_within(y, motion, t, a, b, (j,)):
                 yield t
         for count in range(2, dim + 1):
@@ -203,6 +218,7 @@ class Shapes:
     def round(self, d, motion, r):
         """Return the fraction of a motion until a body at separation d from a point is at distance r."""
         square, along, outside = dot(motion, motion), dot(d, motion), dot(d, d) - r * r
+        outside = 0 * r if outside < 0 else outside  # closer than r by rounding
         under_root = along * along - square * outside
         if not along < 0 or not under_root >= 0 or not outside >= 0:
             return None
