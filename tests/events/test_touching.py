@@ -184,3 +184,31 @@ def test_changes_are_seen_at_once(Stepper):
     assert world.touching()[["slot_a", "slot_b"]].tolist() == [(0, 2)]
     world.shift((100.0, 0.0))
     assert world.touching()[["slot_a", "slot_b"]].tolist() == [(0, 2)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["plane", "plane in contacts", "boxes", "boxes in contacts"])
+def test_a_body_above_the_ground_does_not_touch_it_far_from_the_origin(Stepper, kind, dtype):
+    """In contact is a gap of 1/1024 of the radius and of some roundings, but not of pixels."""
+    radius, place = 4.0, 4000.0
+    if kind.startswith("plane"):
+        ground = kd.Plane((0, 1), place, restitution=0.0, radius=radius)
+    else:
+        ground = kd.Boxes([(place - 99, place - 50)], [(place + 99, place)], restitution=0.0, radius=radius)
+    if "in contacts" in kind:
+        ground = kd.Contacts(radius, friction=0.0, **{"walls" if kind.startswith("plane") else "shapes": [ground]})
+    world = Stepper(
+        np.array([[place, place + radius]], dtype), hz=60, forces=[GRAVITY], constraints=[ground], events=kd.Events(),
+    )  # fmt: skip
+    for _ in range(30):
+        world.step()
+        assert world.grounded().tolist() == [True]
+    events = world.events.take()
+    assert (events["kind"] == kd.END).sum() == 0
+    world.velocity[0, 1] = 60.0  # a hop of 2 px
+    for _ in range(6):
+        world.step()
+        assert world.grounded().tolist() == [False]
+    ended = world.events.take()
+    assert (ended["kind"] == kd.END).tolist() == [True]
+    assert ended["time"][0] == pytest.approx(30 / 60)

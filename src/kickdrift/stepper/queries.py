@@ -72,7 +72,7 @@ class Scene:
     def contacts(self) -> list[Touch]:
         plan = self._plan
         # As in the constraints.
-        slack = 4096 * float(np.finfo(plan.dtype).eps)
+        slack = 16 * float(np.finfo(plan.dtype).eps)
         found = []
         for record in plan.constraint_records:
             if record.constraint.reports_pairs:

@@ -8,7 +8,7 @@ from .contact_state cimport (
     TIME_SINCE, FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TOTAL, approach, body, contact, contact_event, read_vector,
 )
 from .events cimport (
-    beyond, finish_events, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, slack, unmet,
+    beyond, finish_events, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, unmet,
     visit,
 )
 from .motion cimport go_forth, is_moving
@@ -16,7 +16,7 @@ from .outlines cimport touch
 from ..abi.constraints cimport CONTACT_EVENT, Contacts, Shapes
 from ..abi.events cimport Contact, Log, EventSource
 from ..abi.plan cimport MAX_DIM
-from ..forces.fields cimport dot, magnitude
+from ..forces.fields cimport dot, magnitude, rounding
 from ..simd.vec cimport real
 
 
@@ -277,7 +277,7 @@ cdef inline bint contact_touches(
     depth = beyond(
         dim, stride, x, i, <const real*> data.normal + (-1 - j) * dim, (<const real*> data.offset)[-1 - j], r, &large,
     )
-    return depth >= -(r / share + slack(r) * large)
+    return depth >= -(r / share + rounding(r) * large)
 
 
 cdef inline bint shape_touches(
@@ -296,4 +296,4 @@ cdef inline bint shape_touches(
         large = large + magnitude(y[c])
     if not shapes.enabled[number - data.shape_begin[part]]:
         return False
-    return away_from(dim, y, number, data, n) <= reach + reach / share + slack(reach) * large
+    return away_from(dim, y, number, data, n) <= reach + reach / share + rounding(reach) * large

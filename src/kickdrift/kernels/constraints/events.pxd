@@ -9,7 +9,7 @@ from ..abi.events cimport (
     BEGIN, END, ENTER, EVENT_NUMBERS, HIT, LEAVE, Contact, Log, EventSource,
 )
 from ..abi.plan cimport MAX_DIM
-from ..forces.fields cimport dot, magnitude, root
+from ..forces.fields cimport dot, magnitude, root, rounding
 from ..simd.vec cimport real
 from ..space cimport toward
 
@@ -295,7 +295,7 @@ cdef inline void report_walls(
             now = False
             if tracked:
                 depth = outside(dim, stride, x, i, w, r, is_box, data, &large)
-                now = depth >= -(r / share + slack(r) * large)
+                now = depth >= -(r / share + rounding(r) * large)
             if contact != NULL:
                 visit(log, events, dim, contact, True, was, now)
             elif now:

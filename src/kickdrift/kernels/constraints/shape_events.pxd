@@ -3,14 +3,14 @@
 from libc.stdint cimport int64_t
 
 from .events cimport (
-    finish_events, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
+    finish_events, keep_touching, key_of, met_at, other_of, report, senses, unmet, visit,
 )
 from .impacts cimport arrival, at_least_zero, each
 from .outlines cimport away
 from ..abi.constraints cimport Shapes
 from ..abi.events cimport Contact, Log, EventSource
 from ..abi.plan cimport MAX_DIM
-from ..forces.fields cimport dot, magnitude
+from ..forces.fields cimport dot, magnitude, rounding
 from ..simd.vec cimport real
 
 cdef enum:
@@ -115,7 +115,7 @@ cdef inline void report_one_shape(
         large = large + magnitude(y[j])
     distance = away(dim, y, number, data, n)
     if tracked and data.enabled[number]:
-        now = distance <= reach + reach / share + slack(reach) * large
+        now = distance <= reach + reach / share + rounding(reach) * large
     if contact != NULL:
         visit(log, data.wall.events, dim, contact, True, was, now)
     elif now:

@@ -12,7 +12,7 @@ from ...constraints import Constraint
 from ...declaration import kinds_of, known, require_entries
 from ...stepper.events import key, slots
 from ..vector import Vector, dot, sqrt
-from .shapes import Shapes
+from .shapes import ROUNDING, Shapes
 
 
 def pairs(system, fields):
@@ -38,7 +38,7 @@ def pairs(system, fields):
 def walls(system, fields):
     """Contacts with `Box` and `Plane`."""
     x, _, _ = system.rows()
-    slack = 4096 * system.epsilon
+    slack = ROUNDING * system.epsilon
 
     def radius(i):
         return system.real(fields["radius"][i if len(fields["radius"]) > 1 else 0])
@@ -94,7 +94,7 @@ def contacts(system, fields):
             found, key_there = at_shape(i, -1 - b - faces)
             return found[0](key_there)
         depth, large, _ = outside(i, b)
-        return depth >= -(system.real(fields["radius"][i]) / 1024 + 4096 * system.epsilon * large)
+        return depth >= -(system.real(fields["radius"][i]) / 1024 + ROUNDING * system.epsilon * large)
 
     def place(each):
         i, b = slots(each)
@@ -165,7 +165,7 @@ def shapes(system, fields):
         for y in x[i]:
             large = large + abs(y)
         distance, _ = found.away(x[i], *found.ends[-1 - b][1:])
-        return bool(enabled[-1 - b]) and distance <= reach + reach / 1024 + 4096 * system.epsilon * large
+        return bool(enabled[-1 - b]) and distance <= reach + reach / 1024 + ROUNDING * system.epsilon * large
 
     def place(each):
         i, b = slots(each)
