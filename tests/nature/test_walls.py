@@ -299,6 +299,45 @@ def test_no_speed_takes_a_body_out_of_a_corner(Stepper, integrator, dtype):
                 assert ((places - corners[k - 1]) @ normal > 0).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["boxes", "segments", "in contacts"])
+def test_no_unit_of_length_and_no_far_shape_keeps_a_body_above_the_floor(Stepper, kind, dtype):
+    """A body rests at its radius, in mm as in km, on a wide floor, and beside a disabled shape that is far away."""
+    for radius, width, far, enabled in [
+        (1e-4, 1e-2, 0.02, True), (0.5, 1e4, 1e4, True), (4.0, 100.0, 2e4, True), (0.5, 9.0, 1e5, [True, False]),
+    ]:  # fmt: skip
+        ends = [(-width, 0), (width, 0)], [(far, 0), (far + width, 0)]
+        more = {"restitution": 0.0, "radius": radius, "enabled": enabled}
+        floor = kd.Boxes([(x, -width) for (x, _), _ in ends], [b for _, b in ends], **more)
+        if kind == "segments":
+            floor = kd.Segments(ends, **more)
+        world = Stepper(
+            np.array([[0.0, 1.5 * radius]], dtype), hz=60, forces=[kd.Gravity((0, -100 * radius))],
+            constraints=[kd.Contacts(radius, shapes=[floor]) if kind == "in contacts" else floor],
+        )  # fmt: skip
+        world.step(60)
+        assert world.position[0, 1] == pytest.approx(radius, rel=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("far", [0.0, 1.0, 1e5])
+def test_points_do_not_pass_through_shapes_at_any_place(Stepper, far, dtype):
+    """Bodies without a radius in closed rooms, at any speed, near the origin and far from it."""
+    for seed in range(20 if Stepper is kd.Stepper else 4):
+        rng = np.random.default_rng(seed)
+        angle, middle = rng.uniform(0, 7), far * rng.uniform(-1, 1, 2)
+        corners = middle + turned(angle, [(-9, -9), (9, -9), (9, 9), (-9, 9)])
+        room = kd.Segments([(corners[k - 1], corners[k]) for k in range(4)], restitution=rng.choice([0.0, 0.9]))
+        world = Stepper(
+            (middle + rng.uniform(-6, 6, (10, 2))).astype(dtype),
+            (10.0 ** rng.uniform(0, 4) * rng.normal(size=(10, 2))).astype(dtype), hz=60,
+            forces=[kd.Gravity(tuple(rng.normal(0, 30, 2)))], constraints=[room],
+        )  # fmt: skip
+        world.step(60)
+        places = turned(-np.pi - angle, world.position - middle)
+        assert (abs(places) < 9 + 64 * np.finfo(dtype).eps * (far + 9)).all()
+
+
 @FOLLOWING
 def test_a_sliding_body_stops_after_v_squared_over_2_mu_g(integrator):
     mu, v = 0.5, 3.0

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 #: Shapes per leaf of the bounding volume tree.
 LEAF = 4
+#: Least distance of bodies from shapes, by size of a number in bytes: so many roundings of the largest coordinate of
+#: those that are enabled. Points are safe in steps some 30 (float32) or 1,000 (float64) times as long as that
+#: coordinate; a larger distance would be visible in float32.
+SKIN = {4: 64, 8: 4096}
 
 
 class Shapes(Wall):
@@ -184,7 +188,8 @@ class Shapes(Wall):
                 f"{name}(enabled): expected a bool or shape ({len(lower)},), one per shape, got shape {enabled.shape}"
             )
         # A minimum margin, even for points: rounding must not carry a body through a shape.
-        skin = max(1.0, float(np.abs([lower, upper]).max(initial=0))) * 4096 * float(np.finfo(plan.dtype).eps)
+        held, eps = np.broadcast_to(enabled, (len(lower),)), float(np.finfo(plan.dtype).eps)
+        skin = float(np.abs([lower[held], upper[held]]).max(initial=0)) * SKIN[plan.dtype.itemsize] * eps
         return {
             "segments": np.array([name == "Segments"], np.uint8),
             "lower": lower,
