@@ -28,9 +28,9 @@ DIRECTIVES |= dict.fromkeys(("boundscheck", "initializedcheck", "emit_code_comme
 # Flags of all modules: no contraction of a * b + c, for bitwise reproducibility; two that change no result, but let
 # GCC convert branches to masks; no strict aliasing, because kernels read memory both as vectors and as single numbers.
 COMMON = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"]
-COMMON += ["-O1", "-g"] if CHECKED else ["-g1", "-fvisibility=hidden", "-ffunction-sections", "-Wno-unused"]
+COMMON += ["-O1", "-g"] if CHECKED else ["-g0", "-fvisibility=hidden", "-ffunction-sections", "-Wno-unused"]
 MSVC = ["/O2", "/fp:precise"]
-LINK = ["-Wl,--gc-sections"] if MODE == "release" and sys.platform == "linux" else []
+LINK = ["-s", "-Wl,--gc-sections"] if MODE == "release" and sys.platform == "linux" else []
 if MODE == "sanitize":
     LINK = ["-fsanitize=address,undefined"]
     COMMON += [*LINK, "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
