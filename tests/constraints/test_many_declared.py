@@ -95,6 +95,18 @@ def test_only_what_is_alike_is_joined():
 
 
 @APART
+def test_a_rod_without_pairs_is_joined_with_any(Stepper):
+    """It lacks the fields of the others, such as limits, and their generations."""
+    none = np.zeros((0, 2), np.int64)
+    ropes = [kd.Distance(PAIRS[:2], max_length=1.0, breaks_at=9.0), kd.Distance(none, length=1.0)]
+    one, other = world(Stepper, ropes[:1], alive=30), world(Stepper, ropes, alive=30)
+    other.add(kd.Distance(none, length=2.0))
+    for each in (one, other):
+        each.step(10)
+    assert_same_state(one, other)
+
+
+@APART
 @pytest.mark.parametrize("kind", ["rods", "springs"])
 def test_changed_added_and_removed_one_by_one(Stepper, kind):
     """The plan is that of a world that was made so, field by field, and so are the steps."""

@@ -100,7 +100,7 @@ class Contacts(Filtered):
 
     Contacts look ahead by a step, with the planes in which they are nearest. A fast body may therefore bounce off a
     round body or a corner that it would have passed by less than a fiftieth of the distance of contact, at a radius a
-    step, or a tenth at two; `ElasticCollisions` with `continuous` knows the time of impact.
+    step, or a tenth at two; `ElasticCollisions(swept=True)` knows the time of impact.
 
     `set` accepts other `shapes`. Shapes with unchanged coordinates keep their impulses. Moved shapes keep them too if
     their part of the sequence has the same kind and length. A shape that is only put elsewhere has no velocity: bodies

@@ -39,10 +39,6 @@ class Changeable:
         """The number of pairs, of springs and distances."""
         return len(self.fields["pairs"] if "pairs" in self.fields else self.fields["first"])
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.fields)
-
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
 class InteractionRecord(Changeable):
@@ -59,7 +55,6 @@ class InteractionRecord(Changeable):
     #: Identity across changes: a changed record keeps its binding.
     lineage: object = field(default_factory=object)
     members: tuple[InteractionRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
-    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: the fields of the members, one after the other
 
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
@@ -72,7 +67,6 @@ class ConstraintRecord(Changeable):
     fields: dict[str, np.ndarray]
     members: tuple[ConstraintRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
     lineage: object = field(default_factory=object)
-    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: the fields of the members, one after the other
 
     @once
     def solved(self) -> tuple[bool, int]:

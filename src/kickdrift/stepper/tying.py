@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from itertools import repeat
+from operator import is_
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from .pieces import ConstraintRecord, InteractionRecord
 PAIRED = ("distance", "compliant_distance")
 #: Fields of which a joined record has one.
 SHARED = ("iterations", "response")
+#: Stands for a field that a record does not have.
+MISSING = np.zeros((0, 0))
 
 R = TypeVar("R", ConstraintRecord, InteractionRecord)
 
@@ -28,7 +32,7 @@ def tied(n: int, records: Sequence[ConstraintRecord], known: Sequence[Constraint
 
     Correcting one constraint violates others at the same body, therefore records that share a movable body are a
     system, which is iterated together. Different systems share no body: joined, they have the same result as apart.
-    known: previous records, whose fields are reused.
+    known: previous records, which are reused with the same members.
     """
     if len(records) < 2:
         return list(records)
@@ -74,33 +78,31 @@ def _joined(
     before = _before(members, known)
     if len(members) == 1 or (before is not None and before.members == members):
         return members[0] if len(members) == 1 else before  # type: ignore[return-value]
-    columns = _columns(members, before)
     counts = [each.pairs for each in members]
+    columns = _columns(members, counts)
     columns["member"] = np.repeat(np.arange(len(members)), counts)
     order = _order(columns["first"], columns["second"], systems, counts)
     fields = columns if order is None else {name: column[order] for name, column in columns.items()}
     fields = fields | {"iterations": np.array([iterations])}
     if soft:  # a property of the integrator
         fields["response"] = next(each.fields["response"] for each in members if "response" in each.fields)
-    return _of_lineage(
-        ConstraintRecord(PAIRED[soft], members[0].constraint, fields, members=members, columns=columns), before
-    )
+    return _of_lineage(ConstraintRecord(PAIRED[soft], members[0].constraint, fields, members), before)
 
 
 def sprung(records: Sequence[InteractionRecord], known: Sequence[InteractionRecord]) -> list[InteractionRecord]:
     """Join the records of springs, in the place of the first.
 
     Those with and without damping are one record too: damping may end with the bodies of a pair, and must not change
-    the order of a sum. known: previous records, whose fields are reused.
+    the order of a sum. known: previous records, which are reused with the same members.
     """
     members = tuple([record for record in records if record.kind == "springs"])
     if len(members) < 2:
         return list(records)
     joined = before = _before(members, known)
     if before is None or before.members != members:
-        fields = _columns(members, before)
+        fields = _columns(members, [each.pairs for each in members])
         damped = next((each.term for each in members if each.term.velocity_dependent), members[0].term)
-        joined = replace(members[0], term=damped, fields=fields, lineage=object(), members=members, columns=fields)
+        joined = replace(members[0], term=damped, fields=fields, lineage=object(), members=members)
         joined = _of_lineage(joined, before)
     assert joined is not None
     first = records.index(members[0])
@@ -120,41 +122,27 @@ def _of_lineage(joined: R, before: R | None) -> R:
     return replace(joined, lineage=before.lineage)
 
 
-def _columns(members: Sequence[R], before: R | None) -> dict[str, np.ndarray]:
-    """Return the fields of all members, one after the other. before: a record that has columns of some of them."""
-    names = dict.fromkeys(
-        name for names in dict.fromkeys(each.names for each in members) for name in names if name not in SHARED
-    )
-    known: dict[int, tuple[int, int]] = {}
-    if before is not None and before.columns.keys() >= names.keys():
-        first = 0
-        for each in before.members:
-            end = first + each.pairs
-            known[id(each)], first = (first, end), end
-    pieces: list[Any] = []  # a member, or (first, end) in the columns before
-    for each in members:
-        piece = known.get(id(each), each)
-        if pieces and type(piece) is type(pieces[-1]) is tuple and pieces[-1][1] == piece[0]:
-            pieces[-1] = pieces[-1][0], piece[1]
-        else:
-            pieces.append(piece)
-    return {
-        name: np.concatenate([
-            before.columns[name][slice(*piece)] if type(piece) is tuple else _column(piece, name)  # type: ignore[union-attr]
-            for piece in pieces
-        ])
-        for name in names
-    }  # fmt: skip
+def _columns(members: Sequence[R], counts: list[int]) -> dict[str, np.ndarray]:
+    """Return the fields of all members, one after the other. counts: their numbers of pairs."""
+    columns = {}
+    for name in dict.fromkeys(
+        name for names in dict.fromkeys(tuple(each.fields) for each in members) for name in names
+    ):
+        if name in SHARED:
+            continue
+        values = [each.fields.get(name, MISSING) for each in members]
+        if list(map(len, values)) != counts or any(map(is_, values, repeat(MISSING))):
+            like = next(each for each in values if each is not MISSING)
+            values = [_spread(*each, name, like) for each in zip(values, counts, strict=True)]
+        columns[name] = np.concatenate(values)
+    return columns
 
 
-def _column(record: Any, name: str) -> np.ndarray:
-    """Return a field of a record with an item per pair."""
-    if name in record.fields:
-        values: np.ndarray = record.fields[name]
-        return values if len(values) == record.pairs else np.broadcast_to(values, (record.pairs, *values.shape[1:]))
-    if name == "generations":
-        return np.full((record.pairs, 2), ABSENT[name], np.int64)
-    return np.full(record.pairs, ABSENT[name], record.fields["length"].dtype)
+def _spread(values: np.ndarray, count: int, name: str, like: np.ndarray) -> np.ndarray:
+    """Return a field with an item per pair. like: the field of a record that has it."""
+    if values is MISSING:
+        return np.full((count, *like.shape[1:]), ABSENT[name], like.dtype)
+    return values if len(values) == count else np.broadcast_to(values, (count, *values.shape[1:]))
 
 
 def _order(

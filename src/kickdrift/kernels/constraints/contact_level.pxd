@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from .motion cimport unite
 from .shapes cimport DEEPEST, is_beside
 from ..abi.constraints cimport Contacts, Shapes
 
@@ -60,10 +61,3 @@ cdef inline void fit_level(int dim, const Contacts* given) noexcept nogil:
                 level.motion.displacement, given.shapes[level.number[k]].motion.displacement,
             )
             unite(dim, part, part if k == level.first[node] else box, box)
-
-
-cdef inline void unite(int dim, const double* one, const double* other, double* box) noexcept nogil:
-    cdef int j
-    for j in range(dim):
-        box[j] = min(one[j], other[j])
-        box[dim + j] = max(one[dim + j], other[dim + j])

@@ -434,6 +434,8 @@ cdef inline void catch_up(
     cdef int64_t i, k, p
     cdef int c
     for i in range(n):
+        if not data.touched[i]:
+            continue
         free = traits(data, i, x) + DELTA_V
         for c in range(dim):
             p = c * stride + i

@@ -259,7 +259,7 @@ cdef inline real one_of(const Each* values, int64_t i, real like) noexcept nogil
 
 
 cdef inline real slack(real like) noexcept nogil:
-    """Relative tolerance of coordinates: 4096 rounding errors."""
+    """Relative margin of the searches of trees and tiles: 4096 roundings, far more than `rounding`."""
     if real is float:
         return 0.00048828125
     else:

@@ -85,9 +85,7 @@ cdef inline void refit(int dim, Shapes* shapes, const real* lower, const real* u
         box = shapes.bounds + node * 2 * dim
         if shapes.leaves[node] == 0:
             below = shapes.bounds + shapes.first[node] * 2 * dim
-            for j in range(dim):
-                box[j] = min(below[j], below[2 * dim + j])
-                box[dim + j] = max(below[dim + j], below[3 * dim + j])
+            unite(dim, below, below + 2 * dim, box)
             continue
         for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
             number = shapes.number[k]
@@ -96,6 +94,14 @@ cdef inline void refit(int dim, Shapes* shapes, const real* lower, const real* u
                 high = max(<double> lower[number * dim + j], <double> upper[number * dim + j])
                 box[j] = low if k == shapes.first[node] else min(box[j], low)
                 box[dim + j] = high if k == shapes.first[node] else max(box[dim + j], high)
+
+
+cdef inline void unite(int dim, const double* one, const double* other, double* box) noexcept nogil:
+    """Set a box to the least one around two."""
+    cdef int j
+    for j in range(dim):
+        box[j] = min(one[j], other[j])
+        box[dim + j] = max(one[dim + j], other[dim + j])
 
 
 cdef inline void begin_motion(int dim, double h, const Shapes* given, const real* like) noexcept nogil:

@@ -14,7 +14,7 @@ from ..forces.fields cimport dot, magnitude, rounding
 from ..simd.vec cimport real
 
 cdef enum:
-    MOST_MET = 8    # contacts of a body with shapes in a step: BOUNCES of shapes.pxd
+    BOUNCES = 8     # maximum number of bounces of a body per step
 
 
 cdef inline void report_shape(
@@ -60,7 +60,7 @@ cdef inline void report_shapes(
 ) noexcept nogil:
     cdef EventSource* events = data.wall.events
     cdef bint tracked = log.begin or log.end
-    cdef const Contact* met[MOST_MET]
+    cdef const Contact* met[BOUNCES]
     cdef const Contact* contact
     cdef int64_t i, key
     cdef int64_t p = 0

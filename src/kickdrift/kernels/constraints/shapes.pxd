@@ -9,7 +9,7 @@ from .motion cimport (
 )
 from .impacts cimport each, is_constrained, collide_wall, replace
 from .outlines cimport away, passes, touch
-from .shape_events cimport report_shape
+from .shape_events cimport BOUNCES, report_shape
 from ..abi.constraints cimport Shapes
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude
@@ -17,7 +17,6 @@ from ..simd.vec cimport real
 
 cdef enum:
     REFINED = 4     # secant steps to the time when a body touches a rotating shape
-    BOUNCES = 8     # maximum number of bounces of a body per step
     DEEPEST = 128   # maximum size of the stack of tree nodes to visit
 
 
