@@ -214,6 +214,9 @@ cdef class Coupled(Watch):
         """Bind the data shared by all constraints: weights, bodies at rest, and walls."""
         cdef ConstraintCall* wall
         weights = next((each.fields["weight"] for each in model.constraint_records if "weight" in each.fields), None)
+        pins = any([record.kind == "pin" for record in model.constraint_records])
+        if weights is None and pins:
+            weights = model.rounded_weights
         self.weights_of = weights
         if previous is not None and previous.weights_of is weights:
             self.weights = previous.weights
@@ -224,6 +227,7 @@ cdef class Coupled(Watch):
             self.common.at_rest = address(self.at_rest)
         if self.weights is not None:
             self.common.weight = address(self.weights)
+        self.coupling.moves = self.common.weight if pins else NULL
         walls = [number for number, each in enumerate(model.constraint_records) if each.solid]
         if walls:
             wall = <ConstraintCall*> PyMem_Calloc(len(walls), sizeof(ConstraintCall))

@@ -52,6 +52,7 @@ cdef inline void apply_thermostats(
     cdef real* v = x + V * row
     cdef real* s = x + S * row
     cdef const real* a = <const real*> workspace.start
+    cdef const real* moves = <const real*> coupling.moves
     cdef real h = <real> plan.h
     cdef real half = h / 2
     cdef real keep, kick, u, w
@@ -69,6 +70,8 @@ cdef inline void apply_thermostats(
     for n in range(count):
         minus = one - c[n]
         wide[n] = root(minus * (one + c[n]) * noise.heat[(workspace.first + begin + n) * noise.heat_step])
+        if moves != NULL and not moves[begin + n] > 0:
+            wide[n] = 0
     for which in range(<uint32_t> (plan.dim + 1) // 2):
         normals(
             noise, tick, workspace.first + begin, count, which, z + 2 * which * AT_ONCE,

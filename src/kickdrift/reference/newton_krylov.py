@@ -87,7 +87,7 @@ class Tangent:
         )
         for interaction, change in self.interactions:
             total = total + system.scalar(interaction.factor) * system.joined(change(dx, dv))
-        change = system.of_active(total)
+        change = system.of_movable(total)
         slope = largest(change) / largest(p)
         self.slope = slope if slope > self.slope else self.slope
         return p - h * change

@@ -126,12 +126,17 @@ def uncut(system: Any, record: Any) -> np.ndarray:
 
 def weights(system: Any) -> np.ndarray:
     """Return 1/m of each body; 0 for pinned and inactive bodies."""
-    slots, plan = system.slots, system.plan
-    weight = np.where(slots.alive, plan.inverse_mass, 0.0)
-    for record in plan.constraint_records:
+    return np.where(system.movable, system.plan.inverse_mass, 0.0)
+
+
+def pinned(system: Any) -> np.ndarray:
+    """Return a mask of the bodies that are pinned. A pin ends with its body."""
+    found = np.zeros(system.n, np.bool_)
+    for record in system.plan.constraint_records:
         if record.kind == "pin":
-            weight[record.fields["indices"][uncut(system, record)]] = 0
-    return weight
+            indices = record.fields["indices"]
+            found[indices if system.slots is None else indices[uncut(system, record)]] = True
+    return found
 
 
 def present_at_rest(system: Any) -> np.ndarray | None:

@@ -18,7 +18,7 @@ from .forces import TERMS, Affine, Rotation
 from .integrators import ONE_BY_ONE, SCHEMES, STARTS, NotConverged, energy_together
 from .loads import Loads, cells
 from .noise import normals, thermostat_numbers
-from .slots import present_at_rest, present_fields
+from .slots import pinned, present_at_rest, present_fields
 from .space import space_of
 from .vector import Vector, either, split, stacked
 
@@ -233,6 +233,8 @@ class System(Body):
         self.inverse_inertia: list[Any] | None = None if turning is None else turning.inverse_inertia
         living = np.ones(self.n, np.bool_) if self.slots is None else self.slots.alive
         self.alive = living.astype(np.bool_)
+        #: Whether forces move a body: inactive and pinned ones stay where they are.
+        self.movable = self.alive & ~pinned(self)
         #: Impulses of contacts and of rods for warm starting, at the beginning and at the end of the step.
         self.remembered: dict[tuple[int, int], Any] = {}
         self.remembered_rods: list[Any] = []
@@ -310,9 +312,9 @@ class System(Body):
             self._kept = a
         return a
 
-    def of_active(self, vectors: Vector) -> Vector:
-        """Zero the vectors of inactive bodies, NaN included."""
-        return either(self.alive, vectors, Vector([self.real(0)] * self.dim))
+    def of_movable(self, vectors: Vector) -> Vector:
+        """Zero the vectors of inactive and pinned bodies, NaN included."""
+        return either(self.movable, vectors, Vector([self.real(0)] * self.dim))
 
     def step(self, h: Any) -> None:
         """Run one step of the scheme; implicit schemes solve for all bodies at once."""
@@ -330,18 +332,16 @@ class System(Body):
         return self.integrator.kind == "velocity_verlet" and not self.velocity_dependent
 
     def _baths(self) -> Any:
-        """Thermostat per body: friction factor and noise; no effect on inactive bodies."""
+        """Thermostat per body: friction factor and noise; no effect on inactive bodies, no noise on pinned ones."""
         for interaction in self.plan.interactions:
             if interaction.kind == "langevin":
                 for i, alive in enumerate(self.alive):
                     if alive:
                         generation, world = self.generation(i), self.stepper._world
-                        yield (
-                            i,
-                            *thermostat_numbers(
-                                interaction, self.real, self.dim, i, self.tick, self.h, generation, world
-                            ),
+                        keep, kick = thermostat_numbers(
+                            interaction, self.real, self.dim, i, self.tick, self.h, generation, world
                         )
+                        yield i, keep, kick if self.movable[i] else [self.real(0) * each for each in kick]
 
     def apply_thermostat(self) -> None:
         """Apply the thermostat for a whole step; for Verlet to the displacement from the previous position."""
@@ -461,7 +461,7 @@ class System(Body):
         for interaction in self.plan.interactions:
             out = INTERACTIONS[interaction.kind](self, interaction, t, xs, vs)
             a = a + self.scalar(interaction.factor) * self.joined(out)
-        return self.of_active(a)
+        return self.of_movable(a)
 
     def work(self, x: Vector, y: Vector) -> Any:
         """Compute the work from x to y per unit of mass, from the interactions' potentials: a column."""

@@ -78,6 +78,7 @@ ctypedef struct Coupling:
     const Noise* noise          # or NULL
     int constraints
     const ConstraintCall* constraint
+    const void* moves           # 1/m of each body, 0 for pinned and inactive ones; NULL: no body is pinned
     bint only_put_back          # a periodic box is the only constraint on interacting bodies
     Log* log                    # event log, or NULL
     ReportFunction report_events

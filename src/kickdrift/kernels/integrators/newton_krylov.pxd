@@ -15,7 +15,7 @@ from ..noise cimport apply_thermostat
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport f32vec, vec, load_part, real, spread, width
 from ..abi.plan cimport DAMPING, Field, Job, Plan
-from ..loops.stages cimport size
+from ..loops.stages cimport moving, size
 from ..loops.passes cimport finish, interact, out_register
 from ..abi.coupled cimport UNSOLVED, NoisyTangent, InteractionCall, Coupling
 from ..forces.fields cimport field_vec, magnitude, root, term_jacobian, value
@@ -298,8 +298,8 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
                 change[j * plane + n] = change[j * plane + n] + (
                     field_vec(&term.factor, 0, n * w, like) * o[j * plane + n]
                 )
-    if coupling.plan.slots != NULL:
-        weight = <const vec*> coupling.plan.slots.weight
+    weight = <const vec*> moving(coupling, system.workspace)
+    if weight != NULL:
         for j in range(dim):
             for n in range(vectors):
                 change[j * plane + n] = select_or_zero(positive(weight[n]), change[j * plane + n])

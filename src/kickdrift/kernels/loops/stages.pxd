@@ -31,11 +31,19 @@ cdef inline bint leaves(const Plan* plan, const Workspace* workspace) noexcept n
     return plan.scheme == RK4 and not plan.turned and workspace.now != workspace.next
 
 
+cdef inline const void* moving(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
+    """One number per body of the tile, positive if forces move it; NULL if they move all."""
+    cdef const Plan* plan = coupling.plan
+    if coupling.moves != NULL:
+        return coupling.moves     # all bodies are one tile
+    return NULL if workspace.full else <const char*> plan.slots.weight + workspace.first * plan.slots.item
+
+
 cdef inline bint is_usual(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
-    """True if the accelerations are gravity and one interaction, without inactive slots and history."""
+    """True if the accelerations are gravity and one interaction, without inactive or pinned bodies and history."""
     cdef const Plan* plan = coupling.plan
     return (
-        coupling.interactions == 1 and workspace.full and plan.s.data == NULL
+        coupling.interactions == 1 and plan.s.data == NULL and moving(coupling, workspace) == NULL
         and not (plan.terms > 0 or plan.drag or plan.spring)
     )
 
@@ -238,9 +246,7 @@ cdef inline void finish_bodies(
         (usual and scheme == VELOCITY_VERLET or scheme == COMPOSITION) and workspace.opens and number == last
     )
     cdef bint moves = opens or not (usual and scheme == VELOCITY_VERLET) or (drag and number == 0)
-    cdef const vec* weight = NULL
-    if not usual and not workspace.full:
-        weight = <const vec*> (<const char*> plan.slots.weight + workspace.first * plan.slots.item)
+    cdef const vec* weight = NULL if usual else <const vec*> moving(coupling, workspace)
     for j in range(plan.dim):
         locate_affine(plan, j, workspace.first, &terms, state)
         here = (<const vec*> terms.g)[0]
@@ -265,7 +271,7 @@ cdef inline void finish_bodies(
                 a = a + share * r[(OUT - P) * row + i]
             else:
                 a = pushed(coupling, workspace.first + n * width(state), r + (OUT - P) * row + i, row, a)
-            if not usual and weight != NULL:  # functions may write anything for inactive slots
+            if not usual and weight != NULL:    # functions may write anything for inactive slots; pinned bodies stay
                 a = select_or_zero(positive(weight[n]), a)
             if not usual and number == KEEP:
                 r[i] = a
