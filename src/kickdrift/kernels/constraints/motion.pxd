@@ -9,6 +9,10 @@ from ..functions.elementary cimport cos, each, sin
 from ..simd.vec cimport f64vec, real
 
 
+cdef enum:
+    MOST_PIECES = 32    # straight pieces of a path relative to a shape that rotates
+
+
 cdef inline double cosine(double angle) noexcept nogil:
     cdef f64vec found = cos(each(angle))
     return (<double*> &found)[0]
@@ -124,6 +128,11 @@ cdef inline void begin_motion(int dim, double h, const Shapes* given, const real
     lay(dim, 0, shapes, like)
 
 
+cdef inline double swept_by(const Shapes* shapes) noexcept nogil:
+    """How far from where it is now a shape may touch a body in this step."""
+    return shapes.motion.displacement + shapes.motion.displacement / 8    # that, and what `pieces_of` neglects
+
+
 cdef inline void end_motion(int dim, double h, const Shapes* shapes) noexcept nogil:
     """Move the state of shapes by a step, once it is done."""
     cdef double* row
@@ -133,6 +142,26 @@ cdef inline void end_motion(int dim, double h, const Shapes* shapes) noexcept no
         row = <double*> row_of(dim, &shapes.motion, k)
         for j in range(dim + 1):
             row[j] = row[j] + h * row[dim + 1 + j]
+
+
+cdef inline int pieces_of(
+    const Motion* motion, int64_t k, double step, const real* start, const real* y, real since, real r, double* nearly,
+) noexcept nogil:
+    """In how many straight pieces to take a path relative to a shape that rotates; nearly: set to a negligible gap."""
+    cdef const double* row = row_of(2, motion, k)
+    cdef double angle = fabs(row[5]) * <double> since
+    cdef double here[MAX_DIM]
+    cdef double radius, length, bend, x, y_
+    middle(2, motion, k, step - <double> since, here)
+    x, y_ = <double> start[0] - here[0], <double> start[1] - here[1]
+    radius = sqrt(x * x + y_ * y_)
+    x, y_ = <double> y[0] - <double> start[0] - <double> since * row[3], <double> y[1] - <double> start[1] - <double> since * row[4]
+    length = sqrt(x * x + y_ * y_)
+    nearly[0] = min(fabs(row[5]) * motion.far[k] * step / 8, (<double> r + length + angle * radius) / 64)
+    bend = angle * (angle * (radius + length) + 2 * length) / 8
+    if not bend < MOST_PIECES * MOST_PIECES * nearly[0]:
+        return MOST_PIECES
+    return <int> sqrt(bend / nearly[0]) + 1
 
 
 cdef inline void surface_velocity(

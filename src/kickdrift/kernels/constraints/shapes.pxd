@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from .events cimport senses, slack
 from .friction cimport leave_belt, friction_impulse
 from .motion cimport (
-    begin_motion, go_back, go_forth, is_moving, lay, rotates, surface_velocity, turn_normal,
+    begin_motion, go_back, go_forth, is_moving, lay, pieces_of, rotates, surface_velocity, swept_by, turn_normal,
 )
 from .impacts cimport each, is_constrained, collide_wall, replace
 from .outlines cimport away, passes, touch
@@ -245,20 +245,45 @@ cdef inline bint touch_moving(
     """`touch` on the straight way of a body in the last `since` of the step, by shapes that move."""
     cdef real begin[MAX_DIM]
     cdef real motion[MAX_DIM]
+    cdef real place[MAX_DIM]
+    cdef real end[MAX_DIM]
     cdef real one = 1
-    cdef real last = 0
-    cdef real before, here, then
-    cdef int _step, j
-    go_back(dim, &data.motion, number, 0, step - <double> since, start, begin)
-    go_back(dim, &data.motion, number, 0, step, y, motion)
-    for j in range(dim):
-        motion[j] = motion[j] - begin[j]
-    if not touch(through, dim, begin, motion, r, number, data, share):
-        return False
-    if not rotates(dim, &data.motion, number):
-        return True
-    before = gap_at(dim, step, since, last, start, y, r, number, data)
-    here = gap_at(dim, step, since, share[0], start, y, r, number, data)
+    cdef real count, first, left
+    cdef double nearly = 0
+    cdef bint curved = rotates(dim, &data.motion, number)
+    cdef int pieces = pieces_of(&data.motion, number, step, start, y, since, r, &nearly) if curved else 1
+    cdef int piece, j
+    count = pieces
+    for piece in range(pieces):
+        first = <real> piece / count
+        left = <real> (piece + 1) / count
+        for j in range(dim):
+            place[j] = start[j] + first * (y[j] - start[j]) if piece > 0 else start[j]
+            end[j] = start[j] + left * (y[j] - start[j]) if piece + 1 < pieces else y[j]
+        go_back(dim, &data.motion, number, 0, step - <double> ((one - first) * since), place, begin)
+        go_back(dim, &data.motion, number, 0, step - <double> ((one - left) * since), end, motion)
+        for j in range(dim):
+            motion[j] = motion[j] - begin[j]
+        if not touch(through, dim, begin, motion, r, number, data, share):
+            continue
+        if not curved:
+            return True
+        share[0] = (<real> piece + share[0]) / count
+        if <double> refine(dim, step, since, start, y, r, number, data, first, share) <= nearly:
+            return True     # else it passes the shape where the straight piece does not
+    return False
+
+
+cdef inline real refine(
+    int dim, double step, real since, const real* start, const real* y, real r, int64_t number, const Shapes* data,
+    real last, real* share,
+) noexcept nogil:
+    """Correct the share of a way until a body touches a shape that rotates; return the gap then."""
+    cdef real one = 1
+    cdef real before = gap_at(dim, step, since, last, start, y, r, number, data)
+    cdef real here = gap_at(dim, step, since, share[0], start, y, r, number, data)
+    cdef real then
+    cdef int _step
     for _step in range(REFINED):
         if before == here:
             break
@@ -267,7 +292,7 @@ cdef inline bint touch_moving(
             break
         last, before, share[0] = share[0], here, then
         here = gap_at(dim, step, since, then, start, y, r, number, data)
-    return True
+    return here
 
 
 cdef inline real gap_at(
@@ -304,7 +329,7 @@ cdef inline void box_of(
     cdef int j
     for j in range(dim):
         large = large + magnitude(start[j]) + magnitude(y[j])
-    large = reach + slack(reach) * large + data.motion.displacement
+    large = reach + slack(reach) * large + swept_by(data)
     for j in range(dim):
         low[j] = (start[j] if start[j] < y[j] else y[j]) - large
         high[j] = (y[j] if start[j] < y[j] else start[j]) + large

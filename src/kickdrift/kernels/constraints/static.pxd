@@ -8,7 +8,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
 from .events cimport slack
-from .motion cimport begin_motion, lay
+from .motion cimport begin_motion, lay, swept_by
 from ..abi.constraints cimport (
     BOX, CORNERS, MOVING, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, ConstraintKind, Corners, Each, Periodic,
     Sensor, Shapes, Torus, Wall, is_static,
@@ -170,7 +170,7 @@ cdef inline bint reaches_shapes(
     const Shapes* shapes, int dim, Py_ssize_t first, Py_ssize_t count, const vec* swept, const vec* like,
 ) noexcept nogil:
     """True if a tile may reach a shape on its way; swept: extent before and after the step."""
-    cdef vec margin = greatest(&shapes.reach, first, count, like) + filled(shapes.motion.displacement, like)
+    cdef vec margin = greatest(&shapes.reach, first, count, like) + filled(swept_by(shapes), like)
     cdef vec near = filled(1, like)
     cdef int j
     margin = margin + slack_of(like) * (margin + filled(2, like) * size_of(dim, swept))

@@ -11,6 +11,9 @@ from math import sqrt
 from ..functions import cos, sin
 from ..vector import Vector
 
+#: Most straight pieces of a path relative to a shape that rotates.
+MOST_PIECES = 32
+
 
 class Motion:
     """The motion of the shapes of one part in a step, at constant velocities.
@@ -23,8 +26,9 @@ class Motion:
         self.h = float(system.stepper._h)
         self.rows = rows.tolist()
         self.lower, self.upper, self.center = (fields[name].tolist() for name in ("lower", "upper", "center"))
+        self.far = fields["far"].tolist()
         #: m that a surface moves in the step at most.
-        self.displacement = max(map(self._way, self.rows, fields["far"].tolist()), default=0.0)
+        self.displacement = max(map(self._way, self.rows, self.far), default=0.0)
 
     def _way(self, row, far):
         square = row[self.dim + 1] * row[self.dim + 1]
@@ -51,6 +55,23 @@ class Motion:
         c, s, middle = cos(angle), sin(angle), self.center[k]
         x, y = end[0] - middle[0], end[1] - middle[1]
         return [middle[0] + (c * x - s * y) + displacement[0], middle[1] + (s * x + c * y) + displacement[1]]
+
+    def pieces(self, k, start, y, since, r):
+        """Return in how many straight pieces to take a path relative to a shape that rotates, and a negligible gap.
+
+        Between two places at the times t apart the path deviates from the straight line by at most t²/8 times its
+        acceleration, w² R + 2 w v, and that shall be negligible.
+        """
+        row, time = self.rows[k], self.h - since
+        angle = abs(row[-1]) * since
+        away = [float(a) - b for a, b in zip(start, self.middle(k, time), strict=True)]
+        along = [float(a) - float(b) - since * v for a, b, v in zip(y, start, row[self.dim + 1 :], strict=False)]
+        radius, length = (sqrt(d[0] * d[0] + d[1] * d[1]) for d in (away, along))
+        nearly = min(abs(row[-1]) * self.far[k] * self.h / 8, (r + length + angle * radius) / 64)
+        bend = angle * (angle * (radius + length) + 2 * length) / 8
+        if not bend < MOST_PIECES * MOST_PIECES * nearly:
+            return MOST_PIECES, nearly
+        return int(sqrt(bend / nearly)) + 1, nearly
 
     def velocity(self, k, time, point):
         """Return the velocity of a shape's surface at a point."""

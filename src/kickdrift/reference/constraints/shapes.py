@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 from ..vector import Vector, dot, sqrt
 from .friction import friction_impulse
@@ -44,13 +44,13 @@ class Shapes:
             self.now = time
             self.ends = [(number, *self.motion.ends(number, time)) for number, _, _ in self.ends]
 
-    def path(self, number, start, y, since):
-        """Return start and motion of a body relative to a shape, in the last `since` of the step."""
+    def path(self, number, start, y, since, until=0.0):
+        """Return start and motion of a body relative to a shape, from `since` to `until` before the end of the step."""
         if self.motion is None:
             return start, y - start
         k, h = self.ends[number][0], self.motion.h
         begin = self.motion.back(k, 0.0, h - float(since), start)
-        return begin, self.motion.back(k, 0.0, h, y) - begin
+        return begin, self.motion.back(k, 0.0, h - float(until), y) - begin
 
     def collide(self, number, at, since):
         """Return normal and surface velocity where a body at `at` is by a shape `since` before the end of the step.
@@ -75,18 +75,36 @@ class Shapes:
 
     def first_touch(self, number, start, y, since, r, through):
         """Return the fraction of a motion in the last `since` of the step until y is at distance r, or None."""
-        _, a, b = self.ends[number]
-        begin, displacement = self.path(number, start, y, since)
-        t = self.touch(begin, displacement, r, a, b, through)
-        if t is None or self.motion is None or self.motion.rows[self.ends[number][0]][-1] == 0:
-            return t
-        # Relative to a shape that rotates the path is curved.
+        k, a, b = self.ends[number]
+        if self.motion is None or self.motion.rows[k][-1] == 0:
+            begin, displacement = self.path(number, start, y, since)
+            return self.touch(begin, displacement, r, a, b, through)
+        # Relative to a shape that rotates the path is curved: straight pieces of it are close enough to begin with.
+        pieces, nearly = self.motion.pieces(k, start, y, float(since), float(r))
+        one, count = self.system.real(1), self.system.real(pieces)
+        places = [start + self.system.real(piece) / count * (y - start) for piece in range(pieces)] + [y]
+        for piece, (place, end) in enumerate(pairwise(places)):
+            left = (one - self.system.real(piece) / count) * since
+            begin, displacement = self.path(
+                number, place, end, left, (one - self.system.real(piece + 1) / count) * since
+            )
+            t = self.touch(begin, displacement, r, a, b, through)
+            if t is None:
+                continue
+            t, gap = self.refined(
+                number, start, y, since, r, self.system.real(piece) / count, (self.system.real(piece) + t) / count
+            )
+            if float(gap) <= nearly:  # else it passes the shape where the straight piece does not
+                return t
+        return None
+
+    def refined(self, number, start, y, since, r, last, now):
+        """Return the fraction of a motion until y is at distance r from a shape that rotates, and the gap then."""
         one = self.system.real(1)
 
         def gap(t):
             return self.collide(number, start + t * (y - start), (one - t) * since)[0] - r
 
-        last, now = 0 * t, t
         before, here = gap(last), gap(now)
         for _ in range(REFINED):
             if before == here:
@@ -96,7 +114,7 @@ class Shapes:
                 break
             last, before, now = now, here, then
             here = gap(now)
-        return now
+        return now, here
 
     def away(self, y, a, b):
         """Return distance and outward normal from a shape to y; inside, those of the closest face."""

@@ -1,0 +1,57 @@
+"""Bodies that cross the surroundings of a shape that rotates in a step: the moments of their way, one by one."""
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+
+HERTZ = 60
+
+
+def least_gap(ends, center, angle, way, radius, moments=2000):
+    """Return the least distance from a segment that rotates by `angle` meanwhile, less the radius."""
+    share = np.linspace(0, 1, moments)
+    arm = way[0] + (way[1] - way[0]) * share[:, None] - center
+    c, s = np.cos(angle * share), np.sin(angle * share)
+    place = np.stack([c * arm[:, 0] + s * arm[:, 1], c * arm[:, 1] - s * arm[:, 0]], axis=1) + center
+    side = ends[1] - ends[0]
+    along = np.clip((place - ends[0]) @ side / (side @ side), 0, 1)
+    gaps = np.linalg.norm(place - ends[0] - along[:, None] * side, axis=1) - radius
+    return gaps[0], gaps.min()
+
+
+@pytest.mark.parametrize("angle", [0.01, 0.1, 0.3])
+@pytest.mark.parametrize("length", [0.3, 3, 30, 300])
+def test_a_fast_body_hits_what_it_meets_and_nothing_else(Stepper, angle, length):
+    """Through the middle of a body of 0.3 m no segment goes; what it passes by more than its radius, it passes."""
+    rng = np.random.default_rng([1, int(100 * angle), int(10 * length)])
+    radius, met, passed = 0.3, 0, 0
+    for _ in range(300 if length < 1 else 150):
+        ends = rng.normal(size=2) + np.array([np.zeros(2), 2 * rng.normal(size=2)])
+        center = rng.normal(size=2) * rng.choice([0, 1, 5])
+        middle, direction = rng.normal(size=2) * rng.choice([0.5, 2, 5]), rng.normal(size=2)
+        direction *= length / np.linalg.norm(direction)
+        begin = middle - rng.uniform(0.1, 0.9) * direction
+        way = np.array([begin, begin + direction])
+        first, least = least_gap(ends, center, angle, way, radius)
+        if first < 0.01 or abs(least + radius / 4) < radius / 2:
+            continue
+        rotor = kd.Segments([ends], 1.0, 0.0, radius, angular_velocity=angle * HERTZ, center=center)
+        body = Stepper([way[0]], [direction * HERTZ], hz=HERTZ, constraints=[rotor])
+        body.step()
+        if least > 0:
+            passed += 1
+            np.testing.assert_allclose(body.position[0], way[1], atol=1e-9 * length)
+        else:
+            met += 1
+            assert abs(body.position[0] - way[1]).max() > 1e-3
+    assert met > 0
+    assert passed > 10
+
+
+def test_a_body_that_passes_a_rotor_far_away_is_not_touched(Stepper):
+    """In the frame of the rotor its way is an arc, whose chord comes 50 m closer."""
+    rotor = kd.Segments([[(0, 0), (60, 0)]], 1.0, 0.0, 0.1, angular_velocity=-HERTZ, center=(0, 0))
+    body = Stepper([[0.0, 100.0]], [[200.0 * HERTZ, 0.0]], hz=HERTZ, constraints=[rotor])
+    body.step()
+    assert body.position.tolist() == [[200.0, 100.0]]
