@@ -1,45 +1,9 @@
-# The tree of a level, whose leaves are declarations of shapes: which of them may have a shape near a body.
+# The tree of a level, whose leaves are declarations of shapes.
 
 from libc.stdint cimport int64_t
 
 from .motion cimport unite
-from .shapes cimport DEEPEST, is_beside
 from ..abi.constraints cimport Contacts, Shapes
-
-
-# A walk through the tree.
-ctypedef struct Walk:
-    int64_t waiting[DEEPEST]
-    int64_t waits, next, last
-
-
-cdef inline void begin_walk(Walk* walk, const Contacts* data) noexcept nogil:
-    walk.waiting[0] = 0
-    walk.waits = 1 if data.level.count > 0 else 0
-    walk.next = walk.last = 0
-
-
-cdef inline int64_t next_part(
-    int dim, const double* low, const double* high, const Contacts* data, Walk* walk,
-) noexcept nogil:
-    """Index of the next Shapes struct that may have a shape in a box, or -1."""
-    cdef const Shapes* level = &data.level
-    cdef int64_t node
-    while walk.next == walk.last:
-        if walk.waits == 0:
-            return -1
-        walk.waits -= 1
-        node = walk.waiting[walk.waits]
-        if is_beside(dim, low, high, level.bounds + node * 2 * dim):
-            continue
-        if level.leaves[node] == 0:
-            walk.waiting[walk.waits] = level.first[node]
-            walk.waiting[walk.waits + 1] = level.first[node] + 1
-            walk.waits += 2
-            continue
-        walk.next, walk.last = level.first[node], level.first[node] + level.leaves[node]
-    walk.next += 1
-    return level.number[walk.next - 1]
 
 
 cdef inline void fit_level(int dim, const Contacts* given) noexcept nogil:

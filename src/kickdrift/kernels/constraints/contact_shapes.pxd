@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .contact_level cimport Walk, begin_walk, fit_level, next_part
+from .contact_level cimport fit_level
 from .contact_state cimport (
     ACROSS, TIME_SINCE, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
     SIZE, SLOW, SPEED, begin_impulse, body, contact, contact_event, relax, surface_of, twist_of, write_vector,
@@ -11,7 +11,7 @@ from .events cimport slack
 from .friction cimport run_belt
 from .motion cimport go_back, go_forth, is_moving, lay, surface_velocity
 from .outlines cimport away, passes, touch
-from .shapes cimport DEEPEST, is_beside
+from .shape_tree cimport Walk, begin_walk, next_in_box
 from .walls cimport each
 from ..abi.constraints cimport CONTACT_EVENT, SHAPES_PER_BODY, Contacts, Shapes
 from ..abi.plan cimport MAX_DIM
@@ -50,12 +50,11 @@ cdef inline int near_shapes(
     cdef real gap[SHAPES_PER_BODY]
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
-    cdef int64_t waiting[DEEPEST]
     cdef real displacement[MAX_DIM]
     cdef real four = 4
     cdef real reach, length, bound, large, apart
-    cdef Walk walk
-    cdef int64_t part, waits, node, k, shape
+    cdef Walk parts, walk
+    cdef int64_t part, own, shape
     cdef int through, j, m
     cdef int count = 0
     for j in range(dim):
@@ -70,9 +69,9 @@ cdef inline int near_shapes(
     for j in range(dim):
         low[j] = start[j] - large
         high[j] = start[j] + large
-    begin_walk(&walk, data)
+    begin_walk(&parts, &data.level)
     while True:
-        part = next_part(dim, low, high, data, &walk)
+        part = next_in_box(dim, low, high, &data.level, &parts)
         if part < 0:
             break
         shapes = &data.shapes[part]
@@ -83,26 +82,18 @@ cdef inline int near_shapes(
         bound = reach / four + length
         if is_moving(shapes):
             bound = bound + <real> shapes.motion.displacement
-        waiting[0] = 0
-        waits = 1
-        while waits > 0:
-            waits -= 1
-            node = waiting[waits]
-            if is_beside(dim, low, high, shapes.bounds + node * 2 * dim):
-                continue
-            if shapes.leaves[node] == 0:
-                waiting[waits] = shapes.first[node]
-                waiting[waits + 1] = shapes.first[node] + 1
-                waits += 2
-                continue
-            for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
-                shape = data.shape_begin[part] + shapes.number[k]
-                if through == 0 and shapes.one_way != NULL and not rested(i, shape, known, data):
-                    if passes(dim, start, reach, shapes.number[k], shapes):
-                        continue
-                apart = away(dim, start, shapes.number[k], shapes, displacement) - reach
-                if apart <= bound:
-                    count = keep_nearest(count, apart, shape, through == 1, gap, number, reports)
+        begin_walk(&walk, shapes)
+        while True:
+            own = next_in_box(dim, low, high, shapes, &walk)
+            if own < 0:
+                break
+            shape = data.shape_begin[part] + own
+            if through == 0 and shapes.one_way != NULL and not rested(i, shape, known, data):
+                if passes(dim, start, reach, own, shapes):
+                    continue
+            apart = away(dim, start, own, shapes, displacement) - reach
+            if apart <= bound:
+                count = keep_nearest(count, apart, shape, through == 1, gap, number, reports)
     # Sort by shape number.
     for j in range(1, count):
         m = j
@@ -153,7 +144,6 @@ cdef inline bint keep_out(
     cdef const Shapes* shapes
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
-    cdef int64_t waiting[DEEPEST]
     cdef real straight[MAX_DIM]
     cdef real displacement[MAX_DIM]
     cdef real place[MAX_DIM]
@@ -165,8 +155,8 @@ cdef inline bint keep_out(
     cdef real least = two
     cdef real radius = (<const real*> data.grid.radius)[i]
     cdef real square, reach, large, distance, size, share
-    cdef Walk walk
-    cdef int64_t part, waits, node, k, number
+    cdef Walk parts, walk
+    cdef int64_t part, number
     cdef int64_t best = -1
     cdef int j
     for j in range(dim):
@@ -183,9 +173,9 @@ cdef inline bint keep_out(
     for j in range(dim):
         low[j] = (start[j] if start[j] < end[j] else end[j]) - large
         high[j] = (end[j] if start[j] < end[j] else start[j]) + large
-    begin_walk(&walk, data)
+    begin_walk(&parts, &data.level)
     while True:
-        part = next_part(dim, low, high, data, &walk)
+        part = next_in_box(dim, low, high, &data.level, &parts)
         if part < 0:
             break
         shapes = &data.shapes[part]
@@ -194,42 +184,33 @@ cdef inline bint keep_out(
             continue
         if not is_moving(shapes) and not sixteen * square > reach * reach:
             continue
-        waiting[0] = 0
-        waits = 1
-        while waits > 0:
-            waits -= 1
-            node = waiting[waits]
-            if is_beside(dim, low, high, shapes.bounds + node * 2 * dim):
+        begin_walk(&walk, shapes)
+        while True:
+            number = next_in_box(dim, low, high, shapes, &walk)
+            if number < 0:
+                break
+            motion = straight
+            if is_moving(shapes):
+                go_back(dim, &shapes.motion, number, shapes.motion.now, then, end, displacement)
+                for j in range(dim):
+                    displacement[j] = displacement[j] - start[j]
+                motion = displacement
+                if not sixteen * dot(dim, displacement, displacement) > reach * reach:
+                    continue
+            if shapes.one_way != NULL and passes(dim, start, reach, number, shapes):
                 continue
-            if shapes.leaves[node] == 0:
-                waiting[waits] = shapes.first[node]
-                waiting[waits + 1] = shapes.first[node] + 1
-                waits += 2
+            # Bodies that overlap already, such as resting ones, may not come closer than half the reach.
+            distance = away(dim, start, number, shapes, n)
+            size = reach - reach / sixtyfour
+            size = size if distance >= size else reach / two
+            if not (distance >= size and touch(False, dim, start, motion, size, number, shapes, &share)):
                 continue
-            for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
-                number = shapes.number[k]
-                motion = straight
+            if share < least or (share == least and data.shape_begin[part] + number < best):
+                least, best = share, data.shape_begin[part] + number
+                for j in range(dim):
+                    place[j] = start[j] + share * motion[j]
                 if is_moving(shapes):
-                    go_back(dim, &shapes.motion, number, shapes.motion.now, then, end, displacement)
-                    for j in range(dim):
-                        displacement[j] = displacement[j] - start[j]
-                    motion = displacement
-                    if not sixteen * dot(dim, displacement, displacement) > reach * reach:
-                        continue
-                if shapes.one_way != NULL and passes(dim, start, reach, number, shapes):
-                    continue
-                # Bodies that overlap already, such as resting ones, may not come closer than half the reach.
-                distance = away(dim, start, number, shapes, n)
-                size = reach - reach / sixtyfour
-                size = size if distance >= size else reach / two
-                if not (distance >= size and touch(False, dim, start, motion, size, number, shapes, &share)):
-                    continue
-                if share < least or (share == least and data.shape_begin[part] + number < best):
-                    least, best = share, data.shape_begin[part] + number
-                    for j in range(dim):
-                        place[j] = start[j] + share * motion[j]
-                    if is_moving(shapes):
-                        go_forth(dim, &shapes.motion, number, shapes.motion.now, then, place, place)
+                    go_forth(dim, &shapes.motion, number, shapes.motion.now, then, place, place)
     after[0] = least
     if least < two:
         for j in range(dim):

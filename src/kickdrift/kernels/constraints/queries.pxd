@@ -3,13 +3,10 @@
 from libc.stdint cimport int64_t
 
 from .outlines cimport away, touch
+from .shape_tree cimport Walk, begin_walk, next_in_box, open_node
 from ..abi.constraints cimport Shapes
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude
-
-cdef enum:
-    DEEPEST = 128   # capacity of the stack of tree nodes
-
 
 # A shape within reach of a point.
 ctypedef struct Near:
@@ -50,42 +47,28 @@ cdef inline bint is_passed(
     return enters <= leaves
 
 
-cdef inline bint is_within(int dim, const double* y, const double* bounds, double margin) noexcept nogil:
-    """Is a point within the margin of a bounding box?"""
-    cdef int j
-    for j in range(dim):
-        if not (bounds[j] - margin - y[j] <= 0 and bounds[dim + j] + margin - y[j] >= 0):
-            return False
-    return True
-
-
 cdef inline int64_t first_shape(
     int dim, const double* y, const double* motion, double reach, const Shapes* data, double* share, double* normal,
     int64_t* tests,
 ) noexcept nogil:
     """Return the shape hit first at less than `share` of the motion, or -1; update `share` and the outward normal."""
-    cdef int64_t waiting[DEEPEST]
+    cdef Walk walk
     cdef double at[MAX_DIM]
     cdef double n[MAX_DIM]
     cdef double t
     cdef double margin = margin_of(dim, y, motion, reach)
     cdef int64_t found = -1
-    cdef int64_t count = 1 if data.count > 0 else 0
     cdef int64_t node, k, number
     cdef int j
-    waiting[0] = 0
-    while count > 0:
-        count -= 1
-        node = waiting[count]
+    begin_walk(&walk, data)
+    while walk.waits > 0:
+        walk.waits -= 1
+        node = walk.waiting[walk.waits]
         tests[0] += 1
         if not is_passed(dim, y, motion, data.bounds + node * 2 * dim, margin, min(share[0], 1.0)):
             continue
-        if data.leaves[node] == 0:
-            waiting[count] = data.first[node]
-            waiting[count + 1] = data.first[node] + 1
-            count += 2
-            continue
-        for k in range(data.first[node], data.first[node] + data.leaves[node]):
+        open_node(node, data, &walk)
+        for k in range(walk.next, walk.last):
             number = data.number[k]
             tests[0] += 4
             t = 0
@@ -93,6 +76,7 @@ cdef inline int64_t first_shape(
                 continue
             if t < share[0] or (t == share[0] and number < found):
                 found, share[0] = number, t
+        walk.next = walk.last
     if found < 0:
         return -1
     for j in range(dim):
@@ -110,37 +94,32 @@ cdef inline int64_t shapes_near(
 ) noexcept nogil:
     """Append the shapes no farther away than `reach`, in the order of the tree, as far as there is room; return how
     many they are."""
-    cdef int64_t waiting[DEEPEST]
+    cdef double low[MAX_DIM]
+    cdef double high[MAX_DIM]
     cdef double n[MAX_DIM]
     cdef double still[MAX_DIM]
     cdef double distance, margin
     cdef int64_t many = 0
-    cdef int64_t count = 1 if data.count > 0 else 0
-    cdef int64_t node, k
+    cdef int64_t number
+    cdef Walk walk
     cdef int j
     for j in range(dim):
         still[j] = 0
     margin = margin_of(dim, y, still, reach)
-    waiting[0] = 0
-    while count > 0:
-        count -= 1
-        node = waiting[count]
-        tests[0] += 1
-        if not is_within(dim, y, data.bounds + node * 2 * dim, margin):
+    for j in range(dim):
+        low[j], high[j] = y[j] - margin, y[j] + margin
+    tests[0] += 16      # nodes on the way, about
+    begin_walk(&walk, data)
+    while True:
+        number = next_in_box(dim, low, high, data, &walk)
+        if number < 0:
+            return many
+        tests[0] += 4
+        distance = away(dim, y, number, data, n)
+        if not distance <= reach:
             continue
-        if data.leaves[node] == 0:
-            waiting[count] = data.first[node]
-            waiting[count + 1] = data.first[node] + 1
-            count += 2
-            continue
-        for k in range(data.first[node], data.first[node] + data.leaves[node]):
-            tests[0] += 4
-            distance = away(dim, y, data.number[k], data, n)
-            if not distance <= reach:
-                continue
-            if many < room:
-                found[many].row, found[many].number, found[many].distance = row, data.number[k], distance
-                for j in range(dim):
-                    found[many].normal[j] = n[j]
-            many += 1
-    return many
+        if many < room:
+            found[many].row, found[many].number, found[many].distance = row, number, distance
+            for j in range(dim):
+                found[many].normal[j] = n[j]
+        many += 1

@@ -10,6 +10,7 @@ from .motion cimport (
 from .impacts cimport each, is_constrained, collide_wall, replace
 from .outlines cimport away, passes, touch
 from .shape_events cimport BOUNCES, report_shape
+from .shape_tree cimport Walk, begin_walk, is_beside, next_in_box
 from ..abi.constraints cimport Shapes
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude
@@ -17,7 +18,6 @@ from ..simd.vec cimport real
 
 cdef enum:
     REFINED = 4     # secant steps to the time when a body touches a rotating shape
-    DEEPEST = 128   # maximum size of the stack of tree nodes to visit
 
 
 cdef inline int collide_shapes(
@@ -313,14 +313,6 @@ cdef inline real gap_at(
 
 # In the tree.
 
-cdef inline bint is_beside(int dim, const double* low, const double* high, const double* bounds) noexcept nogil:
-    cdef int j
-    for j in range(dim):
-        if not (low[j] <= bounds[dim + j] and high[j] >= bounds[j]):
-            return True
-    return False
-
-
 cdef inline void box_of(
     int dim, const real* start, const real* y, real reach, const Shapes* data, double* low, double* high,
 ) noexcept nogil:
@@ -346,8 +338,30 @@ cdef inline int64_t first_touch(
     """
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
+    cdef real motion[MAX_DIM]
+    cdef real t
+    cdef int64_t found = -1
+    cdef int64_t number
+    cdef bint one_way = origin != NULL and data.one_way != NULL
+    cdef Walk walk
+    cdef int j
+    for j in range(dim):
+        motion[j] = y[j] - start[j]
     box_of(dim, start, y, reach, data, low, high)
-    return search(True, through, dim, step, since, origin, low, high, start, y, reach, last, data, share)
+    begin_walk(&walk, data)
+    while True:
+        number = next_in_box(dim, low, high, data, &walk)
+        if number < 0:
+            return found
+        if number == last or (one_way and passes(dim, origin, reach, number, data)):
+            continue
+        if is_moving(data):
+            if not touch_moving(through, dim, step, since, start, y, reach, number, data, &t):
+                continue
+        elif not touch(through, dim, start, motion, reach, number, data, &t):
+            continue
+        if found < 0 or t < share[0] or (t == share[0] and number < found):
+            found, share[0] = number, t
 
 
 cdef inline int64_t next_overlap(
@@ -356,61 +370,22 @@ cdef inline int64_t next_overlap(
     """First shape with a number above `after` that the body overlaps, or -1."""
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
-    cdef real share
-    box_of(dim, y, y, reach, data, low, high)
-    return search(False, False, dim, step, 0, origin, low, high, y, y, reach, after, data, &share)
-
-
-cdef inline int64_t search(
-    bint swept, bint through, int dim, double step, real since, const real* origin, const double* low,
-    const double* high, const real* start, const real* y, real reach, int64_t last, const Shapes* data, real* share,
-) noexcept nogil:
-    """Search the shapes in a box: swept, the one other than `last` that is touched first; else the first after `last`
-    that overlaps; or -1."""
-    cdef int64_t waiting[DEEPEST]
     cdef real n[MAX_DIM]
     cdef real moves[MAX_DIM]
     cdef real there[MAX_DIM]
-    cdef real motion[MAX_DIM]
-    cdef real t, distance
     cdef int64_t found = -1
-    cdef int64_t count = 1
-    cdef int64_t node, k, number
+    cdef int64_t number
     cdef bint one_way = origin != NULL and data.one_way != NULL
-    cdef int j
-    for j in range(dim):
-        motion[j] = y[j] - start[j]
-    waiting[0] = 0
-    while count > 0:
-        count -= 1
-        node = waiting[count]
-        if is_beside(dim, low, high, data.bounds + node * 2 * dim):
+    cdef Walk walk
+    box_of(dim, y, y, reach, data, low, high)
+    begin_walk(&walk, data)
+    while True:
+        number = next_in_box(dim, low, high, data, &walk)
+        if number < 0:
+            return found
+        if number <= after or (found >= 0 and number > found):
             continue
-        if data.leaves[node] == 0:
-            waiting[count] = data.first[node]
-            waiting[count + 1] = data.first[node] + 1
-            count += 2
+        if one_way and passes(dim, origin, reach, number, data):
             continue
-        for k in range(data.first[node], data.first[node] + data.leaves[node]):
-            number = data.number[k]
-            if one_way and passes(dim, origin, reach, number, data):
-                continue
-            if swept:
-                if number == last:
-                    continue
-                if is_moving(data):
-                    if not touch_moving(through, dim, step, since, start, y, reach, number, data, &t):
-                        continue
-                elif not touch(through, dim, start, motion, reach, number, data, &t):
-                    continue
-                if found < 0 or t < share[0] or (t == share[0] and number < found):
-                    found = number
-                    share[0] = t
-            elif number > last and (found < 0 or number < found):
-                if is_moving(data):
-                    distance = meet_shape(dim, step, 0, number, y, data, n, moves, there)
-                else:
-                    distance = away(dim, y, number, data, n)
-                if distance < reach:
-                    found = number
-    return found
+        if meet_shape(dim, step, 0, number, y, data, n, moves, there) < reach:
+            found = number
