@@ -475,6 +475,8 @@ def test_current_has_the_numbers_of_the_world(Worlds):
     worlds.set(lift, friction=np.array([0.0, 0.25, 0.5]))
     worlds.step(active=np.array([False, False, True]))
     assert [float(worlds[i].current(wind).coefficient) for i in range(3)] == [0.5, 1.0, 2.0]
+    assert [float(worlds[i].forces[0].coefficient) for i in range(3)] == [0.5, 1.0, 2.0]
+    assert [float(worlds[i].constraints[0].friction) for i in range(3)] == [0.0, 0.25, 0.5]
     assert worlds[0].current(wind).wind.tolist() == [2.0, 0.0]
     assert [float(worlds[i].current(lift).friction) for i in range(3)] == [0.0, 0.25, 0.5]
     assert [worlds[i].current(lift).lower.tolist() for i in range(3)] == [[[-1.0, -2.0]]] * 2 + [[[-1.0, -1.75]]]

@@ -72,7 +72,8 @@ class World:
             return lambda *given, **named: worlds._exclusively(worlds._call, index, function, *given, **named)
         if name in _READS:
             read = getattr(worlds._stepper_type, name)
-            return worlds._exclusively(worlds._call, index, lambda stepper: read.__get__(stepper))
+            read = getattr(read, "fget", None) or read.__get__
+            return worlds._exclusively(worlds._call, index, read)
         if name in _ARRAYS:
             array = getattr(worlds, name)
             return None if array is None else array[index]

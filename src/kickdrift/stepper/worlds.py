@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .base import StepperBase
 
 
-#: Methods of a stepper that read coefficients in Python.
-ASKED = {"energy", "record", "touching", "grounded", "cast", "overlap"}
+#: Methods and properties of a stepper that read coefficients in Python.
+ASKED = {"energy", "record", "touching", "grounded", "cast", "overlap", "forces", "constraints"}
 
 
 class Worlds(WorldsBase, WorldsCore):
