@@ -639,7 +639,7 @@ cdef class Core(Runner):
         return job.failed_step
 
     cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1:
-        """Step bodies with static constraints and events; only tiles that may reach a constraint use the workspace.
+        """Step bodies that walls, shapes and regions act on; only tiles that may reach one use the workspace.
 
         All other tiles run first. If the workspace stops early, restore them and run as many steps as it completed.
         """
@@ -651,8 +651,10 @@ cdef class Core(Runner):
             copy_views(self.saved, self.state)
         self.leap(steps)
         if job.near == 0:
+            self.coupled.coast(steps)
             self.complete(steps, True)
             return steps
+        began = None if self._motion is None or steps == 1 else self._motion.rows.copy()
         self.coupled.looked = perf_counter()
         self.coupled.enter(self.plan)
         self.run(steps)
@@ -660,7 +662,12 @@ cdef class Core(Runner):
         job.done = ended.done = 0
         if 0 < ended.failed_step < steps:
             copy_views(self.state, self.saved)
+            if began is not None:   # tiles ask where shapes are as the steps begin
+                rows = self._motion.rows
+                rows[...], began = began, rows.copy()
             self.leap(ended.failed_step)
+            if began is not None:
+                rows[...] = began
             self.job = ended
         if ended.failed_step > 0:
             self.coupled.leave(self.plan, ended.failed_step)

@@ -71,6 +71,7 @@ cdef class Coupled(Watch):
     cdef int find_links(self, Slots slots, Coupled previous) except -1
     cdef int bind_common(self, object model, Coupled previous) except -1
     cdef bint only_few(self) noexcept nogil
+    cdef void coast(self, Py_ssize_t steps) noexcept nogil
     cdef void clear_inactive(self) noexcept nogil
     cdef void forget_pairs(self) noexcept nogil
     cdef void wake(self) noexcept nogil

@@ -11,7 +11,8 @@ from libc.string cimport memcpy, memset
 
 from .coefficients cimport field
 from .constraints cimport bind_constraint
-from ..kernels.abi.constraints cimport is_static
+from ..kernels.abi.constraints cimport MOVING, Shapes, acts_alone
+from ..kernels.constraints.motion cimport end_motion
 from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.registers cimport ALL_OUT, DX, HELD, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport (
@@ -83,7 +84,8 @@ cdef class Coupled(Watch):
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
         static = coupled.only_static(model, plan)
-        single = not model.constraint_records or (static and not model.events_enabled)
+        moves = any(["far" in record.fields for record in model.constraint_records])
+        single = not model.constraint_records or (static and not (moves or model.events_enabled))
         coupled.only_function = (
             [term.kind for term in model.interactions] == ["python"] and not model.constraint_records
             and (
@@ -244,14 +246,14 @@ cdef class Coupled(Watch):
         return len(model.interactions) > 0 and [record.kind for record in model.constraint_records] == ["periodic"]
 
     cdef bint only_static(self, object model, const Plan* plan) except -1:
-        """Return whether only static constraints and forces on single bodies act."""
+        """Return whether only walls, shapes, regions, and forces on single bodies act."""
         cdef BoundConstraint bound
         if model.interactions or plan.scheme >= IMPLICIT_EULER:
             return False
         if plan.scheme == EXACT and (model.records or model.turned or (plan.drag and not plan.velocity_dependent)):
             return False
         for bound in self.bound_constraints:
-            if not is_static(bound.constraint.kind):
+            if not acts_alone(bound.constraint.kind):
                 return False
         return True
 
@@ -393,6 +395,16 @@ cdef class Coupled(Watch):
             constraint.find_links(links)
         self.links = links
         return 0
+
+    cdef void coast(self, Py_ssize_t steps) noexcept nogil:
+        """Move the shapes by steps in which no body was near them."""
+        cdef int number
+        for number in range(self.coupling.constraints):
+            if self.constraint[number].kind == MOVING:
+                for _ in range(steps):
+                    end_motion(
+                        self.coupling.plan.dim, self.coupling.plan.h, <const Shapes*> self.constraint[number].data
+                    )
 
     cdef void clear_inactive(self) noexcept nogil:
         """Zero the inactive slots in both state buffers, as Python functions read all, and forget their contacts."""

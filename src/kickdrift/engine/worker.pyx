@@ -414,6 +414,7 @@ cdef class Worker:
             self.launch(steps)
             self.core.leaping = False
             if job.near == 0:
+                self.core.coupled.coast(steps)
                 self.count(steps)
                 return DONE
         if whole:

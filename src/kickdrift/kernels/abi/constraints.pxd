@@ -38,11 +38,11 @@ cdef enum ConstraintKind:
     FLOOR
 
 
-cdef inline bint is_static(ConstraintKind kind) noexcept nogil:
-    """True for kinds that act on each body alone: walls, shapes and regions that do not move."""
+cdef inline bint acts_alone(ConstraintKind kind) noexcept nogil:
+    """True for kinds that act on each body alone: walls, shapes and regions."""
     return (
         kind == BOX or kind == PLANE or kind == CORNERS or kind == SENSOR or kind == SHAPES or kind == PERIODIC
-        or kind == FLOOR
+        or kind == MOVING or kind == FLOOR
     )
 
 
@@ -156,7 +156,8 @@ ctypedef struct Motion:
     const double* far           # of each shape: the distance of its ends from its center
     int64_t count
     double now                  # s after the beginning of the step: where the shapes are laid out
-    double displacement                  # m that a surface moves in the step at most
+    double displacement         # m that a surface moves in the step at most
+    double margin               # how far from its place at the beginning a shape may touch a body, in all steps ahead
     bint begun                  # laid out at the beginning of the step, for all calls of the step
 
 # Bounding volume tree of shapes. Leaves have a count > 0; inner nodes have two children, at `first` and `first` + 1.

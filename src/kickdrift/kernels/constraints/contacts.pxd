@@ -173,7 +173,7 @@ cdef inline bint begin(
     cdef bint bounces
     cdef int64_t k
     for k in range(data.parts if data.moves else 0):
-        begin_motion(dim, step, &data.shapes[k], x)
+        begin_motion(dim, step, &data.shapes[k], x, 1)
     if data.moves:
         fit_level(dim, data)
     bounces = begin_bodies(dim, full, n, stride, before, delta_v, x, v, data)

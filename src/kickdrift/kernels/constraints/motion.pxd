@@ -108,11 +108,14 @@ cdef inline void unite(int dim, const double* one, const double* other, double* 
         box[dim + j] = max(one[dim + j], other[dim + j])
 
 
-cdef inline void begin_motion(int dim, double h, const Shapes* given, const real* like) noexcept nogil:
-    """Lay shapes out as they are at the beginning of a step."""
+cdef inline void begin_motion(
+    int dim, double h, const Shapes* given, const real* like, Py_ssize_t steps,
+) noexcept nogil:
+    """Lay shapes out as they are at the beginning of a step. steps: over how many the margin holds."""
     cdef Shapes* shapes = <Shapes*> given
     cdef const double* row
-    cdef double square, displacement
+    cdef double square, speed, rotation
+    cdef double most = 0
     cdef int64_t k
     cdef int j
     if not is_moving(shapes):
@@ -123,14 +126,11 @@ cdef inline void begin_motion(int dim, double h, const Shapes* given, const real
         square = row[dim + 1] * row[dim + 1]
         for j in range(1, dim):
             square = square + row[dim + 1 + j] * row[dim + 1 + j]
-        displacement = (sqrt(square) + fabs(row[2 * dim + 1]) * shapes.motion.far[k]) * h
-        shapes.motion.displacement = max(shapes.motion.displacement, displacement)
+        speed, rotation = sqrt(square), fabs(row[2 * dim + 1]) * shapes.motion.far[k]
+        shapes.motion.displacement = max(shapes.motion.displacement, (speed + rotation) * h)
+        most = max(most, speed * h * <double> steps + min(rotation * h * <double> steps, 2 * shapes.motion.far[k]))
     lay(dim, 0, shapes, like)
-
-
-cdef inline double swept_by(const Shapes* shapes) noexcept nogil:
-    """How far from where it is now a shape may touch a body in this step."""
-    return shapes.motion.displacement + shapes.motion.displacement / 8    # that, and what `pieces_of` neglects
+    shapes.motion.margin = most + shapes.motion.displacement / 8    # the gap that `pieces_of` neglects
 
 
 cdef inline void end_motion(int dim, double h, const Shapes* shapes) noexcept nogil:

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from .events cimport senses, slack
 from .friction cimport leave_belt, friction_impulse
 from .motion cimport (
-    begin_motion, go_back, go_forth, is_moving, lay, pieces_of, rotates, surface_velocity, swept_by, turn_normal,
+    begin_motion, go_back, go_forth, is_moving, lay, pieces_of, rotates, surface_velocity, turn_normal,
 )
 from .impacts cimport each, is_constrained, collide_wall, replace
 from .outlines cimport away, passes, touch
@@ -27,7 +27,7 @@ cdef inline int collide_shapes(
     cdef const real* weight = <const real*> data.wall.weight
     cdef int64_t i
     if not data.motion.begun:
-        begin_motion(dim, step, data, x)
+        begin_motion(dim, step, data, x, 1)
     for i in range(first, last if data.count > 0 else first):
         if is_constrained(&data.wall, weight[i] > 0, i) and not passes_by(dim, stride, i, before, x, data):
             collide_body(step, <real> step, dim, stride, i, before, delta_v, x, v, s, data)
@@ -321,7 +321,7 @@ cdef inline void box_of(
     cdef int j
     for j in range(dim):
         large = large + magnitude(start[j]) + magnitude(y[j])
-    large = reach + slack(reach) * large + swept_by(data)
+    large = reach + slack(reach) * large + data.motion.margin
     for j in range(dim):
         low[j] = (start[j] if start[j] < y[j] else y[j]) - large
         high[j] = (y[j] if start[j] < y[j] else start[j]) + large

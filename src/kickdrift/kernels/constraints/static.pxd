@@ -8,10 +8,10 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
 from .events cimport slack
-from .motion cimport begin_motion, lay, swept_by
+from .motion cimport begin_motion, lay
 from ..abi.constraints cimport (
     BOX, CORNERS, MOVING, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, ConstraintKind, Corners, Each, Periodic,
-    Sensor, Shapes, Torus, Wall, is_static,
+    Sensor, Shapes, Torus, Wall,
 )
 from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, Plan
@@ -28,11 +28,6 @@ from .friction cimport place
 cdef enum:
     HIGH = MAX_DIM      # an extent is its low corner and, from here on, its high corner
     EXTENT = 2 * MAX_DIM
-
-
-cdef inline bint acts_alone(ConstraintKind kind) noexcept nogil:
-    """True for constraints that act on each body alone."""
-    return is_static(kind) or kind == MOVING
 
 
 cdef inline void measure(
@@ -170,7 +165,7 @@ cdef inline bint reaches_shapes(
     const Shapes* shapes, int dim, Py_ssize_t first, Py_ssize_t count, const vec* swept, const vec* like,
 ) noexcept nogil:
     """True if a tile may reach a shape on its way; swept: extent before and after the step."""
-    cdef vec margin = greatest(&shapes.reach, first, count, like) + filled(swept_by(shapes), like)
+    cdef vec margin = greatest(&shapes.reach, first, count, like) + filled(shapes.motion.margin, like)
     cdef vec near = filled(1, like)
     cdef int j
     margin = margin + slack_of(like) * (margin + filled(2, like) * size_of(dim, swept))
@@ -272,8 +267,10 @@ cdef inline bint reaches_any(
     return False
 
 
-cdef inline void lay_shapes(bint begins, const Coupling* coupling, int begin, int end, const vec* like) noexcept nogil:
-    """Lay out the shapes that move, as they are where the step begins, or ends."""
+cdef inline void lay_shapes(
+    bint begins, const Coupling* coupling, int begin, int end, Py_ssize_t steps, const vec* like,
+) noexcept nogil:
+    """Lay out the shapes that move, as they are where the step begins, or ends; steps: over how many to look ahead."""
     cdef int dim = coupling.plan.dim
     cdef double h = coupling.plan.h
     cdef Shapes* shapes
@@ -285,11 +282,11 @@ cdef inline void lay_shapes(bint begins, const Coupling* coupling, int begin, in
         shapes.motion.begun = begins
         if vec is f32vec:
             if begins:
-                begin_motion[float](dim, h, shapes, NULL)
+                begin_motion[float](dim, h, shapes, NULL, steps)
             else:
                 lay[float](dim, h, shapes, NULL)
         elif begins:
-            begin_motion[double](dim, h, shapes, NULL)
+            begin_motion[double](dim, h, shapes, NULL, steps)
         else:
             lay[double](dim, h, shapes, NULL)
 

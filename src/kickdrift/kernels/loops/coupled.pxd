@@ -7,6 +7,7 @@ from libc.string cimport memset
 from ..abi.events cimport EventSource
 from ..abi.registers cimport OUT, P, REGISTERS, S, X
 from ..abi.workspace cimport Workspace
+from ..constraints.static cimport lay_shapes
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan
@@ -34,7 +35,10 @@ cdef inline void run(const Coupling* coupling, Job* job, vec* like) noexcept nog
 
 
 cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
-    """Step the tiles that stay clear of static constraints during the job; mark the others and leave them unchanged."""
+    """Step the tiles that stay clear of all constraints during the job; mark the others and leave them unchanged.
+
+    Shapes that move are still where the job begins.
+    """
     cdef Coupling own = coupling[0]
     cdef const EventSource* events
     cdef int64_t k
@@ -51,7 +55,9 @@ cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept no
     job.failed_step = job.steps
     job.evaluations = 0
     job.code = 0
+    lay_shapes(True, coupling, 0, coupling.constraints, job.steps, like)
     run_tiles(&own, job, like)
+    lay_shapes(False, coupling, 0, coupling.constraints, job.steps, like)
 
 
 cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexcept nogil:

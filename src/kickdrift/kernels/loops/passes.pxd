@@ -9,13 +9,13 @@ from libc.string cimport memcpy, memset
 from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..abi.constraints cimport (
-    CONTACTS, DISTANCE, MOVING, ConstraintCall, Contacts, Distance, LoadCell, Shapes, Torus,
+    CONTACTS, DISTANCE, MOVING, ConstraintCall, Contacts, Distance, LoadCell, Shapes, Torus, acts_alone,
 )
 from ..abi.events cimport Log
 from ..constraints.loads cimport resolve
 from ..constraints.motion cimport end_motion
 from ..constraints.static cimport (
-    EXTENT, acts_alone, any_swept, constrain_tile, find_delta_v, lay_shapes, measure, reaches_any,
+    EXTENT, any_swept, constrain_tile, find_delta_v, lay_shapes, measure, reaches_any,
 )
 from ..simd.vec cimport f32vec, vec, width
 from ..abi.plan cimport (
@@ -280,7 +280,7 @@ cdef inline void constrain_by_tiles(
     cdef Py_ssize_t count
     cdef vec before[EXTENT]
     cdef vec now[EXTENT]
-    lay_shapes(True, coupling, begin, end, like)
+    lay_shapes(True, coupling, begin, end, 1, like)
     while first < workspace.count:
         count = min(<Py_ssize_t> TILE, workspace.count - first)
         if not is_near(coupling, first, first + count):
@@ -294,7 +294,7 @@ cdef inline void constrain_by_tiles(
                 find_delta_v(plan.dim, first, count, workspace, like)
             constrain_tile(coupling, begin, end, first, count, workspace, before, now, like)
         first += TILE
-    lay_shapes(False, coupling, begin, end, like)
+    lay_shapes(False, coupling, begin, end, 1, like)
 
 
 cdef inline int constrain(
