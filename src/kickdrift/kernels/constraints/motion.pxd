@@ -155,7 +155,8 @@ cdef inline int pieces_of(
     middle(2, motion, k, step - <double> since, here)
     x, y_ = <double> start[0] - here[0], <double> start[1] - here[1]
     radius = sqrt(x * x + y_ * y_)
-    x, y_ = <double> y[0] - <double> start[0] - <double> since * row[3], <double> y[1] - <double> start[1] - <double> since * row[4]
+    x = <double> y[0] - <double> start[0] - <double> since * row[3]
+    y_ = <double> y[1] - <double> start[1] - <double> since * row[4]
     length = sqrt(x * x + y_ * y_)
     nearly[0] = min(fabs(row[5]) * motion.far[k] * step / 8, (<double> r + length + angle * radius) / 64)
     bend = angle * (angle * (radius + length) + 2 * length) / 8
