@@ -98,11 +98,17 @@ class Worlds(WorldsBase):
             self._steppers[i].restore(snapshot)
 
     def _copy(self, source: np.ndarray, target: np.ndarray) -> None:
-        saved = [self._steppers[i].snapshot() for i in source]
-        for i, snapshot in zip(target, saved, strict=True):
+        saved = [(self._steppers[i].snapshot(), [array.copy() for array in self._loads(i)]) for i in source]
+        for i, (snapshot, loads) in zip(target, saved, strict=True):
             self._steppers[i].restore(snapshot)
+            for array, values in zip(self._loads(i), loads, strict=True):
+                array[...] = values  # snapshots have those of rods that may break
             if self._steppers[i]._log is not None:
                 self._steppers[i]._log.cut(-1)
+
+    def _loads(self, i: int) -> list[np.ndarray]:
+        """Return the arrays of the loads of a world."""
+        return [array for entry in self._steppers[i]._entries for array in entry.origin.loads]
 
     def _renumber(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
         try:

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import validation
+from . import joints, motion
+from .entries import places_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from .base import StepperBase
 
 
 def mask_of(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -50,9 +54,21 @@ def numbers_of_all(coefficients: dict[str, Any], count: int) -> dict[str, Any]:
                     f"{name}: expected a number or tuple for all worlds, or an array whose first axis has an item "
                     f"for each of {count} worlds, got shape {value.shape}"
                 )
+            if value.dtype == np.object_:
+                raise TypeError(f"{name}: expected numbers, got an array of objects: {validation.show(value)}")
             value = value.copy()
         given[name] = value
     return given
+
+
+def place_of(stepper: StepperBase, declaration: Any) -> int:
+    """Return the index of the first entry of a declaration that `set` takes."""
+    if joints.found(stepper, declaration) or motion.are_contacts(stepper, motion.found(stepper, declaration)):
+        raise ValueError(
+            f"declaration: expected a force or constraint of the stepper itself, got {type(declaration).__name__} in "
+            f"its Contacts: numbers of joints and shapes there are the same in all worlds"
+        )
+    return places_of(stepper, declaration)[0]
 
 
 def copied_worlds(source: ArrayLike, target: ArrayLike, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ from ..errors import SnapshotError
 from ..forces.applied import Applied
 from ..rollback import snapshots
 from . import changes
-from .entries import places_of
+from .entries import differences, places_of
 from .rotation import check_unit
 
 if TYPE_CHECKING:
@@ -126,7 +126,9 @@ def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
     for declaration, given in numbers:
         for place in places_of(stepper, declaration):
             entries[place] = changes.with_coefficients(stepper, entries[place], given, stepper._plan)
-            changed[id(entries[place].today)] = stepper._plan._parts.get(id(before[place].today)), given
+            now, then = entries[place].today, before[place].today
+            # After a refused call the numbers before may be those of other coefficients than the given ones.
+            changed[id(now)] = stepper._plan._parts.get(id(then)), given | differences(now, then)
     made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
     made["attributes"]["_fitted_entries"] = made["attributes"].pop("_entries")
     if made["attributes"].get("_motion") is not None:

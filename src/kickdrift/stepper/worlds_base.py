@@ -19,7 +19,7 @@ from .base import StepperBase
 from .entries import acting, differences, places_of
 from .motion import SPEEDS, is_placed
 from .slots import LAST_GENERATION
-from .world_arguments import copied_worlds, mask_of, numbers_of_all, rows_to_spawn
+from .world_arguments import copied_worlds, mask_of, numbers_of_all, place_of, rows_to_spawn
 from .world_copies import HEAD, MAGIC, counted, of_all, parted
 from .world_view import World, WorldsEvents
 
@@ -326,12 +326,12 @@ class WorldsBase:
     def set(self, declaration: Declaration, /, **coefficients: Any) -> None:
         """Change coefficients of a force or constraint, from the next step on, to numbers of each world's own.
 
-        declaration: as for `Stepper.set`; the object that the template was given. coefficients: an array whose first
-        axis has an item for each world, of the shape that `Stepper.set` takes; or a number or tuple for all worlds.
-        The force of an `AppliedForce` and the torque of an `AppliedTorque` are your own arrays, (worlds, n, dim), which
-        each step reads and `restore` writes. A length of None is measured now, in each world. Numbers may differ from
-        world to world, but not what a world consists of and how it is stepped: radii of contacts, pairs, shapes,
-        filters, or a drag that is 0 in some worlds only.
+        declaration: as for `Stepper.set`, but no joints or shapes of `Contacts`; the object the template was given.
+        coefficients: an array whose first axis has an item for each world, of the shape that `Stepper.set` takes; or a
+        number or tuple for all. The force of an `AppliedForce` and the torque of an `AppliedTorque` are your own
+        arrays, (worlds, n, dim), which each step reads and `restore` writes. A length of None is measured now, in each
+        world. Numbers may differ from world to world, but not what a world consists of and how it is stepped: radii of
+        contacts, pairs, shapes, filters, or a drag that is 0 in some worlds only.
 
         Numbers stay with the place of a world: no snapshot has them, and `copy` leaves them. It takes some 0.1 ms for
         each world. Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
@@ -351,7 +351,7 @@ class WorldsBase:
 
     def _set(self, declaration: Declaration, coefficients: dict[str, Any]) -> None:
         """Check the shapes, and hand on what each world gets."""
-        (place, *_) = places_of(self._guest, self._private(declaration))
+        place = place_of(self._guest, self._private(declaration))
         moving = getattr(self._guest._entries[place].now, "moves", False)
         if is_placed(declaration, coefficients) and (moving or not SPEEDS.isdisjoint(coefficients)):
             raise ValueError(

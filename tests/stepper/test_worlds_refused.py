@@ -1,0 +1,80 @@
+"""Calls that Worlds refuse leave all numbers as they were; messages say what was wrong. Copies have loads, too."""
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import kernels
+
+
+@pytest.fixture(params=["reference", *kernels.isas])
+def Worlds(request, monkeypatch):  # noqa: N802
+    """The class of each implementation in turn."""
+    if request.param == "reference":
+        return kd.reference.Worlds
+    monkeypatch.setattr(kernels, "isa", request.param)
+    return kd.Worlds
+
+
+@pytest.mark.parametrize("kind", ["collisions", "contacts"])
+def test_a_refused_set_leaves_numbers_that_were_set_before(isa, kind):
+    """Radii that only some worlds could take are in no world afterwards, neither in steps nor in queries."""
+
+    def made(refused):
+        if kind == "collisions":
+            held = kd.ElasticCollisions([0.5, 0.5, 0.5], friction=[0.1, 0.2, 0.3])
+        else:
+            held = kd.Contacts([0.5, 0.5, 0.5], friction=[0.1, 0.2, 0.3])
+        x, v = [[0.0, 0.0], [1.03, 0.0], [5.0, 5.0]], [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+        worlds = kd.Worlds(kd.Stepper(x, v, dt=0.01, constraints=[held]), 2)
+        worlds.set(held, friction=np.array([0.1, 0.2]))
+        if refused:
+            with pytest.raises(ValueError, match="those of world 1 need other pairs, shapes or steps"):
+                worlds.set(held, friction=0.3, radius=np.array([[0.6, 0.5, 0.6], [0.6, 0.4, 0.5]]))
+        return worlds
+
+    worlds, others = made(True), made(False)
+    for _ in range(3):
+        assert [worlds[i].touching().tobytes() for i in range(2)] == [others[i].touching().tobytes() for i in range(2)]
+        worlds.step(2)
+        others.step(2)
+        assert np.array_equal(worlds.velocity, others.velocity)
+        assert (worlds.checksum() == others.checksum()).all()
+
+
+def test_numbers_that_are_objects_are_refused(Worlds):
+    """An array of None is no array of lengths: None alone measures them."""
+    spring = kd.Springs([(0, 1)], 2.0, rest_length=1.0)
+    worlds = Worlds(kd.Stepper([[0.0], [3.0]], forces=[spring]), 2)
+    with pytest.raises(TypeError, match="rest_length: expected numbers, got an array of objects"):
+        worlds.set(spring, rest_length=np.array([None, None]))
+    assert worlds[0].current(spring).rest_length == 1
+    worlds.set(spring, rest_length=None)
+    assert worlds[1].current(spring).rest_length == 3
+
+
+def test_parts_of_contacts_are_refused_by_name(Worlds):
+    lift, rod = kd.Boxes([(-1, -1)], [(1, 0)]), kd.Distance([(0, 1)])
+    contacts = kd.Contacts(0.2, shapes=[lift], joints=[rod])
+    worlds = Worlds(kd.Stepper([[0.0, 1.0], [0.0, 2.0]], constraints=[contacts]), 2)
+    for part, given in ((lift, {"friction": np.array([0.1, 0.2])}), (rod, {"length": np.array([1.0, 2.0])})):
+        name = type(part).__name__
+        with pytest.raises(ValueError, match=f"declaration: expected a force or .*, got {name} in its Contacts"):
+            worlds.set(part, **given)
+
+
+@pytest.mark.parametrize("breaks_at", [None, np.inf])
+@pytest.mark.parametrize("joint", ["alone", "of contacts"])
+def test_copies_have_the_loads(Worlds, joint, breaks_at):
+    """A crate hangs in one world, and falls in the other: the loads are weight and 0, and go with the copies."""
+    rope = kd.Distance([(0, 1)], max_length=1.0, breaks_at=breaks_at)
+    held = [kd.Pin(0), rope] if joint == "alone" else [kd.Pin(0), kd.Contacts(0.1, joints=[rope])]
+    crate = kd.Stepper([[0.0, 0.0], [0.0, -1.0]], mass=10, forces=[kd.Gravity((0, -9.81))], constraints=held)
+    worlds = Worlds(crate, 3)
+    worlds.position[1, 1] = (0.0, -0.5)
+    worlds.step(10)
+    weight, none = worlds[0].load(rope), worlds[1].load(rope)
+    assert abs(weight - 98.1) < 0.1
+    assert none == 0
+    worlds.copy([0, 1], [1, 2])
+    assert [float(worlds[i].load(rope)[0]) for i in range(3)] == [*weight, *weight, *none]
