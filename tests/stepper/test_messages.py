@@ -193,3 +193,24 @@ def test_errors_raised_by_numpy_name_the_argument(stepper, call, error, message)
     with pytest.raises(error, match=message):
         call(world)
     assert world.snapshot() == before
+
+
+@STEPPERS
+@pytest.mark.parametrize("alive", [None, 2])
+@pytest.mark.parametrize("bodies", [[0, 4], [0, -1]])
+def test_bodies_that_a_stepper_lacks_are_named_with_free_rows_too(stepper, alive, bodies):
+    world = stepper([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]], alive=alive)
+    pin = world.add(kd.Pin(0))
+    before = world.snapshot()
+    pairs = [tuple(bodies)]
+    with pytest.raises(ValueError, match=r"Pin\(indices\): expected indices from 0 to 2, got"):
+        world.set(pin, indices=bodies)
+    for declared in (
+        kd.Pin(bodies[1]),
+        kd.Distance(pairs, 1.0),
+        kd.Springs(pairs, 1.0, 1.0),
+        kd.Contacts(0.1, joints=[kd.Distance(pairs, 1.0)]),
+    ):
+        with pytest.raises(ValueError, match=r"\((indices|pairs)\): expected indices from 0 to 2, got"):
+            world.add(declared)
+    assert world.snapshot() == before

@@ -58,7 +58,7 @@ class Pin(Constraint):
         plan.add_constraint(self.kind, self, indices=np.asarray(self.indices), **generation_fields(self.generations))
 
     def bound_to(self, slots: Slots) -> Self:
-        return self._with(generations=slots.generations(np.asarray(self.indices)))
+        return self._with(generations=slots.generations("Pin(indices)", np.asarray(self.indices)))
 
 
 @declaration()
@@ -199,7 +199,7 @@ class Distance(Constraint):
         return dataclasses.replace(self, length=np.sqrt(square))
 
     def bound_to(self, slots: Slots) -> Self:
-        return self._with(generations=slots.generations(np.asarray(self.pairs)))
+        return self._with(generations=slots.generations("Distance(pairs)", np.asarray(self.pairs)))
 
     def compile(self, plan: Plan) -> None:
         countable("Distance", plan, 2**28)

@@ -145,7 +145,7 @@ class Springs(Elastic, Interaction):
         )
 
     def bound_to(self, slots: Slots) -> Self:
-        return self._with(generations=slots.generations(np.asarray(self.pairs)))
+        return self._with(generations=slots.generations("Springs(pairs)", np.asarray(self.pairs)))
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return self._energy(plan, position, np.ones(len(np.asarray(self.pairs)), np.bool_))

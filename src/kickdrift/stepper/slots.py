@@ -89,11 +89,12 @@ class Slots:
         lives &= (ids < 2**32) | (self.id[there] == ids)
         return np.where(lives, slots, -1)
 
-    def generations(self, bodies: np.ndarray) -> np.ndarray | None:
+    def generations(self, name: str, bodies: np.ndarray) -> np.ndarray | None:
         """Return the generations that a new declaration belongs to: the active ones, or the next ones of free slots.
 
-        None if all are the first generation, as for constructor arguments.
+        None if all are the first generation, as for constructor arguments. Raises ValueError for bodies out of range.
         """
+        bodies = validation.within(name, bodies, len(self.generation))
         generations = self.generation[bodies] + (self.mask[bodies] == 0)
         return None if (generations == 1).all() else generations
 
