@@ -2,7 +2,7 @@
 
     8 bytes     magic and version
     8 bytes     length of the header in bytes, CRC-32 of the rest of the header
-    48 bytes    tick, the clock's tick (-1: no clock), started, length of the text (int64 each), the
+    48 bytes    tick, the clock's tick (-1: none, or 0), started, length of the text (int64 each), the
                 step size of the history (float64), checksum of arrays and sections (uint64)
     text        JSON: identity of the stepper, dt, exact time, offset; padded with spaces to 8 bytes
     arrays      the state (positions and velocities, or y) and the history, row by row
@@ -96,7 +96,7 @@ def keep(stepper: State, data: bytes | None = None) -> Kept:
     time = stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset.tobytes()
     return Kept(
         stepper.tick,
-        -1 if clock is None else clock.tick,
+        -1 if clock is None else clock.tick or -1,  # the first look at a clock makes it, and changes no byte
         started,
         stepper._last_h if started else stepper._dt,
         time,

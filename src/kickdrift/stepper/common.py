@@ -234,7 +234,7 @@ class State:
         saved = snapshots.parse(self, snapshot)
         writes = [(to, None, array) for to, array in zip(self._targets(len(saved.arrays)), saved.arrays, strict=True)]
         resume = saved.tick, saved.started, saved.last_h
-        counted = saved.clock_tick if clock_tick and clock is not None else None
+        counted = saved.clock_tick or 0 if clock_tick and clock is not None else None
         same_origin = saved.origin is self._origin and saved.origin_tick == self._origin_tick
         same_time = same_origin and saved.exact_dt is self._exact_dt and not other_rate
         if saved.changes is None and same_time and saved.offset is self._offset and not clock_anew:
