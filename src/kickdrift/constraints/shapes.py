@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -332,8 +333,15 @@ def tree(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     """Build a bounding volume tree by median splits along the longest axis: return order, bounds, first, count.
 
     bounds: lower and upper corners, shape (nodes, 2, dim). A node with a count is a leaf, whose shapes begin at
-    `first`; any other node has two children, at `first` and `first` + 1.
+    `first`; any other node has two children, at `first` and `first` + 1. Not to be written to: changes of other
+    coefficients build the tree of the same shapes again.
     """
+    return _tree(lower.shape, lower.tobytes(), upper.tobytes())
+
+
+@lru_cache(16)
+def _tree(shape: tuple[int, int], *corners: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    lower, upper = (np.frombuffer(each).reshape(shape) for each in corners)
     order = np.arange(len(lower))
     middle = lower + (upper - lower) / 2
     waiting = [(0, len(lower))]
