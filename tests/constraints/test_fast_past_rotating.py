@@ -55,3 +55,19 @@ def test_a_body_that_passes_a_rotor_far_away_is_not_touched(Stepper):
     body = Stepper([[0.0, 100.0]], [[200.0 * HERTZ, 0.0]], hz=HERTZ, constraints=[rotor])
     body.step()
     assert body.position.tolist() == [[200.0, 100.0]]
+
+
+@pytest.mark.parametrize("seed", [3133, 4175, 8087, 8654])
+def test_a_way_of_too_many_pieces_touches_nothing_that_it_only_comes_near(Stepper, seed):
+    """In a step of 1 km past a rotor that turns by 1 rad, pieces of the arc cut through it; the body passes it."""
+    rng = np.random.default_rng(seed)
+    ends, angle = np.array([[0.0, 0.0], [1.0, 0.0]]), rng.choice([0.3, 0.5, 1.0])
+    direction = rng.normal(size=2)
+    direction *= 1000 / np.linalg.norm(direction)
+    middle = 1.2 * rng.normal(size=2)
+    way = np.array([middle - 0.5 * direction, middle + 0.5 * direction])
+    assert least_gap(ends, np.zeros(2), angle, way, 0.02, 20000)[1] > 0.05
+    rotor = kd.Segments([ends], 1.0, 0.0, 0.02, angular_velocity=angle * HERTZ, center=(0, 0))
+    body = Stepper([way[0]], [direction * HERTZ], hz=HERTZ, constraints=[rotor])
+    body.step()
+    np.testing.assert_allclose(body.position[0], way[1], atol=1e-9)

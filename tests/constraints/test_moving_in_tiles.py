@@ -81,3 +81,19 @@ def test_after_a_failure_all_stand_at_the_last_whole_tick(isa):
     assert alike.tick == failing.tick
     np.testing.assert_array_equal(failing.position[1:], alike.position[1:])
     np.testing.assert_array_equal(failing.current(lift).lower, [[-2.0, -60.0 + 20.0 * DT * failing.tick]])
+
+
+def test_tiles_that_go_back_ask_where_shapes_were(isa):
+    """From where the lift is at the failure, it seems to come to a tile in the steps that are made once more."""
+    place = np.concatenate([np.zeros((TILE, 2)), [(145.0, 0.0)] * TILE])
+    velocity = np.concatenate([np.zeros((TILE, 2)), [(0.0, 0.01)] * TILE])
+    first = np.eye(1, 2 * TILE)[0]  # a body that grows seven thousandfold a step, and from 1 m on faster than that
+    place[0] = 0.0, 1e-300
+    forces = [kd.AnchorSpring(3e7 * first), kd.QuadraticDrag(first)]
+    lift = kd.Boxes([(100.0, -5.0)], [(102.0, 5.0)], 0.5, 0.3, 0.25, velocity=(20.0, 0.0))
+    failing = kd.Stepper(place, velocity, dt=DT, integrator="semi_implicit_euler", forces=forces, constraints=[lift])
+    with pytest.raises(kd.NonFiniteError):
+        failing.step(100)
+    assert 60 < failing.tick < 100
+    np.testing.assert_allclose(failing.position[TILE:, 1], 0.01 * DT * failing.tick)
+    assert failing.current(lift).lower[0, 0] == pytest.approx(100 + 20 * DT * failing.tick)

@@ -32,6 +32,13 @@ def test_a_pinned_body_is_a_hook_of_infinite_mass(Stepper, integrator, dtype):
         np.testing.assert_array_equal(pinned.velocity, heavy.velocity)
 
 
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet", "leapfrog", "verlet", "rk4"])
+def test_a_thermostat_does_not_move_a_hook_within_a_step(Stepper, integrator):
+    bath = kd.Langevin(friction=2.0, temperature=3.0, seed=4)
+    pinned, heavy = (chain(Stepper, held, integrator, forces=[bath], dt=0.01) for held in ("pinned", "heavy"))
+    np.testing.assert_array_equal(pinned.position, heavy.position)
+
+
 @pytest.mark.parametrize(("integrator", "order"), [("velocity_verlet", 2), ("rk4", 4), ("pefrl", 4), ("yoshida6", 6)])
 def test_integrators_keep_their_order_beside_a_pin(Stepper, integrator, order):
     """A bob of mass 1 on a spring of 40 N/m whose hook, of mass 1, is pinned: x = 1 + 0.3 cos(sqrt(40) t)."""
