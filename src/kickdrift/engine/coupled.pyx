@@ -84,8 +84,8 @@ cdef class Coupled(Watch):
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
         static = coupled.only_static(model, plan)
-        moves = any(["far" in record.fields for record in model.constraint_records])
-        single = not model.constraint_records or (static and not (moves or model.events_enabled))
+        shapes_move = any(["far" in record.fields for record in model.constraint_records])
+        single = not model.constraint_records or (static and not (shapes_move or model.events_enabled))
         coupled.only_function = (
             [term.kind for term in model.interactions] == ["python"] and not model.constraint_records
             and (

@@ -72,7 +72,7 @@ class World:
             return lambda *given, **named: worlds._exclusively(worlds._call, index, function, *given, **named)
         if name in _READS:
             read = getattr(worlds._stepper_type, name)
-            read = getattr(read, "fget", None) or read.__get__
+            read = getattr(read, "fget", None) or read.__get__  # `ASKED` knows the functions of properties by name
             return worlds._exclusively(worlds._call, index, read)
         if name in _ARRAYS:
             array = getattr(worlds, name)

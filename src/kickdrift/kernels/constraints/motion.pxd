@@ -151,13 +151,13 @@ cdef inline int pieces_of(
     cdef const double* row = row_of(2, motion, k)
     cdef double angle = fabs(row[5]) * <double> since
     cdef double here[MAX_DIM]
-    cdef double radius, length, bend, x, y_
+    cdef double dx, dy, radius, length, bend
     middle(2, motion, k, step - <double> since, here)
-    x, y_ = <double> start[0] - here[0], <double> start[1] - here[1]
-    radius = sqrt(x * x + y_ * y_)
-    x = <double> y[0] - <double> start[0] - <double> since * row[3]
-    y_ = <double> y[1] - <double> start[1] - <double> since * row[4]
-    length = sqrt(x * x + y_ * y_)
+    dx, dy = <double> start[0] - here[0], <double> start[1] - here[1]
+    radius = sqrt(dx * dx + dy * dy)
+    dx = <double> y[0] - <double> start[0] - <double> since * row[3]
+    dy = <double> y[1] - <double> start[1] - <double> since * row[4]
+    length = sqrt(dx * dx + dy * dy)
     nearly[0] = min(fabs(row[5]) * motion.far[k] * step / 8, (<double> r + length + angle * radius) / 64)
     bend = angle * (angle * (radius + length) + 2 * length) / 8
     if not bend < MOST_PIECES * MOST_PIECES * nearly[0]:

@@ -248,7 +248,7 @@ cdef inline bint touch_moving(
     cdef real place[MAX_DIM]
     cdef real end[MAX_DIM]
     cdef real one = 1
-    cdef real count, first, left
+    cdef real count, first, last
     cdef double nearly = 0
     cdef bint curved = rotates(dim, &data.motion, number)
     cdef int pieces = pieces_of(&data.motion, number, step, start, y, since, r, &nearly) if curved else 1
@@ -256,12 +256,12 @@ cdef inline bint touch_moving(
     count = pieces
     for piece in range(pieces):
         first = <real> piece / count
-        left = <real> (piece + 1) / count
+        last = <real> (piece + 1) / count
         for j in range(dim):
             place[j] = start[j] + first * (y[j] - start[j]) if piece > 0 else start[j]
-            end[j] = start[j] + left * (y[j] - start[j]) if piece + 1 < pieces else y[j]
+            end[j] = start[j] + last * (y[j] - start[j]) if piece + 1 < pieces else y[j]
         go_back(dim, &data.motion, number, 0, step - <double> ((one - first) * since), place, begin)
-        go_back(dim, &data.motion, number, 0, step - <double> ((one - left) * since), end, motion)
+        go_back(dim, &data.motion, number, 0, step - <double> ((one - last) * since), end, motion)
         for j in range(dim):
             motion[j] = motion[j] - begin[j]
         if not touch(through, dim, begin, motion, r, number, data, share):

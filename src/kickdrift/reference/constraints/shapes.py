@@ -81,19 +81,16 @@ class Shapes:
             return self.touch(begin, displacement, r, a, b, through)
         # Relative to a shape that rotates the path is curved: straight pieces of it are close enough to begin with.
         pieces, nearly = self.motion.pieces(k, start, y, float(since), float(r))
-        one, count = self.system.real(1), self.system.real(pieces)
-        places = [start + self.system.real(piece) / count * (y - start) for piece in range(pieces)] + [y]
-        for piece, (place, end) in enumerate(pairwise(places)):
-            left = (one - self.system.real(piece) / count) * since
-            begin, displacement = self.path(
-                number, place, end, left, (one - self.system.real(piece + 1) / count) * since
-            )
+        real = self.system.real
+        shares = [real(piece) / real(pieces) for piece in range(pieces + 1)]
+        places = [start, *(start + share * (y - start) for share in shares[1:-1]), y]
+        times = [(real(1) - share) * since for share in shares]
+        for piece, ((place, end), (left, until)) in enumerate(zip(pairwise(places), pairwise(times), strict=True)):
+            begin, displacement = self.path(number, place, end, left, until)
             t = self.touch(begin, displacement, r, a, b, through)
             if t is None:
                 continue
-            t, gap = self.refined(
-                number, start, y, since, r, self.system.real(piece) / count, (self.system.real(piece) + t) / count
-            )
+            t, gap = self.refined(number, start, y, since, r, shares[piece], (real(piece) + t) / real(pieces))
             if float(gap) <= nearly:  # else it passes the shape where the straight piece does not
                 return t
         return None
