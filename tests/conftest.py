@@ -60,16 +60,24 @@ def isa(request, monkeypatch):
 @pytest.fixture(params=["reference", *kernels.isas])
 def Stepper(request, monkeypatch):  # noqa: N802
     """Run the test with the stepper class of each implementation."""
-    if request.param == "reference":
-        return kd.reference.Stepper
-    monkeypatch.setattr(kernels, "isa", request.param)
-    return kd.Stepper
+    return of_implementation("Stepper", request, monkeypatch)
 
 
 @pytest.fixture(params=["reference", *kernels.isas])
 def ODEStepper(request, monkeypatch):  # noqa: N802
     """Run the test with the ODE stepper class of each implementation."""
+    return of_implementation("ODEStepper", request, monkeypatch)
+
+
+@pytest.fixture(params=["reference", *kernels.isas])
+def Worlds(request, monkeypatch):  # noqa: N802
+    """Run the test with the class of many worlds of each implementation."""
+    return of_implementation("Worlds", request, monkeypatch)
+
+
+def of_implementation(name, request, monkeypatch):
+    """Return a class of the reference, or of the kernels, which then use this instruction set."""
     if request.param == "reference":
-        return kd.reference.ODEStepper
+        return getattr(kd.reference, name)
     monkeypatch.setattr(kernels, "isa", request.param)
-    return kd.ODEStepper
+    return getattr(kd, name)

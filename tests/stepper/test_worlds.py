@@ -10,16 +10,6 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
-from kickdrift import kernels
-
-
-@pytest.fixture(params=["reference", *kernels.isas])
-def Worlds(request, monkeypatch):  # noqa: N802
-    """The class of each implementation in turn."""
-    if request.param == "reference":
-        return kd.reference.Worlds
-    monkeypatch.setattr(kernels, "isa", request.param)
-    return kd.Worlds
 
 
 def discs(n=6, **more):
