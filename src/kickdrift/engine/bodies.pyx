@@ -575,8 +575,8 @@ cdef class Core(Runner):
     cdef int save_and_run(self, Py_ssize_t steps) except -1:
         """Save the state and run steps; wall kernels save it tile by tile, while it is in the L1 cache."""
         cdef Array[2] saved
-        if self.coupled is None or self.slots is not None or len(self.state) != 2:
-            return Runner.save_and_run(self, steps)
+        if self.coupled is None or self.slots is not None or len(self.state) != 2 or self.job.before != NULL:
+            return Runner.save_and_run(self, steps)     # a frame has the kernels save the state for drawing
         saved[0], saved[1] = (<View> self.saved[0]).place, (<View> self.saved[1]).place
         self.job.before = &saved[0]
         try:

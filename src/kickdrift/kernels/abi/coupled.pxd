@@ -96,6 +96,7 @@ ctypedef struct Coupling:
     # touch a constraint in this call. Those tiles step in the workspace. Otherwise both are NULL.
     const Plan* own
     uint8_t* near
+    uint8_t* touched            # for each tile 1 if it touched a static constraint in the last call; a guess, no state
     # If a call steps in the caller's arrays, see loops/functions.pxd: `own` is the plan of these arrays, and `seen` has
     # those of positions and velocities between two stages, and of the function's output.
     bint direct

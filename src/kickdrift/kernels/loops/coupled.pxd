@@ -10,9 +10,9 @@ from ..abi.workspace cimport Workspace
 from ..constraints.static cimport lay_shapes
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport vec, width
-from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan
+from ..abi.plan cimport MAX_DIM, RK4, ROW, TILE, Job, Plan
 from .functions cimport run_functions
-from .leaps cimport advance_static
+from .leaps cimport COPIES, MOST_BYTES, advance_static, leap_in_rows, row_numbers
 from .slots cimport any_of
 from .passes cimport advance, sound
 from .planes cimport aligned, end, fetch_state, is_finite, keep_tile, move_state, sum_planes
@@ -51,6 +51,7 @@ cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept no
         if events != NULL:
             for k in range(events.count):     # these touch a constraint: their separation is an event
                 coupling.near[(events.touching[k] >> 32) // TILE] = True
+                coupling.touched[(events.touching[k] >> 32) // TILE] = True
     job.bad_body = -1
     job.failed_step = job.steps
     job.evaluations = 0
@@ -60,12 +61,19 @@ cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept no
     lay_shapes(False, coupling, 0, coupling.constraints, job.steps, like)
 
 
+cdef enum:
+    MEMORY = COPIES // 8 + 8    # numbers; no less than (OUT + REGISTERS) * MAX_DIM * TILE + 8
+
+
 cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     """Step each tile through the whole job. The earliest failure is reported."""
-    cdef double memory[(OUT + REGISTERS) * MAX_DIM * TILE + 8]
+    cdef double memory[MEMORY]
     cdef vec* r = aligned(<char*> memory, like)
     cdef const Plan* plan = coupling.plan
-    cdef Py_ssize_t done
+    cdef int numbers = row_numbers(plan, job, like) if coupling.constraints > 0 else 0
+    cdef Py_ssize_t most = ROW if plan.dim * <Py_ssize_t> sizeof(vec) // width(like) <= MOST_BYTES else TILE
+    cdef bint again = False
+    cdef Py_ssize_t row, done
     cdef Job part
     cdef Workspace workspace
     cdef vec check
@@ -83,6 +91,16 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
             job.near += 1
             workspace.first += TILE
             continue
+        row = min(most, job.last - workspace.first)
+        if numbers > 0 and workspace.first % most == 0 and not any_of(
+            coupling.touched + workspace.first // TILE, (row + TILE - 1) // TILE,
+        ):
+            if leap_in_rows(coupling, job, workspace.first, row, numbers, again, <char*> r, like):
+                job.evaluations = max(job.evaluations, job.steps * (plan.stages + plan.fsal))
+                again = True
+                workspace.first += row
+                continue
+        again = False   # what follows overwrites the copies
         workspace.full = is_full(plan, workspace.first, workspace.count)
         part = job[0]
         part.evaluations = 0
@@ -100,6 +118,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
             zero_inactive_tile(plan, workspace.first, workspace.count, r)
         if coupling.constraints > 0:
             done = advance_static(coupling, &part, &workspace, coupling.near != NULL, like)
+            coupling.touched[workspace.first // TILE] = workspace.touched
             if not workspace.full:
                 zero_inactive_tile(plan, workspace.first, workspace.count, <vec*> workspace.now)
             if coupling.near != NULL and (

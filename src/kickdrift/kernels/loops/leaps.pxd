@@ -5,27 +5,34 @@
 # made beside the state and measured after each step, and is discarded if its extent reaches a constraint. Where a tile
 # cannot leap, each step is checked.
 
-from libc.math cimport fabs
-from libc.string cimport memcpy
+from libc.math cimport INFINITY, fabs
+from libc.string cimport memcpy, memset
 
 from ..abi.coupled cimport Coupling
-from ..abi.plan cimport COMPOSITION, COMPOSITION_RK4, MAX_DIM, VELOCITY_VERLET, Job, Measure, Plan, Row
+from ..abi.plan cimport (
+    COMPOSITION, COMPOSITION_RK4, EXACT, MAX_DIM, ROW, VELOCITY_VERLET, Array, Field, Job, Measure, Plan, Row,
+)
 from ..abi.registers cimport P, S, V, X, Z
 from ..abi.workspace cimport Workspace
 from ..constraints.static cimport EXTENT, HIGH, constrain_tile, find_delta_v, measure, reaches_any, widen
-from ..forces.fields cimport FIRST_TERMS, affine, field_vec
+from ..forces.fields cimport FIRST_TERMS, affine, values
 from ..integrators.traits cimport fsal, verlet
-from ..simd.masks cimport absolute, all_true, all_zero, less, maximum
+from ..simd.masks cimport absolute, all_true, all_zero, less, maximum, minimum
 from ..simd.vec cimport f32vec, filled, vec, width
 from .fused cimport damp_planes
 from .slots cimport any_of
 from .passes cimport coupled_step
-from .planes cimport aligned
-from .tiles cimport affine_only, in_planes, locate_planes
+from .planes cimport aligned, is_finite, move_planes
+from .tiles cimport BEYOND, affine_only, in_planes, keep_row, locate, locate_planes
 
 cdef enum:
     LONGEST = 4096  # maximum steps per leap, because rounding errors accumulate
     PATIENCE = 8    # steps before a failed leap is tried again
+
+cdef enum:
+    MOST_BYTES = 16                             # of a body in rows of ROW bodies; larger ones have rows of TILE bodies
+    COPY = ROW * MOST_BYTES + BEYOND + 64       # bytes of a coefficient, body by body
+    COPIES = 10 * COPY                          # of all coefficients
 
 cdef enum:          # bounds of the motion along an axis, over the bodies in each lane; each for all axes
     SPEED = 0
@@ -35,45 +42,57 @@ cdef enum:          # bounds of the motion along an axis, over the bodies in eac
     MOTION = 4 * MAX_DIM
 
 
-cdef inline void find_motion(
-    const Plan* plan, int j, Py_ssize_t first, Py_ssize_t count, const vec* r, Py_ssize_t plane, vec* motion,
+cdef inline vec coefficient(
+    const char* row, Py_ssize_t body, Py_ssize_t at, int component, const vec* like,
 ) noexcept nogil:
-    """Find the largest magnitudes in a tile, without those of terms. For Verlet, v also counts as (x - s) / last_h."""
-    cdef const vec* x = r + (X * MAX_DIM + j) * plane
-    cdef const vec* v = r + (V * MAX_DIM + j) * plane
-    cdef const vec* s = r + (S * MAX_DIM + j) * plane
-    cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
-    cdef vec zero = filled(0, r)
-    cdef vec last = filled(plan.last_h, r)
-    cdef vec a
-    cdef vec speed = zero
-    cdef vec acceleration = zero
-    cdef vec drag = zero
-    cdef vec spring = zero
-    cdef vec c = zero
-    cdef vec k = zero
-    cdef vec w = zero
-    cdef vec p = zero
-    cdef Py_ssize_t n, body
-    for n in range(vectors):
-        speed = maximum(absolute(v[n]), speed)
-    if verlet(plan.scheme):
-        for n in range(vectors):
-            speed = maximum(absolute((x[n] - s[n]) / last), speed)
-    if not (plan.drag or plan.spring or plan.g.body):
-        vectors = 1     # uniform
-    for n in range(vectors):
-        body = first + n * width(r)
-        if plan.drag:
-            c, w = field_vec(&plan.c, j, body, r), field_vec(&plan.w, j, body, r)
-            drag = maximum(absolute(c), drag)
-        if plan.spring:
-            k, p = field_vec(&plan.k, j, body, r), field_vec(&plan.p, j, body, r)
-            spring = maximum(absolute(k), spring)
-        a = affine(plan.drag, True, plan.spring, x[n], v[n], field_vec(&plan.g, j, body, r), c, w, k, p)
-        acceleration = maximum(absolute(a), acceleration)
-    motion[SPEED + j], motion[ACCELERATION + j] = speed, acceleration
-    motion[DRAG + j], motion[SPRING + j] = drag, spring
+    """The coefficients of a vector; body: of its field; at: byte offset of the vector; component: its first one."""
+    return (<const vec*> (row + (at if body else component * <Py_ssize_t> sizeof(vec))))[0]
+
+
+cdef inline void find_motion(
+    const Plan* plan, const Row* row, int numbers, Py_ssize_t begin, Py_ssize_t groups, vec* motion, const vec* like,
+) noexcept nogil:
+    """Extend the largest magnitudes of a row, without those of v and of terms; (x - s) / last_h counts as a speed.
+
+    begin: first body; groups: of as many bodies as a vector has lanes, with `numbers` components each.
+    """
+    cdef Py_ssize_t origin = begin * numbers * <Py_ssize_t> sizeof(vec) // width(like)
+    cdef const vec* x = <const vec*> (row.x + origin)
+    cdef const vec* v = <const vec*> (row.v + origin)
+    cdef const vec* s = <const vec*> (row.s + origin)
+    cdef vec per_h = filled(1 / plan.last_h, like)
+    cdef vec a, c, k, w, p, speed, acceleration, drag, spring
+    cdef Py_ssize_t vectors, n, at
+    cdef int m
+    for m in range(numbers):
+        speed, acceleration = motion[SPEED + m], motion[ACCELERATION + m]
+        drag, spring = motion[DRAG + m], motion[SPRING + m]
+        c = k = w = p = filled(0, like)
+        vectors = groups * numbers
+        n = m
+        while verlet(plan.scheme) and n < vectors:
+            speed = maximum(absolute((x[n] - s[n]) * per_h), speed)
+            n += numbers
+        if not (plan.drag or plan.spring or plan.g.body):
+            vectors = numbers   # uniform
+        n = m
+        while n < vectors:
+            at = origin + n * sizeof(vec)
+            if plan.drag:
+                c = coefficient(row.c, plan.c.body, at, m, like)
+                w = coefficient(row.w, plan.w.body, at, m, like)
+                drag = maximum(absolute(c), drag)
+            if plan.spring:
+                k = coefficient(row.k, plan.k.body, at, m, like)
+                p = coefficient(row.p, plan.p.body, at, m, like)
+                spring = maximum(absolute(k), spring)
+            a = affine(
+                plan.drag, True, plan.spring, x[n], v[n], coefficient(row.g, plan.g.body, at, m, like), c, w, k, p,
+            )
+            acceleration = maximum(absolute(a), acceleration)
+            n += numbers
+        motion[SPEED + m], motion[ACCELERATION + m] = speed, acceleration
+        motion[DRAG + m], motion[SPRING + m] = drag, spring
 
 
 cdef inline double time_of(const Plan* plan, Py_ssize_t steps) noexcept nogil:
@@ -101,38 +120,219 @@ cdef inline bint extend(
     cdef vec t = filled(time_of(plan, steps), now)
     cdef vec least = filled(1e-30 if vec is f32vec else 1e-290, now)     # keeps bounds above 0 where products underflow
     cdef vec rounding = filled(16 * epsilon * (steps + 8), now)
-    cdef vec share, displacement
+    cdef vec share, speed, displacement
     cdef int j
     for j in range(plan.dim):
         share = t * (motion[DRAG + j] + motion[SPRING + j] * t)
         if not all_true(less(share, filled(0.5, now)), now):
             return False
-        displacement = motion[SPEED + j] + t * (motion[ACCELERATION + j] + motion[DRAG + j] * motion[SPEED + j])
-        displacement = filled(1.01, now) * t * displacement / (filled(1, now) - share) + least
+        speed = motion[SPEED + j] + t * (motion[ACCELERATION + j] + motion[DRAG + j] * motion[SPEED + j])
+        speed = filled(1.01, now) * speed / (filled(1, now) - share)
+        displacement = t * speed + least
         displacement = displacement + rounding * (maximum(absolute(now[j]), absolute(now[HIGH + j])) + displacement)
         there[j], there[HIGH + j] = now[j] - displacement, now[HIGH + j] + displacement
-        if not all_zero(displacement - displacement):
-            return False
+        if not all_zero((displacement - displacement) + (speed - speed)):
+            return False    # this way all positions and speeds are finite
     return True
 
 
 cdef inline Py_ssize_t free_steps(
-    const Coupling* coupling, Py_ssize_t steps, Py_ssize_t first, Py_ssize_t count, const vec* r, Py_ssize_t plane,
-    const vec* now,
+    const Coupling* coupling, Py_ssize_t steps, Py_ssize_t first, Py_ssize_t count, vec* r, const vec* now,
 ) noexcept nogil:
     """Number of steps, up to `steps`, in which terms apart a tile touches no constraint; 0 if unknown."""
     cdef const Plan* plan = coupling.plan
     cdef vec motion[MOTION]
     cdef vec there[EXTENT]
+    cdef vec extent[EXTENT]     # not used, because padding of the tile counts
+    cdef vec check = filled(0, r)
+    cdef Row row
     cdef int j
+    for j in range(EXTENT):
+        extent[j] = check
+    for j in range(MOTION):
+        motion[j] = filled(0, r)
     for j in range(plan.dim):
-        find_motion(plan, j, first, count, r, plane, motion)
+        locate_planes(plan, first, j, r, &row)
+        survey(plan, &row, 1, 0, (count + width(r) - 1) // width(r), extent, motion + j, &check, r)
     while steps > 1:
         if extend(plan, steps, motion, now, there):
             if not reaches_any(coupling, 0, coupling.constraints, first, count, there, there, r):
                 return steps
         steps //= 4
     return 0
+
+
+cdef inline int row_numbers(const Plan* plan, const Job* job, const vec* like) noexcept nogil:
+    """Numbers of each body in a row of the caller's arrays, if such rows can be stepped where they are; else 0."""
+    cdef Py_ssize_t item = sizeof(vec) // width(like)
+    if not affine_only(plan) or plan.slots != NULL or job.start or job.steps > LONGEST:
+        return 0
+    if all_arrays(plan, job, item, plan.dim * item):
+        return plan.dim
+    if all_arrays(plan, job, 0, item):
+        return 1
+    return 0
+
+
+cdef inline bint all_arrays(const Plan* plan, const Job* job, Py_ssize_t component, Py_ssize_t body) noexcept nogil:
+    """True if all arrays of the state have these strides; a component of 0 is any."""
+    cdef const Array* arrays[5]
+    cdef int i
+    arrays[0], arrays[1], arrays[2] = &plan.x, &plan.v, &plan.s
+    arrays[3] = arrays[4] = NULL
+    if job.before != NULL:
+        arrays[3], arrays[4] = &job.before[0], &job.before[1]
+    for i in range(5):
+        if arrays[i] != NULL and arrays[i].data != NULL and not (
+            arrays[i].body == body and (arrays[i].component == component or component == 0)
+        ):
+            return False
+    return True
+
+
+cdef inline const char* interleave(
+    const Plan* plan, const Field* field, Py_ssize_t first, Py_ssize_t count, bint again, char* buffer,
+    const vec* like,
+) noexcept nogil:
+    """Lay out a coefficient body by body, in whole blocks; again: `buffer` has it from a tile as large."""
+    cdef Py_ssize_t item = sizeof(vec) // width(like)
+    cdef Array rows
+    rows.data, rows.body, rows.component = buffer, plan.dim * item, item
+    if field.body != 0 or not again:
+        move_planes(
+            True, &rows, plan.dim, 0, count, (field.component[1] - field.component[0]) // item,
+            <vec*> values(field, 0, first),
+        )
+        memset(buffer + count * rows.body, 0, BEYOND)
+    return buffer
+
+
+cdef inline void interleave_row(
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, bint again, char* buffer, Row* row, const vec* like,
+) noexcept nogil:
+    """Replace the coefficients that a row uses by copies that lie body by body."""
+    cdef int i
+    row.g = interleave(plan, &plan.g, first, count, again, buffer, like)
+    row.c = row.w = row.k = row.p = row.decay = row.flow[0] = row.flow[1] = row.flow[2] = row.flow[3] = row.g
+    if plan.drag:
+        row.c = interleave(plan, &plan.c, first, count, again, buffer + COPY, like)
+        row.w = interleave(plan, &plan.w, first, count, again, buffer + 2 * COPY, like)
+    if plan.spring:
+        row.k = interleave(plan, &plan.k, first, count, again, buffer + 3 * COPY, like)
+        row.p = interleave(plan, &plan.p, first, count, again, buffer + 4 * COPY, like)
+    if plan.damped:
+        row.decay = interleave(plan, &plan.decay, first, count, again, buffer + 5 * COPY, like)
+    if plan.scheme == EXACT:
+        for i in range(4):
+            row.flow[i] = interleave(plan, &plan.flow[i], first, count, again, buffer + (6 + i) * COPY, like)
+
+
+cdef inline void find_extent(
+    const Row* row, int numbers, Py_ssize_t begin, Py_ssize_t groups, vec* extent, vec* speeds, vec* check,
+    const vec* like,
+) noexcept nogil:
+    """Extend the extent and the largest speeds of a row, and add up all its numbers; see `find_motion`.
+
+    Even and odd groups apart, because latencies of their minima and sums overlap.
+    """
+    cdef Py_ssize_t origin = begin * numbers * <Py_ssize_t> sizeof(vec) // width(like)
+    cdef Py_ssize_t last = (groups - 1) * numbers
+    cdef const vec* x
+    cdef const vec* v
+    cdef vec low, high, speed, total, low_, high_, speed_, total_
+    cdef Py_ssize_t n, other
+    cdef int m
+    total = total_ = filled(0, like)
+    for m in range(numbers):
+        x, v = <const vec*> (row.x + origin) + m, <const vec*> (row.v + origin) + m
+        low = low_ = extent[m]
+        high = high_ = extent[HIGH + m]
+        speed = speed_ = speeds[m]
+        n = 0
+        while n <= last:
+            other = min(n + numbers, last)
+            low, low_ = minimum(x[n], low), minimum(x[other], low_)
+            high, high_ = maximum(x[n], high), maximum(x[other], high_)
+            speed, speed_ = maximum(absolute(v[n]), speed), maximum(absolute(v[other]), speed_)
+            total, total_ = total + (x[n] + v[n]), total_ + (x[other] + v[other])
+            n += 2 * numbers
+        extent[m], extent[HIGH + m] = minimum(low, low_), maximum(high, high_)
+        speeds[m] = maximum(speed, speed_)
+    check[0] = check[0] + (total + total_)
+
+
+cdef inline void survey(
+    const Plan* plan, const Row* row, int numbers, Py_ssize_t begin, Py_ssize_t groups, vec* extent, vec* motion,
+    vec* check, const vec* like,
+) noexcept nogil:
+    """Extend the extent of a row and the bounds of its motion, and add up all its numbers."""
+    find_extent(row, numbers, begin, groups, extent, motion + SPEED, check, like)
+    find_motion(plan, row, numbers, begin, groups, motion, like)
+
+
+cdef inline void separate(int dim, vec* lanes, const vec* like) noexcept nogil:
+    """Turn a group of vectors whose components alternate into one vector per component."""
+    cdef Py_ssize_t item = sizeof(vec) // width(like)
+    cdef vec apart[MAX_DIM]
+    cdef Array rows
+    cdef int j
+    rows.data, rows.body, rows.component = <char*> lanes, dim * item, item
+    move_planes(False, &rows, dim, 0, width(like), width(like), apart)
+    for j in range(dim):
+        lanes[j] = apart[j]
+
+
+cdef inline bint leap_in_rows(
+    const Coupling* coupling, const Job* job, Py_ssize_t first, Py_ssize_t count, int numbers, bint again,
+    char* buffer, const vec* like,
+) noexcept nogil:
+    """Step a tile in the caller's arrays if it touches no constraint in the whole job; return whether it did.
+
+    Its state is finite, before and after the steps.
+    """
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef const Plan* plan = coupling.plan
+    cdef const vec* k = aligned(plan.prepared, like)
+    cdef Py_ssize_t groups = count // width(like)
+    cdef vec motion[MOTION]
+    cdef vec now[EXTENT]
+    cdef vec there[EXTENT]
+    cdef vec check = filled(0, like)
+    cdef Row rows[MAX_DIM]
+    cdef int j
+    if groups == 0:
+        return False
+    for j in range(MOTION):
+        motion[j] = filled(0, like)
+    for j in range(plan.dim):
+        now[j], now[HIGH + j] = filled(INFINITY, like), filled(-INFINITY, like)
+    for j in range(plan.dim // numbers):
+        locate(plan, first, j, &rows[j])
+        keep_row(job, &rows[j], j)
+        if numbers > 1:
+            interleave_row(plan, first, count, again, buffer, &rows[j], like)
+        survey(plan, &rows[j], numbers, 0, groups, now + j, motion + j, &check, like)
+        if count % width(like):     # the last whole group of bodies, some of which have been seen
+            survey(plan, &rows[j], numbers, count - width(like), 1, now + j, motion + j, &check, like)
+    if not is_finite(check):
+        return False
+    if numbers > 1:
+        separate(plan.dim, motion + SPEED, like)
+        separate(plan.dim, motion + ACCELERATION, like)
+        if plan.drag:
+            separate(plan.dim, motion + DRAG, like)
+        if plan.spring:
+            separate(plan.dim, motion + SPRING, like)
+        separate(plan.dim, now, like)
+        separate(plan.dim, now + HIGH, like)
+    if not extend(plan, job.steps, motion, now, there):
+        return False
+    if reaches_any(coupling, 0, coupling.constraints, first, count, there, there, like):
+        return False
+    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    for j in range(plan.dim // numbers):
+        step(plan, job, k, &rows[j], 0, count * numbers)
+    return True
 
 
 cdef inline void step_by_loops(
@@ -186,7 +386,7 @@ cdef inline Py_ssize_t leap(
     cdef vec swept[EXTENT]
     cdef Py_ssize_t i
     part.steps = free_steps(
-        coupling, min(part.steps, most[0]), first, count, <vec*> workspace.now, plane, now,
+        coupling, min(part.steps, most[0]), first, count, <vec*> workspace.now, now,
     )
     if part.steps == 0:
         return 0
@@ -230,7 +430,7 @@ cdef inline Py_ssize_t advance_static(
     cdef vec before[EXTENT]
     cdef vec now[EXTENT]
     cdef int i
-    workspace.opened = workspace.opens = False
+    workspace.opened = workspace.opens = workspace.touched = False
     if plan.damped:     # damping follows the constraints
         undamped = plan[0]
         undamped.damped = False
@@ -268,6 +468,7 @@ cdef inline Py_ssize_t advance_static(
         measure(plan, first, count, workspace.plane, <const vec*> workspace.next, now)
         recalled = recalls
         if reaches_any(coupling, 0, coupling.constraints, first, count, before, now, like):
+            workspace.touched = True
             if stops:
                 return step
             find_delta_v(plan.dim, first, count, workspace, like)
