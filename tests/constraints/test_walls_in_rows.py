@@ -79,7 +79,7 @@ def test_any_body_may_reach_the_wall(isa, order, dim, dtype, axis):
     """One body of a row is fast, or starts beyond the wall; all others are far from it."""
     n = 401
     wall = np.eye(dim)[axis]
-    for body, inside in product((*range(0, 36), 190, 191, 192, 193, 383, 384, 385, *range(390, 401)), (True, False)):
+    for body, inside in product((*range(36), 190, 191, 192, 193, 383, 384, 385, *range(390, 401)), (True, False)):
         x, v = np.zeros((n, dim), dtype, order), np.zeros((n, dim), dtype, order)
         if inside:
             v[body, axis] = -3000.0
@@ -175,5 +175,5 @@ def test_a_body_that_has_touched_reports_its_end(isa):
         world.position[700], world.velocity[700] = (0.0, 900.0), (0.0, 0.0)
         world.step()
     events = [world.events.take() for world in worlds]
-    assert len(events[1]) == 2
+    assert events[1]["kind"][-1] == kd.END
     np.testing.assert_array_equal(*events)
