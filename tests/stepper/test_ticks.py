@@ -268,3 +268,24 @@ def test_resimulate_in_a_clock_loop_is_interpolated(Stepper):
         twin.advance(frame)
         assert seen(world) == seen(twin)
         assert world.clock._handed == 0 if hasattr(world.clock, "_handed") else True
+
+
+@pytest.mark.parametrize("clocked", [False, True])
+def test_the_same_dt_again_changes_nothing(Stepper, clocked):
+    how = {"clock": Stepper._clock_type(60, substeps=2)} if clocked else {"hz": 120}
+    world = Stepper([[0.0]], [[1.0]], integrator="verlet", **how)
+    world.step(3)
+    saved = world.snapshot()
+    world.dt = world.dt
+    assert world.snapshot() == saved
+    if clocked:
+        world.clock.hz = 30
+        world.dt = 1 / 120  # back, before a step has followed the clock
+        assert world.clock.hz == 60
+
+
+def test_negative_dt_beside_a_clock_is_refused(Stepper):
+    world = Stepper([[0.0]], [[1.0]], clock=Stepper._clock_type(60))
+    with pytest.raises(ValueError, match=r"dt: expected a positive number beside a clock, got -0.25"):
+        world.dt = -0.25
+    assert world.dt == 1 / 60

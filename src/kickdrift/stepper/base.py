@@ -245,9 +245,15 @@ class StepperBase(State):
     overlap = queries.overlap
 
     def _choose_dt(self, exact: Fraction) -> None:
-        if self._clock is not None:  # round to a step that the clock can represent
-            exact = time_steps.time_step(exact * self._clock.substeps, None) / self._clock.substeps
-        self._change_dt(exact, **self._clock_change(exact))
+        clock = self._clock
+        if clock is None:
+            super()._choose_dt(exact)
+            return
+        if exact < 0:
+            raise ValueError(f"dt: expected a positive number beside a clock, got {float(exact)}")
+        exact = time_steps.time_step(exact * clock.substeps, None) / clock.substeps  # that the clock can represent
+        if exact != self._exact_dt or exact * clock.substeps * clock.hz != 1:
+            self._change_dt(exact, **self._clock_change(exact))
 
     def _warn_of(self, declarations: Iterable[Declaration] | None = None) -> None:
         for declaration in self._plan.forces if declarations is None else declarations:

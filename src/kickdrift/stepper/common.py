@@ -130,7 +130,8 @@ class State:
         """Warn of coefficients that are unsuitable for this dt."""
 
     def _choose_dt(self, exact: Fraction) -> None:
-        self._change_dt(exact, **self._clock_change(exact))
+        if exact != self._exact_dt:
+            self._change_dt(exact, **self._clock_change(exact))
 
     def _clock_change(self, exact: Fraction) -> dict[str, Any]:
         """Return the change of the clock, if there is one, that another dt requires."""
