@@ -357,8 +357,8 @@ def test_slow_native_flows_can_be_interrupted_within_a_tick(library):
     rung, timer = [], threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     handler = signal.signal(signal.SIGINT, ring)
     try:
-        timer.start()
         with pytest.raises(Rang):
+            timer.start()
             stepper.step(1000)
     finally:
         timer.join()
@@ -401,10 +401,10 @@ def test_slow_native_forces_can_be_interrupted(library):
     )
     timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer.start()
     try:
         started = time.process_time()
         with pytest.raises(KeyboardInterrupt):
+            timer.start()
             stepper.step(10_000)
     finally:
         signal.signal(signal.SIGINT, handler)
