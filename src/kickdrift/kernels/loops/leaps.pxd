@@ -131,8 +131,8 @@ cdef inline bint extend(
         displacement = t * speed + least
         displacement = displacement + rounding * (maximum(absolute(now[j]), absolute(now[HIGH + j])) + displacement)
         there[j], there[HIGH + j] = now[j] - displacement, now[HIGH + j] + displacement
-        if not all_zero((displacement - displacement) + (speed - speed)):
-            return False    # this way all positions and speeds are finite
+        if not all_zero(displacement - displacement):
+            return False    # then speeds are finite, too
     return True
 
 
