@@ -92,6 +92,24 @@ def test_any_body_may_reach_the_wall(isa, order, dim, dtype, axis):
             assert v[body, axis] >= 0
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_wide_body_may_reach_the_wall(isa, order, dim, dtype):
+    """Only its radius takes it there; all others are points, and far away."""
+    n = 401
+    wall = np.eye(dim)[-1]
+    for body in (*range(17), 191, 192, 383, 384, *range(385, 401)):
+        radius = np.zeros(n)
+        radius[body] = 11.0
+        x = np.full((n, dim), 100.0, dtype, order)
+        x[body] = 0.0
+        kd.Stepper(x, dt=1 / 64, constraints=[kd.Plane(wall, -10.0, radius=radius)]).step()
+        with said(body=body, isa=isa):
+            assert x[body, -1] == 1.0
+            assert np.count_nonzero(x == 100.0) == (n - 1) * dim
+
+
 @pytest.mark.parametrize("scheme", ["semi_implicit_euler", "velocity_verlet"])
 @pytest.mark.parametrize("numbers", ["spring", "drag", "gravity"])
 def test_forces_may_take_any_body_to_the_wall(isa, scheme, numbers):

@@ -4,6 +4,9 @@
 # that distance, the steps run in one go. With affine forces that is a proof. With others it is a guess: the leap is
 # made beside the state and measured after each step, and is discarded if its extent reaches a constraint. Where a tile
 # cannot leap, each step is checked.
+#
+# Under affine forces a row of the caller's arrays leaps where it is. That halves the time of single steps, which are
+# too short to pay for copies into a tile.
 
 from libc.math cimport INFINITY, fabs
 from libc.string cimport memcpy, memset
@@ -42,24 +45,23 @@ cdef enum:          # bounds of the motion along an axis, over the bodies in eac
     MOTION = 4 * MAX_DIM
 
 
-cdef inline vec coefficient(
+cdef inline vec numbers_at(
     const char* row, Py_ssize_t body, Py_ssize_t at, int component, const vec* like,
 ) noexcept nogil:
-    """The coefficients of a vector; body: of its field; at: byte offset of the vector; component: its first one."""
+    """A vector of coefficients; body: that of their field; at: byte offset in the row; component: its first one."""
     return (<const vec*> (row + (at if body else component * <Py_ssize_t> sizeof(vec))))[0]
 
 
 cdef inline void find_motion(
-    const Plan* plan, const Row* row, int numbers, Py_ssize_t begin, Py_ssize_t groups, vec* motion, const vec* like,
+    const Plan* plan, const Row* row, int numbers, Py_ssize_t groups, vec* motion, const vec* like,
 ) noexcept nogil:
     """Extend the largest magnitudes of a row, without those of v and of terms; (x - s) / last_h counts as a speed.
 
-    begin: first body; groups: of as many bodies as a vector has lanes, with `numbers` components each.
+    groups: of as many bodies as a vector has lanes; numbers: components of each body.
     """
-    cdef Py_ssize_t origin = begin * numbers * <Py_ssize_t> sizeof(vec) // width(like)
-    cdef const vec* x = <const vec*> (row.x + origin)
-    cdef const vec* v = <const vec*> (row.v + origin)
-    cdef const vec* s = <const vec*> (row.s + origin)
+    cdef const vec* x = <const vec*> row.x
+    cdef const vec* v = <const vec*> row.v
+    cdef const vec* s = <const vec*> row.s
     cdef vec per_h = filled(1 / plan.last_h, like)
     cdef vec a, c, k, w, p, speed, acceleration, drag, spring
     cdef Py_ssize_t vectors, n, at
@@ -77,17 +79,17 @@ cdef inline void find_motion(
             vectors = numbers   # uniform
         n = m
         while n < vectors:
-            at = origin + n * sizeof(vec)
+            at = n * sizeof(vec)
             if plan.drag:
-                c = coefficient(row.c, plan.c.body, at, m, like)
-                w = coefficient(row.w, plan.w.body, at, m, like)
+                c = numbers_at(row.c, plan.c.body, at, m, like)
+                w = numbers_at(row.w, plan.w.body, at, m, like)
                 drag = maximum(absolute(c), drag)
             if plan.spring:
-                k = coefficient(row.k, plan.k.body, at, m, like)
-                p = coefficient(row.p, plan.p.body, at, m, like)
+                k = numbers_at(row.k, plan.k.body, at, m, like)
+                p = numbers_at(row.p, plan.p.body, at, m, like)
                 spring = maximum(absolute(k), spring)
             a = affine(
-                plan.drag, True, plan.spring, x[n], v[n], coefficient(row.g, plan.g.body, at, m, like), c, w, k, p,
+                plan.drag, True, plan.spring, x[n], v[n], numbers_at(row.g, plan.g.body, at, m, like), c, w, k, p,
             )
             acceleration = maximum(absolute(a), acceleration)
             n += numbers
@@ -153,7 +155,7 @@ cdef inline Py_ssize_t free_steps(
         motion[j] = filled(0, r)
     for j in range(plan.dim):
         locate_planes(plan, first, j, r, &row)
-        survey(plan, &row, 1, 0, (count + width(r) - 1) // width(r), extent, motion + j, &check, r)
+        survey(plan, &row, 1, (count + width(r) - 1) // width(r), extent, motion + j, &check, r)
     while steps > 1:
         if extend(plan, steps, motion, now, there):
             if not reaches_any(coupling, 0, coupling.constraints, first, count, there, there, r):
@@ -228,14 +230,12 @@ cdef inline void interleave_row(
 
 
 cdef inline void find_extent(
-    const Row* row, int numbers, Py_ssize_t begin, Py_ssize_t groups, vec* extent, vec* speeds, vec* check,
-    const vec* like,
+    const Row* row, int numbers, Py_ssize_t groups, vec* extent, vec* speeds, vec* check, const vec* like,
 ) noexcept nogil:
     """Extend the extent and the largest speeds of a row, and add up all its numbers; see `find_motion`.
 
     Even and odd groups apart, because latencies of their minima and sums overlap.
     """
-    cdef Py_ssize_t origin = begin * numbers * <Py_ssize_t> sizeof(vec) // width(like)
     cdef Py_ssize_t last = (groups - 1) * numbers
     cdef const vec* x
     cdef const vec* v
@@ -244,7 +244,7 @@ cdef inline void find_extent(
     cdef int m
     total = total_ = filled(0, like)
     for m in range(numbers):
-        x, v = <const vec*> (row.x + origin) + m, <const vec*> (row.v + origin) + m
+        x, v = <const vec*> row.x + m, <const vec*> row.v + m
         low = low_ = extent[m]
         high = high_ = extent[HIGH + m]
         speed = speed_ = speeds[m]
@@ -262,12 +262,41 @@ cdef inline void find_extent(
 
 
 cdef inline void survey(
-    const Plan* plan, const Row* row, int numbers, Py_ssize_t begin, Py_ssize_t groups, vec* extent, vec* motion,
-    vec* check, const vec* like,
+    const Plan* plan, const Row* row, int numbers, Py_ssize_t groups, vec* extent, vec* motion, vec* check,
+    const vec* like,
 ) noexcept nogil:
     """Extend the extent of a row and the bounds of its motion, and add up all its numbers."""
-    find_extent(row, numbers, begin, groups, extent, motion + SPEED, check, like)
-    find_motion(plan, row, numbers, begin, groups, motion, like)
+    find_extent(row, numbers, groups, extent, motion + SPEED, check, like)
+    find_motion(plan, row, numbers, groups, motion, like)
+
+
+cdef inline char* copy_rest(
+    const char* row, Py_ssize_t whole, Py_ssize_t group, Py_ssize_t rest, vec* to,
+) noexcept nogil:
+    """Copy the last whole group of a row, with what follows it in place of its first bodies."""
+    memcpy(to, row + whole - group, group)
+    memcpy(to, row + whole, rest)
+    return <char*> to
+
+
+cdef inline void survey_rest(
+    const Plan* plan, const Row* row, int numbers, Py_ssize_t count, vec* extent, vec* motion, vec* check,
+    const vec* like,
+) noexcept nogil:
+    """`survey` for the bodies after the last whole group, each in its own lane, as radii are."""
+    cdef Py_ssize_t group = numbers * sizeof(vec)
+    cdef Py_ssize_t whole = count // width(like) * group
+    cdef Py_ssize_t bytes_ = count % width(like) * (group // width(like))
+    cdef vec copies[3 * MAX_DIM]
+    cdef Row rest = row[0]
+    rest.x = copy_rest(row.x, whole, group, bytes_, copies)
+    rest.v = copy_rest(row.v, whole, group, bytes_, copies + MAX_DIM)
+    if row.s != NULL:
+        rest.s = copy_rest(row.s, whole, group, bytes_, copies + 2 * MAX_DIM)
+    rest.g = row.g + (whole if plan.g.body else 0)      # no body has those after the last ones: they are zeros
+    rest.c, rest.w = row.c + (whole if plan.c.body else 0), row.w + (whole if plan.w.body else 0)
+    rest.k, rest.p = row.k + (whole if plan.k.body else 0), row.p + (whole if plan.p.body else 0)
+    survey(plan, &rest, numbers, 1, extent, motion, check, like)
 
 
 cdef inline void separate(int dim, vec* lanes, const vec* like) noexcept nogil:
@@ -311,9 +340,9 @@ cdef inline bint leap_in_rows(
         keep_row(job, &rows[j], j)
         if numbers > 1:
             interleave_row(plan, first, count, again, buffer, &rows[j], like)
-        survey(plan, &rows[j], numbers, 0, groups, now + j, motion + j, &check, like)
-        if count % width(like):     # the last whole group of bodies, some of which have been seen
-            survey(plan, &rows[j], numbers, count - width(like), 1, now + j, motion + j, &check, like)
+        survey(plan, &rows[j], numbers, groups, now + j, motion + j, &check, like)
+        if count % width(like):
+            survey_rest(plan, &rows[j], numbers, count, now + j, motion + j, &check, like)
     if not is_finite(check):
         return False
     if numbers > 1:
