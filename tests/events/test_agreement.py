@@ -13,7 +13,7 @@ def rows(world):
 
 
 @pytest.mark.parametrize("draw", [told_scene, told_resting_scene, level_scene])
-@pytest.mark.parametrize("first", range(0, 240, 20))
+@pytest.mark.parametrize("first", range(0, 160, 20))
 def test_events_of_reference_and_kernels_agree(monkeypatch, first, draw):
     count = 0
     for seed in range(first, first + 20):

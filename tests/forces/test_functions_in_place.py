@@ -81,7 +81,7 @@ def test_every_scheme(isa, integrator):
 def test_layouts_and_sizes(isa, layouts, dtype):
     for dim, function in ((1, PULL), (2, PULL), (3, PULL), (3, RUB)):
         forces = [function, kd.Gravity(np.arange(1.0, dim + 1))]
-        for n in (1, 7, 8, 9, 16, 191, 193):  # around whole vectors and tiles
+        for n in (1, 7, 16, 193):  # around whole vectors and tiles
             for integrator in ("semi_implicit_euler", "velocity_verlet", "leapfrog", "rk4"):
                 assert_equal(layouts=layouts, dtype=dtype, n=n, dim=dim, integrator=integrator, forces=forces)
 
