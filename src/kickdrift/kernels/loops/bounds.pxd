@@ -7,7 +7,7 @@ from ..constraints.static cimport HIGH
 from ..forces.fields cimport affine
 from ..integrators.traits cimport verlet
 from ..simd.masks cimport absolute, all_true, all_zero, less, maximum, minimum
-from ..simd.vec cimport f32vec, filled, vec, width
+from ..simd.vec cimport f32vec, filled, vec
 
 cdef enum:          # bounds of the motion along an axis, over the bodies in each lane; each for all axes
     SPEED = 0

@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 
 from ..abi.coupled cimport Coupling
 from ..abi.plan cimport EXACT, MAX_DIM, ROW, VELOCITY_VERLET, Array, Field, Job, Measure, Plan, Row
-from ..abi.registers cimport P, S, V, X, Z
+from ..abi.registers cimport P, S, X, Z
 from ..abi.workspace cimport Workspace
 from ..constraints.static cimport EXTENT, HIGH, constrain_tile, find_delta_v, measure, reaches_any, widen
 from ..forces.fields cimport FIRST_TERMS, values
