@@ -115,3 +115,29 @@ def test_evaluations_are_counted_alike_in_the_reference():
             stepper.step()
         stepper.step(3)
     assert steppers[0].force_evaluations == steppers[1].force_evaluations == 2 * 4 + 3 + 1
+
+
+@pytest.mark.parametrize("cls", [kd.Stepper, kd.reference.Stepper])
+@pytest.mark.parametrize("integrator", [kd.VelocityVerlet(), kd.Verlet(velocity="central")])
+def test_the_end_of_a_step_is_at_the_time_at_which_the_next_begins(cls, integrator):
+    """Accelerations at both are the same: within a call the first are used again, the next call evaluates anew."""
+    times = []
+
+    def pull(t, _position, _velocity, out):
+        times.append(t)
+        out[...] = t
+
+    for dtype in (np.float64, np.float32):
+        worlds = [
+            cls(np.zeros((3, 1), dtype), dt=1 / 60, integrator=integrator, forces=[force])
+            for force in [kd.Force(pull, velocity_dependent=False), kd.Expression(x="t")]
+        ]
+        for world in worlds:
+            single = copy.deepcopy(world)
+            times.clear()
+            world.step(50)
+            whole = set(times)
+            for _ in range(50):
+                single.step()
+            assert whole == set(times)
+            assert world.checksum() == single.checksum()

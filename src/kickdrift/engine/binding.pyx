@@ -282,9 +282,10 @@ cdef class Binding:
             for i, seconds in enumerate(kicks):
                 numbers.constants[2 * <int> i + 1] = seconds
         if model.interactions:
+            step = float(model.dtype.type(h))
             for i, seconds in enumerate(model.evaluation_times(h)):
-                numbers.after[<int> i] = seconds
-                numbers.ticks[<int> i] = <int64_t> floor(seconds / float(model.dtype.type(h)))
+                ticks = floor(seconds / step)
+                numbers.after[<int> i], numbers.ticks[<int> i] = seconds - ticks * step, <int64_t> ticks
         return numbers
 
     cdef void take(self, StepNumbers numbers) noexcept:

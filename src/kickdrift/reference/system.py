@@ -476,10 +476,14 @@ class System(Body):
         return total
 
     def time(self, after: Any) -> float:
-        """Return the time at `after` s after the last tick."""
+        """Return the time at `after` s after the last tick; after a whole step exactly that at which the next begins.
+
+        Otherwise forces that the next step reuses would differ from those that it evaluates at the start of a call.
+        """
         self.stepper._tick = self.tick  # for user functions that read the tick
-        self.noise_tick = self.tick + math.floor(float(after) / float(self.h))
-        return self.stepper._time_of(self.tick) + float(after)
+        ticks = math.floor(float(after) / float(self.h))
+        self.noise_tick = self.tick + ticks
+        return self.stepper._time_of(self.noise_tick) + (float(after) - ticks * float(self.h))
 
     def generation(self, i: int) -> int:
         """Return the generation of a slot, from 1 on."""

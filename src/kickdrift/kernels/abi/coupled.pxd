@@ -84,8 +84,8 @@ ctypedef struct Coupling:
     ReportFunction report_events
     double origin               # time of origin_tick, s
     int64_t origin_tick
-    double after[MAX_STAGES]   # time of each stage's evaluation after the tick, s
-    int64_t ticks[MAX_STAGES]   # tick offset of each stage's evaluation
+    double after[MAX_STAGES]   # time of each stage's evaluation after the tick at or before it, s
+    int64_t ticks[MAX_STAGES]   # offset of that tick: 1 at the end of a step
     # All bodies as one tile; `workspace` is NULL if tiles step separately.
     char* workspace             # two state buffers of x, v and s, then the other registers
     char* delta_v                  # register with delta_v by the forces of a step, for constraints

@@ -419,8 +419,8 @@ cdef inline int together(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
     """One implicit step of all bodies, from `now` to `next`; other than 0 if it fails."""
-    cdef double t = coupling.origin + (job.tick + step - coupling.origin_tick) * coupling.plan.h + coupling.after[0]
     cdef int64_t tick = job.tick + step + coupling.ticks[0]
+    cdef double t = coupling.origin + (tick - coupling.origin_tick) * coupling.plan.h + coupling.after[0]
     cdef float single = 0
     cdef double whole = 0
     if vec is f32vec:

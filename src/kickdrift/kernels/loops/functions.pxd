@@ -43,24 +43,27 @@ cdef inline int step_once(const Coupling* coupling, Job* job, vec* check) noexce
     cdef const Plan* plan = coupling.own
     cdef int scheme = plan.scheme
     cdef bint drag = plan.velocity_dependent
-    cdef double t = coupling.origin + (job.tick + job.done - coupling.origin_tick) * plan.h    # as in passes.pxd
     cdef int last = stages(scheme, drag, plan) - 1
     cdef bint keeps = fsal(scheme, drag) and job.done == 0
     cdef bint seen = has_opening(scheme, drag)      # the state is no longer in the caller's arrays
     cdef int number
-    if keeps and evaluate(coupling, job, &plan.x, &plan.v, t) != 0:
+    if keeps and evaluate(coupling, job, &plan.x, &plan.v, time_of(coupling, job.tick + job.done)) != 0:
         return job.code
     if seen:
         over_rows(coupling, KEEP if keeps else NONE, True, False, False, check)
     for number in range(last + 1):
         if evaluate(
             coupling, job, &coupling.seen[0] if seen else &plan.x, &coupling.seen[1] if seen else &plan.v,
-            t + coupling.after[number],
+            time_of(coupling, job.tick + job.done + coupling.ticks[number]) + coupling.after[number],
         ) != 0:
             return job.code
         over_rows(coupling, number, False, seen, number == last, check)
         seen = True
     return 0
+
+
+cdef inline double time_of(const Coupling* coupling, int64_t tick) noexcept nogil:
+    return coupling.origin + (tick - coupling.origin_tick) * coupling.own.h     # as in passes.pxd
 
 
 cdef inline int evaluate(

@@ -147,7 +147,9 @@ cdef inline int coupled_step(
         to = Y + number if kept and number >= 0 else OUT
         stays = repeats_place(scheme, drag, number % evaluations(scheme, drag, plan))
         stays = stays and (number > 0 or step > 0 and coupling.constraints == 0 and coupling.noise == NULL)
-        if interact(coupling, job, workspace, state, t + after, tick + ticks, like, to, stays) != 0:
+        # At the end of a step exactly the `t` of the next one, which may use these accelerations instead of its own.
+        after = coupling.origin + (tick + ticks - coupling.origin_tick) * plan.h + after
+        if interact(coupling, job, workspace, state, after, tick + ticks, like, to, stays) != 0:
             return job.code
         finish(number, scheme, coupling, workspace, state, like)
         if number != KEEP:
