@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from plans import assert_same_state, outcome, said
+from processes import python
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -298,3 +299,25 @@ def test_callbacks_get_the_time_at_the_end_of_the_step(Stepper):
     times.clear()  # drop the evaluation that validates the callback
     cart.step(2)
     assert times == {0.25, 0.5}
+
+
+WHOLE_ROWS = """
+import numpy as np
+import kickdrift as kd
+
+rng = np.random.default_rng(1)
+pairs = np.stack([np.arange(383), np.arange(1, 384)], axis=1)
+position, velocity, mass = rng.normal(size=(384, 1)), rng.normal(size=(384, 1)), rng.uniform(0.5, 3, 384)
+for cls in (kd.reference.Stepper, kd.Stepper):
+    forces = [kd.Springs(pairs, 3.0)]
+    world = cls(position.copy(), velocity.copy(), mass, dt=1 / 60, integrator="implicit_euler", forces=forces)
+    world.step()
+    print(world.checksum())
+"""
+
+
+def test_masses_of_whole_rows_of_bodies_are_not_read_beyond(monkeypatch):
+    """384 bodies fill a row. What follows their masses is not of the world: here NaN, with glibc."""
+    monkeypatch.setenv("MALLOC_PERTURB_", "255")
+    book, ours = python(WHOLE_ROWS).split()
+    assert ours == book

@@ -99,6 +99,8 @@ cdef inline real inner(const System* system, const vec* p, const vec* q, real li
         for k in range(SUMS // w):
             i = j * plane + whole // w + k
             count = system.workspace.count - whole - k * w
+            if count <= 0:
+                break   # beyond whole rows of bodies there are no weights
             load_part(&u, <const char*> (p + i), count)
             load_part(&v, <const char*> (q + i), count)
             sums[k] = sums[k] + field_vec(weight, 0, whole + k * w, p) * (u * v)
