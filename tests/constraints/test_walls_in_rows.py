@@ -75,21 +75,22 @@ def test_frames_draw_the_state_before_their_last_step(isa, order, substeps, n):
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("axis", [0, -1])
-def test_any_body_may_reach_the_wall(isa, order, dim, dtype, axis):
+@pytest.mark.parametrize("side", [-1, 1])  # floor and ceiling
+def test_any_body_may_reach_the_wall(isa, order, dim, dtype, axis, side):
     """One body of a row is fast, or starts beyond the wall; all others are far from it."""
     n = 401
     wall = np.eye(dim)[axis]
     for body, inside in product((*range(17), 191, 192, 383, 384, *range(385, 401)), (True, False)):
         x, v = np.zeros((n, dim), dtype, order), np.zeros((n, dim), dtype, order)
         if inside:
-            v[body, axis] = -3000.0
+            v[body, axis] = -3000.0 * side
         else:
-            x[body, axis] = -20.0
-        world = kd.Stepper(x, v, dt=1 / 64, forces=[kd.Gravity(0 * wall)], constraints=[kd.Plane(wall, -10.0)])
+            x[body, axis] = -20.0 * side
+        world = kd.Stepper(x, v, dt=1 / 64, forces=[kd.Gravity(0 * wall)], constraints=[kd.Plane(side * wall, -10.0)])
         world.step()
         with said(body=body, inside=inside, isa=isa):
-            assert x[body, axis] > -20.0
-            assert v[body, axis] >= 0
+            assert x[body, axis] * side > -20.0
+            assert v[body, axis] * side >= 0
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

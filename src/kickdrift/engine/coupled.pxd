@@ -34,7 +34,6 @@ cdef class Coupled(Watch):
     cdef bint fallible              # True if an interaction may fail
     # All bodies as one tile:
     cdef object workspace           # the registers of all bodies, or None if tiles step separately
-    cdef bytearray touched          # `touched` of the coupling
     cdef bytearray tiles            # `near` of the coupling: 1 per tile that steps in the workspace; or None
     cdef object newton              # the registers of implicit steps, or None
     cdef Plan[2] whole              # plan of the bodies in the workspace, for each state buffer

@@ -99,9 +99,6 @@ cdef class Coupled(Watch):
             if static:
                 coupled.tiles = bytearray((plan.n + TILE - 1) // TILE + 1)
                 coupled.coupling.own, coupled.coupling.near = plan, coupled.tiles
-        if static:
-            coupled.touched = bytearray((plan.n + TILE - 1) // TILE + 1)
-            coupled.coupling.touched = coupled.touched
         coupled.sleeps = (
             coupled.repeatable and model.motion is None
             and any(["sleep" in record.fields for record in model.constraint_records])

@@ -96,7 +96,6 @@ ctypedef struct Coupling:
     # touch a constraint in this call. Those tiles step in the workspace. Otherwise both are NULL.
     const Plan* own
     uint8_t* near
-    uint8_t* touched            # for each tile 1 if it touched a static constraint in the last call; a guess, no state
     # If a call steps in the caller's arrays, see loops/functions.pxd: `own` is the plan of these arrays, and `seen` has
     # those of positions and velocities between two stages, and of the function's output.
     bint direct
@@ -108,6 +107,12 @@ ctypedef struct Coupling:
     Look look
     void* owner
     Py_ssize_t patience         # steps between two Ctrl-C checks
+
+
+cdef inline double time_of(const Coupling* coupling, int64_t tick) noexcept nogil:
+    """Time of a tick in s, as `_time_of` of stepper/base.py has it: the end of a step is where the next one begins."""
+    return coupling.origin + (tick - coupling.origin_tick) * coupling.plan.h
+
 
 ctypedef void (*RunCoupled)(const Coupling*, Job*, const void* like) noexcept nogil
 

@@ -11,7 +11,6 @@ ctypedef struct Workspace:
     bint full           # all of these bodies are active
     bint opens          # the last stage also does the opening of the next step
     bint opened         # the previous step did the opening of this one
-    bint touched        # a tile has touched a static constraint
     Py_ssize_t plane    # numbers from one component to the next
     Py_ssize_t row      # numbers from one register to the next
 

@@ -8,7 +8,7 @@ from libc.string cimport memset
 from ..abi.registers cimport OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, Workspace
 from ..abi.plan cimport DAMPING, MAX_DIM, Job, Plan
-from ..abi.coupled cimport InteractionCall, Coupling
+from ..abi.coupled cimport InteractionCall, Coupling, time_of
 from ..forces.fields cimport dot, field_vec, root
 from ..loops.passes cimport finish, interact
 from ..loops.stages cimport size
@@ -123,7 +123,7 @@ cdef inline int energy_together(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
     """One step of all bodies, from `now` to `next`; other than 0 if an interaction fails."""
-    cdef double t = coupling.origin + (job.tick + step - coupling.origin_tick) * coupling.plan.h
+    cdef double t = time_of(coupling, job.tick + step)
     cdef float single = 0
     cdef double whole = 0
     if vec is f32vec:

@@ -17,7 +17,7 @@ from ..simd.vec cimport f32vec, vec, load_part, real, spread, width
 from ..abi.plan cimport DAMPING, Field, Job, Plan
 from ..loops.stages cimport moving, size
 from ..loops.passes cimport finish, interact, out_register
-from ..abi.coupled cimport UNSOLVED, NoisyTangent, InteractionCall, Coupling
+from ..abi.coupled cimport UNSOLVED, NoisyTangent, InteractionCall, Coupling, time_of
 from ..forces.fields cimport field_vec, magnitude, root, term_jacobian, value
 
 cdef enum:
@@ -422,7 +422,7 @@ cdef inline int together(
 ) noexcept nogil:
     """One implicit step of all bodies, from `now` to `next`; other than 0 if it fails."""
     cdef int64_t tick = job.tick + step + coupling.ticks[0]
-    cdef double t = coupling.origin + (tick - coupling.origin_tick) * coupling.plan.h + coupling.after[0]
+    cdef double t = time_of(coupling, tick) + coupling.after[0]
     cdef float single = 0
     cdef double whole = 0
     if vec is f32vec:

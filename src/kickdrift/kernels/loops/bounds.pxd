@@ -20,7 +20,7 @@ cdef enum:          # bounds of the motion along an axis, over the bodies in eac
 cdef inline vec numbers_at(
     const char* row, Py_ssize_t body, Py_ssize_t at, int component, const vec* like,
 ) noexcept nogil:
-    """A vector of coefficients; body: that of their field; at: byte offset in the row; component: its first one."""
+    """Coefficients of a vector at byte `at` of a row; body: 0 if those of the first bodies serve all, see `Field`."""
     return (<const vec*> (row + (at if body else component * <Py_ssize_t> sizeof(vec))))[0]
 
 
@@ -69,7 +69,7 @@ cdef inline void find_motion(
         motion[DRAG + m], motion[SPRING + m] = drag, spring
 
 
-cdef inline double time_of(const Plan* plan, Py_ssize_t steps) noexcept nogil:
+cdef inline double longest_time(const Plan* plan, Py_ssize_t steps) noexcept nogil:
     """Upper bound of the time that steps drift or kick, one step of lookahead included; signs do not matter."""
     cdef double drift = fabs(plan.h)
     cdef double kick = 0
@@ -91,7 +91,7 @@ cdef inline bint extend(
     A <= a + c (W + V) + k T W. V and a are the initial values.
     """
     cdef double epsilon = 1.2e-7 if vec is f32vec else 2.3e-16
-    cdef vec t = filled(time_of(plan, steps), now)
+    cdef vec t = filled(longest_time(plan, steps), now)
     cdef vec least = filled(1e-30 if vec is f32vec else 1e-290, now)     # keeps bounds above 0 where products underflow
     cdef vec rounding = filled(16 * epsilon * (steps + 8), now)
     cdef vec share, speed, displacement

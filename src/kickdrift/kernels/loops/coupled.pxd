@@ -51,7 +51,6 @@ cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept no
         if events != NULL:
             for k in range(events.count):     # these touch a constraint: their separation is an event
                 coupling.near[(events.touching[k] >> 32) // TILE] = True
-                coupling.touched[(events.touching[k] >> 32) // TILE] = True
     job.bad_body = -1
     job.failed_step = job.steps
     job.evaluations = 0
@@ -61,14 +60,15 @@ cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept no
     lay_shapes(False, coupling, 0, coupling.constraints, job.steps, like)
 
 
-cdef enum:
-    MEMORY = COPIES // 8 + 8    # numbers; no less than (OUT + REGISTERS) * MAX_DIM * TILE + 8
+ctypedef union Memory:      # of a tile, or of a row of the caller's arrays
+    double registers[(OUT + REGISTERS) * MAX_DIM * TILE + 8]
+    char copies[COPIES + 64]
 
 
 cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     """Step each tile through the whole job. The earliest failure is reported."""
-    cdef double memory[MEMORY]
-    cdef vec* r = aligned(<char*> memory, like)
+    cdef Memory memory
+    cdef vec* r = aligned(<char*> &memory, like)
     cdef const Plan* plan = coupling.plan
     cdef int numbers = row_numbers(plan, job, like) if coupling.constraints > 0 else 0
     cdef Py_ssize_t most = ROW if plan.dim * <Py_ssize_t> sizeof(vec) // width(like) <= MOST_BYTES else TILE
@@ -92,8 +92,8 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
             workspace.first += TILE
             continue
         row = min(most, job.last - workspace.first)
-        if numbers > 0 and workspace.first % most == 0 and not any_of(
-            coupling.touched + workspace.first // TILE, (row + TILE - 1) // TILE,
+        if numbers > 0 and workspace.first % most == 0 and not (
+            coupling.near != NULL and any_of(coupling.near + workspace.first // TILE, (row + TILE - 1) // TILE)
         ):
             if leap_in_rows(coupling, job, workspace.first, row, numbers, again, <char*> r, like):
                 job.evaluations = max(job.evaluations, job.steps * (plan.stages + plan.fsal))
@@ -118,7 +118,6 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
             zero_inactive_tile(plan, workspace.first, workspace.count, r)
         if coupling.constraints > 0:
             done = advance_static(coupling, &part, &workspace, coupling.near != NULL, like)
-            coupling.touched[workspace.first // TILE] = workspace.touched
             if not workspace.full:
                 zero_inactive_tile(plan, workspace.first, workspace.count, <vec*> workspace.now)
             if coupling.near != NULL and (

@@ -4,10 +4,9 @@
 # Gravity and one function act, so that each number is stepped as any other: a stage goes over whole rows of numbers,
 # which are the components of component-major arrays, or all numbers of row-major ones.
 
-from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.coupled cimport INTERRUPTED, Coupling
+from ..abi.coupled cimport INTERRUPTED, Coupling, time_of
 from ..abi.plan cimport Array, Job, Plan
 from ..abi.workspace cimport KEEP, NONE, Stretch
 from ..integrators.steps cimport has_opening, stages
@@ -60,10 +59,6 @@ cdef inline int step_once(const Coupling* coupling, Job* job, vec* check) noexce
         over_rows(coupling, number, False, seen, number == last, check)
         seen = True
     return 0
-
-
-cdef inline double time_of(const Coupling* coupling, int64_t tick) noexcept nogil:
-    return coupling.origin + (tick - coupling.origin_tick) * coupling.own.h     # as in passes.pxd
 
 
 cdef inline int evaluate(

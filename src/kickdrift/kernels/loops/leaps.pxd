@@ -149,7 +149,8 @@ cdef inline void survey_rest(
     rest.v = copy_rest(row.v, whole, group, bytes_, copies + MAX_DIM)
     if row.s != NULL:
         rest.s = copy_rest(row.s, whole, group, bytes_, copies + 2 * MAX_DIM)
-    rest.g = row.g + (whole if plan.g.body else 0)      # no body has those after the last ones: they are zeros
+    # After the coefficients of the last body there are zeros, which bound nothing.
+    rest.g = row.g + (whole if plan.g.body else 0)
     rest.c, rest.w = row.c + (whole if plan.c.body else 0), row.w + (whole if plan.w.body else 0)
     rest.k, rest.p = row.k + (whole if plan.k.body else 0), row.p + (whole if plan.p.body else 0)
     survey(plan, &rest, numbers, 1, extent, motion, check, like)
@@ -171,9 +172,10 @@ cdef inline bint leap_in_rows(
     const Coupling* coupling, const Job* job, Py_ssize_t first, Py_ssize_t count, int numbers, bint again,
     char* buffer, const vec* like,
 ) noexcept nogil:
-    """Step a tile in the caller's arrays if it touches no constraint in the whole job; return whether it did.
+    """Step bodies in the caller's arrays if they touch no constraint in the whole job; return whether they did.
 
-    Its state is finite, before and after the steps.
+    Their state is finite, before and after the steps. Tried: remembering which rows touched in the last call, to spare
+    those the measure; 1.1 to 1.2 times.
     """
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef const Plan* plan = coupling.plan
@@ -315,7 +317,7 @@ cdef inline Py_ssize_t advance_static(
     cdef vec before[EXTENT]
     cdef vec now[EXTENT]
     cdef int i
-    workspace.opened = workspace.opens = workspace.touched = False
+    workspace.opened = workspace.opens = False
     if plan.damped:     # damping follows the constraints
         undamped = plan[0]
         undamped.damped = False
@@ -353,7 +355,6 @@ cdef inline Py_ssize_t advance_static(
         measure(plan, first, count, workspace.plane, <const vec*> workspace.next, now)
         recalled = recalls
         if reaches_any(coupling, 0, coupling.constraints, first, count, before, now, like):
-            workspace.touched = True
             if stops:
                 return step
             find_delta_v(plan.dim, first, count, workspace, like)

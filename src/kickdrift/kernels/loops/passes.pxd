@@ -28,7 +28,7 @@ from .slots cimport any_of
 from .planes cimport aligned, first_bad, is_finite, sum_state
 from .stages cimport keeps_forces, opens_ahead, size
 from ..abi.coupled cimport (
-    INTERRUPTED, NO_BRANCH, UNSOLVED, Coupling, InteractionCall, InteractionFunction, NoisyFunction,
+    INTERRUPTED, NO_BRANCH, UNSOLVED, Coupling, InteractionCall, InteractionFunction, NoisyFunction, time_of,
 )
 from ..integrators.traits cimport fsal, repeats_place, verlet
 
@@ -102,8 +102,7 @@ cdef inline int coupled_step(
     cdef int64_t tick = job.tick + step
     cdef int scheme = plan.scheme
     cdef bint drag = plan.velocity_dependent
-    cdef double t = coupling.origin + (tick - coupling.origin_tick) * plan.h  # `_time_of(tick)` of base.py
-    cdef double after
+    cdef double after, t
     cdef int64_t ticks
     cdef bint kept = coupling.workspace == NULL and keeps_forces(coupling, workspace)
     cdef int to
@@ -115,7 +114,7 @@ cdef inline int coupled_step(
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
     if job.begin and step == 0 and any_of(plan.slots.needs_start + workspace.first, workspace.count):
-        if interact(coupling, job, workspace, state, t, tick, like, OUT, False) != 0:
+        if interact(coupling, job, workspace, state, time_of(coupling, tick), tick, like, OUT, False) != 0:
             return job.code
         finish(KEEP, 0, coupling, workspace, state, like)
         if workspace.next != workspace.now:
@@ -147,9 +146,9 @@ cdef inline int coupled_step(
         to = Y + number if kept and number >= 0 else OUT
         stays = repeats_place(scheme, drag, number % evaluations(scheme, drag, plan))
         stays = stays and (number > 0 or step > 0 and coupling.constraints == 0 and coupling.noise == NULL)
-        # At the end of a step exactly the `t` of the next one, which may use these accelerations instead of its own.
-        after = coupling.origin + (tick + ticks - coupling.origin_tick) * plan.h + after
-        if interact(coupling, job, workspace, state, after, tick + ticks, like, to, stays) != 0:
+        # At the end of a step exactly the time of the next one, which may use these accelerations instead of its own.
+        t = time_of(coupling, tick + ticks) + after
+        if interact(coupling, job, workspace, state, t, tick + ticks, like, to, stays) != 0:
             return job.code
         finish(number, scheme, coupling, workspace, state, like)
         if number != KEEP:
@@ -339,7 +338,7 @@ cdef inline int constrain(
         number += 1
     if coupling.log != NULL:
         coupling.log.tick = job.tick + step + 1
-        coupling.log.time = coupling.origin + (coupling.log.tick - coupling.origin_tick) * plan.h
+        coupling.log.time = time_of(coupling, coupling.log.tick)
         coupling.log.h = plan.h
         untold = coupling.report_events(
             job.code == 0, coupling.constraints, coupling.constraint, plan.n, plan.dim, workspace.plane,
