@@ -6,6 +6,7 @@ from plans import assert_same_state
 
 import kickdrift as kd
 from kickdrift import reference
+from kickdrift.stepper.tying import Ties, sprung, tied
 
 PAIRS = [(2 * k, 2 * k + 1) for k in range(12)]
 APART = pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["kernels", "reference"])
@@ -178,3 +179,93 @@ def test_a_lift_meets_bodies_of_any_tile(dtype, isa):
     assert (worlds[0].velocity[:300, 0] > 2000).sum() > 290
     events = [world.events.take() for world in worlds]
     assert events[0].tobytes() == events[1].tobytes()
+
+
+KINDS = [
+    {"length": 1.0}, {"max_length": 2.0}, {"length": 1.0, "breaks_at": 50.0}, {"length": 1.0, "iterations": 3},
+    {"length": 1.0, "compliance": 0.02}, {"length": 1.0, "order": "coloured"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_joined_does_not_depend_on_what_came_before(seed):
+    """Parts of the joined records are taken over at each change; all their fields are those of a first plan."""
+    rng = np.random.default_rng(seed)
+    kinds = [KINDS[0]] if seed < 2 else KINDS  # alike, most is taken over; else some have fields that others lack
+
+    def link():
+        first = int(rng.integers(0, 28))
+        pairs = [(first, first + 1)] if rng.random() < 0.7 else [(first, first + 2), (first + 1, first + 2)]
+        if seed % 2:
+            return kd.Springs(pairs, float(rng.uniform(1, 5)), 1.0, float(rng.integers(0, 2)))
+        return kd.Distance(pairs, **kinds[rng.integers(len(kinds))])
+
+    def alike(one, other):
+        assert [each.kind for each in one] == [each.kind for each in other]
+        for now, then in zip(one, other, strict=True):
+            assert list(now.fields) == list(then.fields)
+            assert now.members == then.members
+            for name, field in now.fields.items():
+                np.testing.assert_array_equal(field, then.fields[name], strict=True)
+
+    changed, saved = world(kd.Stepper, [link() for _ in range(5)], alive=28 if seed % 3 else None), []
+    for _ in range(40):
+        have = [*changed.forces, *changed.constraints]
+        one = have[rng.integers(len(have))] if have else None
+        what = rng.integers(6)
+        if what == 0 and len(have) < 12:
+            changed.add(link())
+        elif what == 1 and len(have) > 1:
+            changed.remove(one)
+        elif what == 2 and len(have) > 3:
+            changed.enable(one, False)
+        elif what == 3:
+            changed.set_mass(float(rng.choice([1.0, 2.0, np.inf])), index=int(rng.integers(28)))
+        elif what == 4:  # others at once, and as many
+            saved.append(changed.snapshot())
+            changed.restore(saved[rng.integers(len(saved))])
+        elif one is not None:
+            name = "stiffness" if seed % 2 else "length" if one.max_length is None else "max_length"
+            changed.set(one, **{name: float(rng.uniform(0.5, 2.0))})
+        plan = changed._plan
+        first = tied(plan.n, plan._ties.records, Ties())
+        alike(plan._ties.joined, first.joined)
+        parts = [part for each in changed.forces for part in plan._parts[id(each)].interactions]
+        alike(plan.interactions, sprung(parts, ()))
+
+
+@APART
+def test_walls_of_corners_change_one_by_one(Stepper):
+    """Corners use the numbers of their walls, which are set, added, removed and given filters around them."""
+    rng = np.random.default_rng(2)
+    position, velocity = rng.uniform(0, 1, (40, 3)), rng.normal(0, 4, (40, 3))
+
+    def made(walls, start=None):
+        x, v = (position, velocity) if start is None else (start.position, start.velocity)
+        forces = [kd.Gravity((-3.0, -9.0, -1.0))]
+        return Stepper(x.copy(), v.copy(), rng.uniform(1, 2, 40), hz=50, forces=forces, constraints=walls)
+
+    normals = [(1.0, 0.0, 0.0), (0.0, 1.0, 0.1), (0.0, 0.0, 1.0)]
+    walls = [kd.Plane(normal, 0.0, restitution=0.2) for normal in normals]
+    level = kd.Boxes([(3.0, 0.0, 0.0)], [(4.0, 1.0, 1.0)])
+    changed = made([walls[0], level, *walls[1:]])
+    floor = walls[1]
+    each = np.linspace(0, 0.8, 40)
+    for change in (
+        lambda: changed.set(floor, friction=0.5),
+        lambda: changed.set(walls[2], friction=each, radius=0.05),
+        lambda: changed.set(floor, friction=each, index=np.arange(40)),
+        lambda: changed.set(walls[0], offset=0.1),
+        lambda: changed.set(floor, category=np.where(np.arange(40) % 3, 1, 2), mask=1),
+        lambda: changed.add(kd.Box(-1.0, 4.0, friction=0.3)),
+        lambda: changed.remove(walls[0]),
+        lambda: changed.set(floor, friction=0.1),
+        lambda: changed.enable(level, False),
+    ):
+        change()
+        anew = made(changed.constraints, changed)
+        anew.set_mass(changed.mass)
+        for one in (changed, anew):
+            one.step(5)
+        assert_same_state(changed, anew)
+    assert len(changed._plan.constraint_records) > 3

@@ -240,7 +240,7 @@ def dot(u: np.ndarray, v: np.ndarray) -> float:
 
 
 def add_corners(plan: Plan, walls: list[Wall]) -> None:
-    """Add a record before all walls that constrains bodies in corners.
+    """Add a record before all walls that constrains bodies in corners, with the coefficients of the walls.
 
     Sides of a `Box` are at right angles: corners change nothing there, except friction along an edge.
     """
@@ -250,32 +250,11 @@ def add_corners(plan: Plan, walls: list[Wall]) -> None:
     if plan.dim == 1 or not (planes or edges):
         return
     faces = [wall.faces(plan) for wall in walls]
-    each: dict[str, np.ndarray] = {}
-    for name in _EACH:
-        rows = [
-            np.broadcast_to(wall._scalars(plan, name), (len(offset), plan.n))
-            for wall, (_, offset) in zip(walls, faces, strict=True)
-        ]
-        each[name] = np.concatenate(rows)
-    passes = [
-        np.broadcast_to(wall._through(plan), (len(offset), plan.n))
-        for wall, (_, offset) in zip(walls, faces, strict=True)
-    ]
-    through = np.concatenate(passes)
-    if through.any():
-        each["through"] = through
-    belts = [
-        np.broadcast_to(wall.belt(plan), (len(offset), plan.dim + 1))
-        for wall, (_, offset) in zip(walls, faces, strict=True)
-    ]
-    if (belt := np.concatenate(belts)).any():
-        each["belt"] = belt
     plan.add_constraint(
         Wall.kind,
         walls[0],
         normal=np.concatenate([normal for normal, _ in faces]),
         offset=np.concatenate([offset for _, offset in faces]),
-        **each,
         weight=weights(plan),
         lag=np.array([plan.integrator.velocity_lag]),
         # For each plane the index of its wall, and its event number.

@@ -91,7 +91,7 @@ cdef class Core(Runner):
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model, None if self.binding is None else self.binding.model)
         if binding.known is None:
-            binding.writes += model.numbered()
+            binding.writes += model.numbered(None if previous is None else previous.model)
         if inverse_inertia is not None:
             to = model.rotating.inverse_inertia[: model.n, None]
             binding.writes.append((to, None, inverse_inertia[:, None]))

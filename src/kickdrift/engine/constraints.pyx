@@ -91,7 +91,9 @@ cdef class BoundDistance(BoundConstraint):
         self.constraint.function, self.constraint.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
         # The bodies of pairs in ascending order, and of each pair the numbers of its bodies among these.
-        members, places = np.unique(np.concatenate([self.first, self.second]), return_inverse=True)
+        ends = np.concatenate([self.first, self.second])
+        members = np.unique(ends)
+        places = np.searchsorted(members, ends)
         stage = stages(places[:count], places[count:], len(members))
         # A level is split into parts of equal direction and kind (rigid or soft).
         # Sorting by body keeps the pairs of a vector close in memory.
@@ -100,9 +102,10 @@ cdef class BoundDistance(BoundConstraint):
         self.limited = fields["upper"] >= 0 if "upper" in fields else None
         how = how + (0 if self.limited is None else LIMITED * self.limited)
         order = self.order = np.lexsort((self.first, how, stage))
-        parts, sizes = np.unique(2 * LIMITED * stage + how, return_counts=True)
-        distance.stages = len(parts)
-        distance.stage = <const int64_t*> self.keep(np.cumsum([0, *sizes]), np.int64)
+        part = (2 * LIMITED * stage + how)[order]
+        begins = np.flatnonzero(np.concatenate([[True], part[1:] != part[: count - 1]])[:count])
+        distance.stages = len(begins)
+        distance.stage = <const int64_t*> self.keep(np.concatenate([begins, [count]]), np.int64)
         self.bodies = self.first[order], self.second[order]
         # Rows a power of two apart would share few cache sets. Skipping cache lines spreads them.
         item = plan.dtype.itemsize
@@ -125,7 +128,7 @@ cdef class BoundDistance(BoundConstraint):
             distance.drag_second = self.keep(fields["drag_second"][order], plan.dtype)
         # Arrays kept from here on have no item per pair, or are refilled in each step.
         self.pairs = self.kept[1:]
-        distance.how = <const uint8_t*> self.keep(parts % (2 * LIMITED), np.uint8)
+        distance.how = <const uint8_t*> self.keep(part[begins] % (2 * LIMITED), np.uint8)
         # A direction of 2 stands for velocities at the end of a step. Such pairs do not read `at_rest`.
         self.reading_pairs = (direction[order] < 2).astype(np.uint8)
         if "generations" in fields:
@@ -153,7 +156,7 @@ cdef class BoundDistance(BoundConstraint):
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
         # Nanoseconds per pair: pairs of long levels cost less, because they fill vectors.
-        pair = 5 if sizes.max(initial=0) >= 512 else 20
+        pair = 5 if np.diff(begins, append=count).max(initial=0) >= 512 else 20
         self.cost = pair * count * distance.iterations * max(1, distance.direction)
         return 0
 

@@ -275,16 +275,13 @@ cdef class Coupled(Watch):
             raise MemoryError
         for number, (constraint, bound) in enumerate(zip(model.constraint_records, self.bound_constraints)):
             source = model.source(constraint)
-            if source in kinds and constraint.kind != "corners":  # "corners": its walls record the events
+            if source in kinds and constraint.kind != "corners":  # its walls record the events
                 bound.listen(kinds[source], model.n)
                 self.constraint[<Py_ssize_t> number].events = &bound.events
                 self.events[self.event_source_count] = &bound.events
                 self.source[self.event_source_count] = source
                 self.was[self.event_source_count] = numbers.get(id(model.constraints[source]), source)
                 self.event_source_count += 1
-            elif constraint.kind == "corners":
-                pairs = zip(model.constraint_records, self.bound_constraints)
-                bound.listen([wall for each, wall in pairs if each.kind in ("box", "plane")], model.n)
         self.coupling.log, self.coupling.report_events = &store.log, self.table.report_events
         return 0
 

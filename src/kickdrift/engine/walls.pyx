@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ..kernels.abi.constraints cimport (
-    MOVING, PAIRS_PER_BODY, Corners, Each, Floor, LoadCell, Periodic, Sensor, Shapes, Spin, Wall,
+    BOX, MOVING, PAIRS_PER_BODY, PLANE, Corners, Each, Floor, LoadCell, Periodic, Sensor, Shapes, Spin, Wall,
 )
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport Contact, EventSource
@@ -32,9 +32,9 @@ cdef class BoundConstraint:
 
     cdef void* allocate(self, object shape, object dtype) except NULL:
         """Allocate zeros for kernels, padded by a row because vectors may run past the end."""
-        items = np.dtype(dtype)
-        memory = np.zeros((shape + 64) * items.itemsize + 63, np.uint8)
-        array = np.ndarray((shape + 64,), items, memory, (-<size_t> address(memory)) % 64)
+        memory = np.zeros(shape + 64 + 64, dtype)
+        # The items begin at a cache line: their size divides the alignment of any memory.
+        array = memory[(-<size_t> address(memory)) % 64 // memory.itemsize:][: shape + 64]
         self.kept.append(array)
         self.last = array
         return address(array)
@@ -272,43 +272,31 @@ cdef enum:
 
 cdef class BoundCorners(BoundConstraint):
     cdef Corners corners
-    cdef list wall      # wall number of each face
-
-    cdef int listen(self, object kind, int64_t n) except -1:
-        """Make walls record the impacts found here. kind: all bound walls."""
-        cdef EventSource** events
-        cdef BoundConstraint wall
-        if self.corners.events != NULL:
-            return 0
-        events = <EventSource**> self.allocate(len(self.wall) * sizeof(EventSource*), np.uint8)
-        for face, number in enumerate(self.wall):
-            wall = kind[number]
-            events[<Py_ssize_t> face] = &wall.events
-        self.kept.append(kind)
-        self.corners.events = events
-        return 0
+    cdef const int64_t* wall        # number of the wall of each face
 
     cdef void join(self, const Common* common) noexcept:
+        cdef int64_t number = 0
+        cdef int64_t face = 0
+        cdef Py_ssize_t k
         self.corners.weight = common.weight
+        for k in range(common.walls):
+            if common.wall[k].kind == BOX or common.wall[k].kind == PLANE:
+                while face < self.corners.faces and self.wall[face] == number:
+                    self.corners.wall[face] = <const Wall*> common.wall[k].data
+                    face += 1
+                number += 1
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Corners* data = &self.corners
         self.constraint.function, self.constraint.data = table.wall, data
-        data.n, data.faces = plan.n, len(fields["offset"])
+        data.faces = len(fields["offset"])
         self.shares = True
-        data.normal = self.keep(fields["normal"], plan.dtype)
-        data.offset = self.keep(fields["offset"], plan.dtype)
-        data.restitution = self.keep(fields["restitution"], plan.dtype)
-        data.friction = self.keep(fields["friction"], plan.dtype)
-        data.radius = self.keep(fields["radius"], plan.dtype)
+        data.normal = self.field(fields, "normal", plan.dtype)
+        data.offset = self.field(fields, "offset", plan.dtype)
         data.lag = fields["lag"][0]
-        bind_spin(&data.spin, plan.rotating)
-        if "through" in fields:
-            data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
-        if "belt" in fields:
-            data.belt = self.keep(fields["belt"], plan.dtype)
         data.number = <const int64_t*> self.keep(fields["number"], np.int64)
-        self.wall = fields["wall"].tolist()
+        self.wall = <const int64_t*> self.keep(fields["wall"], np.int64)
+        data.wall = <const Wall**> self.allocate(data.faces * sizeof(Wall*), np.uint8)
         data.face = <int32_t*> self.allocate(data.faces, np.int32)
         data.there = self.allocate(data.faces * LANES, plan.dtype)
         data.size = self.allocate(data.faces * LANES, plan.dtype)

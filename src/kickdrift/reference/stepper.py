@@ -122,7 +122,8 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
             self._clock.set_hz(clock_rate)
         if clock_tick is not None:
             self._clock.set_tick(clock_tick)
-        for array, rows, values in [*writes, *([] if binding is None else binding.numbered())]:
+        before = None if binding is self._plan else self._plan
+        for array, rows, values in [*writes, *([] if binding is None else binding.numbered(before))]:
             array[... if rows is None else rows] = values
         self.__dict__.update(numbers or {})
         if resume is not None:

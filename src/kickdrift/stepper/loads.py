@@ -34,7 +34,14 @@ def present(entry: Entry) -> list[tuple[Any, np.ndarray, bool]]:
 
 def by_declaration(entries: Iterable[Entry]) -> dict[int, np.ndarray]:
     """Return the arrays by id of the current declarations."""
-    return {id(each): array for entry in entries if entry.origin.loads for each, array, _ in present(entry)}
+    found = {}
+    for entry in entries:
+        arrays, today = entry.origin.loads, entry.today
+        if arrays and hasattr(today, "pairs"):  # as `present` does, faster for worlds of many `Distance`
+            found[id(today)] = arrays[0]
+        elif arrays:
+            found.update({id(each): array for each, array, _ in present(entry)})
+    return found
 
 
 def load(self: StepperBase, declaration: Any) -> np.ndarray:

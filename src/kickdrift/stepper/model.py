@@ -27,7 +27,7 @@ from ..integrators.verlet import Verlet
 from . import energies, merging, step_numbers
 from .additions import Additions, check_finite
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
-from .tying import PAIRED, sprung, tied
+from .tying import PAIRED, Ties, common_ends, sprung, tied
 
 _F64 = np.dtype(np.float64)
 #: Record fields that follow from the others or from the declaration.
@@ -77,6 +77,7 @@ class Plan(Additions):
     _event_velocities: bool  #: whether forces other than linear drag depend on velocities
     _shares: list[merging.Share]
     _columns: dict[str, merging.Column]
+    _ties: Ties
     _undragged: list[ConstraintRecord]  #: the constraints before `_drag`
     contacts: dict[str, np.ndarray] | None  #: the fields of `Contacts`, if there are any
 
@@ -181,7 +182,8 @@ class Plan(Additions):
 
     def _hold(self, previous: Plan | None, changed: Changed) -> None:
         """Collect the parts of constraints."""
-        parts = [*self._late, *[self._part_of(each, changed) for each in self.constraints]]
+        known = self._parts.get
+        parts = [*self._late, *[known(id(each)) or self._part_of(each, changed) for each in self.constraints]]
         self._corners = self._colliding(tuple([wall for part in parts for wall in part.walls]), previous)
         self.constraint_records = self._undragged = self._in_turn(self._with_corners(parts), previous)
         self.linked = any(part.linked for part in parts)
@@ -232,8 +234,6 @@ class Plan(Additions):
             and previous.mass is self.mass
             and previous._corners.walls == walls
             and self._pins is previous._pins
-            # Corners record contacts in the event sources of their walls: a new wall needs new corners.
-            and all(self._parts[id(wall)] is previous._parts.get(id(wall)) for wall in walls)
         ):
             return previous._corners
         self._part = part = Part()
@@ -241,6 +241,8 @@ class Plan(Additions):
             from ..constraints.walls import add_corners
 
             add_corners(self, list(walls))
+        if previous is not None:
+            part.follow(previous._corners)
         part.walls = walls
         return part
 
@@ -255,14 +257,9 @@ class Plan(Additions):
 
     def _in_turn(self, records: list[ConstraintRecord], previous: Plan | None) -> list[ConstraintRecord]:
         """Sort all constraints by turn; those of one turn stay in declared order."""
-        self._paired = [record for record in records if record.kind in PAIRED]
-        #: `Distance` records, joined where they share a body.
-        self._ties: list[ConstraintRecord]
-        if previous is not None and self._paired == previous._paired:
-            self._ties = previous._ties
-        else:
-            self._ties = tied(self.n, self._paired, () if previous is None else previous._ties)
-        turns: list[list[ConstraintRecord]] = [[], self._ties, [], [], [], []]
+        paired = [record for record in records if record.kind in PAIRED]
+        self._ties = tied(self.n, paired, Ties() if previous is None else previous._ties)
+        turns: list[list[ConstraintRecord]] = [[], self._ties.joined, [], [], [], []]
         for record in records:
             if record.kind not in PAIRED:
                 turns[record.constraint.turn].append(record)
@@ -270,7 +267,7 @@ class Plan(Additions):
 
     def _drag(self, previous: Plan | None) -> None:
         """Set the drag of both ends for compliant distances under velocity Verlet."""
-        drags = self.drag and any(record.splits for record in self._ties)
+        drags = self.drag and any(record.splits for record in self._ties.joined)
         if not drags:
             self.constraint_records = self._undragged
             return
@@ -355,13 +352,17 @@ class Plan(Additions):
         members = [member.constraint for member in record.members] or record.constraint.distances
         return [self.loads[id(each)] for each in members]
 
-    def numbered(self) -> list[tuple[np.ndarray, None, np.ndarray]]:
-        """Return the writes that number the arrays of loads as the constraints are numbered, where that differs."""
+    def numbered(self, before: Plan | None) -> list[tuple[np.ndarray, None, np.ndarray]]:
+        """Return the writes that number the arrays of loads as the constraints are numbered, where that differs.
+
+        before: the plan that is replaced, which has numbered them; None if there is none.
+        """
         if not self.loads:
             return []
+        head = 0 if before is None else common_ends(before.constraints, self.constraints)[0]
         numbers = [
             (self.loads[id(each)][:1], number)
-            for number, constraint in enumerate(self.constraints)
+            for number, constraint in enumerate(self.constraints[head:], head)
             for each in constraint.distances
         ]
         return [(row, None, np.array([[number, 0.0]])) for row, number in numbers if row[0, 0] != number]

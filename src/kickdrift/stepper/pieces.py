@@ -55,6 +55,7 @@ class InteractionRecord(Changeable):
     #: Identity across changes: a changed record keeps its binding.
     lineage: object = field(default_factory=object)
     members: tuple[InteractionRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
+    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: their fields, one after the other
 
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
@@ -66,6 +67,7 @@ class ConstraintRecord(Changeable):
     constraint: Any
     fields: dict[str, np.ndarray]
     members: tuple[ConstraintRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
+    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: their fields, one after the other
     lineage: object = field(default_factory=object)
 
     @once

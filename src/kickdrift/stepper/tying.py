@@ -6,11 +6,11 @@ what one declaration of a hundred pairs does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import repeat
-from operator import is_
-from typing import TypeVar
+from operator import is_, is_not
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,41 +27,67 @@ MISSING = np.zeros((0, 0))
 R = TypeVar("R", ConstraintRecord, InteractionRecord)
 
 
-def tied(n: int, records: Sequence[ConstraintRecord], known: Sequence[ConstraintRecord]) -> list[ConstraintRecord]:
+class Ties(NamedTuple):
+    """The records of `Distance`, and what they are joined into."""
+
+    records: tuple[ConstraintRecord, ...] = ()  #: in declared order
+    #: Records of systems that are joined, by number: (soft, iterations, systems) of each joined record.
+    groups: tuple[tuple[bool, int, list[list[int]]], ...] = ()
+    joined: list[ConstraintRecord] = []  # noqa: RUF012 # replaced as a whole
+
+
+def tied(n: int, records: Sequence[ConstraintRecord], before: Ties) -> Ties:
     """Join distance records of the same kind and number of iterations.
 
     Correcting one constraint violates others at the same body, therefore records that share a movable body are a
     system, which is iterated together. Different systems share no body: joined, they have the same result as apart.
-    known: previous records, which are reused with the same members.
+    before: the previous ties. What they have in common with these is taken over.
     """
+    records = tuple(records)
     if len(records) < 2:
-        return list(records)
-    alike: dict[tuple[bool, int], list[list[ConstraintRecord]]] = {}
-    for system in _systems(n, records):
-        key = system[0].solved
-        for other in system[1:]:
-            key = key[0] or other.solved[0], max(key[1], other.solved[1])
+        return Ties(records, (), list(records))
+    groups = before.groups if _group_alike(before.records, records) else _grouped(records, _systems(n, records))
+    joined = [_joined(records, *group, before.joined) for group in groups]
+    return Ties(records, groups, joined)
+
+
+def _group_alike(before: Sequence[ConstraintRecord], now: Sequence[ConstraintRecord]) -> bool:
+    """Return whether these records are the same but for numbers, one by one: one that is solved otherwise is new."""
+    return len(before) == len(now) and all(map(is_, *([record.moved for record in each] for each in (before, now))))
+
+
+def _grouped(
+    records: Sequence[ConstraintRecord], systems: Iterable[list[int]]
+) -> tuple[tuple[bool, int, list[list[int]]], ...]:
+    """Group systems that are solved alike."""
+    alike: dict[tuple[bool, int], list[list[int]]] = {}
+    for system in systems:
+        key = records[system[0]].solved
+        for number in system[1:]:
+            soft, iterations = records[number].solved
+            key = key[0] or soft, max(key[1], iterations)
         alike.setdefault(key, []).append(system)
-    return [_joined(systems, *key, known) for key, systems in alike.items()]
+    return tuple([(*key, those) for key, those in alike.items()])
 
 
-def _systems(n: int, records: Sequence[ConstraintRecord]) -> list[list[ConstraintRecord]]:
-    """Group records that share a movable body, directly or through others."""
+def _systems(n: int, records: Sequence[ConstraintRecord]) -> Iterable[list[int]]:
+    """Group the numbers of records that share a movable body, directly or through others."""
     moved = [record.moved for record in records]
     holders = np.repeat(np.arange(len(records)), list(map(len, moved)))
     bodies = np.concatenate(moved)
     first = np.zeros(n, np.int64)
     first[bodies[::-1]] = holders[::-1]  # per body: the first record that can move it
     owner = [*range(len(records))]  # per record: parent in a union-find forest
-    for one, other in zip(
-        holders[linked := first[bodies] != holders].tolist(), first[bodies][linked].tolist(), strict=True
-    ):
+    linked = first[bodies] != holders
+    if not linked.any():
+        return [[number] for number in owner]
+    for one, other in zip(holders[linked].tolist(), first[bodies][linked].tolist(), strict=True):
         low, high = sorted((_root(owner, one), _root(owner, other)))
         owner[high] = low
-    systems: dict[int, list[ConstraintRecord]] = {}
-    for number, record in enumerate(records):
-        systems.setdefault(_root(owner, number), []).append(record)
-    return [*systems.values()]
+    systems: dict[int, list[int]] = {}
+    for number in range(len(records)):
+        systems.setdefault(_root(owner, number), []).append(number)
+    return systems.values()
 
 
 def _root(owner: list[int], number: int) -> int:
@@ -71,22 +97,26 @@ def _root(owner: list[int], number: int) -> int:
 
 
 def _joined(
-    systems: Sequence[Sequence[ConstraintRecord]], soft: bool, iterations: int, known: Sequence[ConstraintRecord]
+    records: Sequence[ConstraintRecord],
+    soft: bool,
+    iterations: int,
+    systems: list[list[int]],
+    known: Sequence[ConstraintRecord],
 ) -> ConstraintRecord:
     """Join the records of systems into one."""
-    members = tuple([record for system in systems for record in system])
+    members = tuple([records[number] for system in systems for number in system])
     before = _before(members, known)
     if len(members) == 1 or (before is not None and before.members == members):
         return members[0] if len(members) == 1 else before  # type: ignore[return-value]
-    counts = [each.pairs for each in members]
-    columns = _columns(members, counts)
-    columns["member"] = np.repeat(np.arange(len(members)), counts)
-    order = _order(columns["first"], columns["second"], systems, counts)
+    columns = _columns(members, before)
+    sizes = [len(system) for system in systems]
+    order = None if len(sizes) == len(members) else _order(columns, members, sizes)
     fields = columns if order is None else {name: column[order] for name, column in columns.items()}
     fields = fields | {"iterations": np.array([iterations])}
     if soft:  # a property of the integrator
         fields["response"] = next(each.fields["response"] for each in members if "response" in each.fields)
-    return _of_lineage(ConstraintRecord(PAIRED[soft], members[0].constraint, fields, members), before)
+    joined = ConstraintRecord(PAIRED[soft], members[0].constraint, fields, members, columns)
+    return _of_lineage(joined, before)
 
 
 def sprung(records: Sequence[InteractionRecord], known: Sequence[InteractionRecord]) -> list[InteractionRecord]:
@@ -100,9 +130,10 @@ def sprung(records: Sequence[InteractionRecord], known: Sequence[InteractionReco
         return list(records)
     joined = before = _before(members, known)
     if before is None or before.members != members:
-        fields = _columns(members, [each.pairs for each in members])
+        columns = _columns(members, before)
+        fields = {name: column for name, column in columns.items() if name != "member"}
         damped = next((each.term for each in members if each.term.velocity_dependent), members[0].term)
-        joined = replace(members[0], term=damped, fields=fields, lineage=object(), members=members)
+        joined = replace(members[0], term=damped, fields=fields, lineage=object(), members=members, columns=columns)
         joined = _of_lineage(joined, before)
     assert joined is not None
     first = records.index(members[0])
@@ -122,20 +153,55 @@ def _of_lineage(joined: R, before: R | None) -> R:
     return replace(joined, lineage=before.lineage)
 
 
-def _columns(members: Sequence[R], counts: list[int]) -> dict[str, np.ndarray]:
-    """Return the fields of all members, one after the other. counts: their numbers of pairs."""
-    columns = {}
-    for name in dict.fromkeys(
-        name for names in dict.fromkeys(tuple(each.fields) for each in members) for name in names
-    ):
-        if name in SHARED:
-            continue
-        values = [each.fields.get(name, MISSING) for each in members]
-        if list(map(len, values)) != counts or any(map(is_, values, repeat(MISSING))):
-            like = next(each for each in values if each is not MISSING)
-            values = [_spread(*each, name, like) for each in zip(values, counts, strict=True)]
-        columns[name] = np.concatenate(values)
+def _columns(members: Sequence[Any], before: Any) -> dict[str, np.ndarray]:
+    """Return the fields of all members, one after the other; "member" has the number of the member of each item.
+
+    before: a joined record. The items of the first and the last members are copied as a whole, where they are the same.
+    """
+    names = _names(members[0])
+    head = tail = 0
+    if before is not None and before.members and names == [name for name in before.columns if name != "member"]:
+        head, tail = common_ends(before.members, members)
+    middle = members[head : len(members) - tail]
+    if head + tail and any(_names(each) != names for each in middle):
+        head, tail, middle = 0, 0, members
+    counts = [each.pairs for each in middle]
+    number = np.repeat(np.arange(head, head + len(middle)), counts)
+    if head + tail == 0:
+        names = [*dict.fromkeys(name for each in members for name in _names(each))]
+        return {name: np.concatenate(_items(middle, counts, name)) for name in names} | {"member": number}
+    columns, gone = dict(before.columns), before.members[head : len(before.members) - tail]
+    old = columns["member"]
+    end, begin = np.searchsorted(old, [head, len(before.members) - tail])
+    for name in names:
+        now, then = [[each.fields.get(name) for each in those] for those in (middle, gone)]
+        if len(now) != len(then) or any(map(is_not, now, then)):
+            columns[name] = np.concatenate([columns[name][:end], *_items(middle, counts, name), columns[name][begin:]])
+    if counts != [each.pairs for each in gone]:
+        columns["member"] = np.concatenate([old[:end], number, old[begin:] + (len(middle) - len(gone))])
     return columns
+
+
+def _names(record: Any) -> list[str]:
+    """Return the names of fields with an item per pair."""
+    return [name for name in record.fields if name not in SHARED]
+
+
+def common_ends(before: Sequence[Any], now: Sequence[Any]) -> tuple[int, int]:
+    """Return how many of the first and of the last objects of two sequences are the same."""
+    head = [*map(is_, before, now), False].index(False)
+    most = min(len(before), len(now)) - head
+    tail = [*map(is_, reversed(before[len(before) - most :]), reversed(now[len(now) - most :])), False].index(False)
+    return head, tail
+
+
+def _items(members: Sequence[Any], counts: list[int], name: str) -> list[np.ndarray]:
+    """Return a field of each of these members, with an item per pair."""
+    values = [each.fields.get(name, MISSING) for each in members]
+    if list(map(len, values)) != counts or any(map(is_, values, repeat(MISSING))):
+        like = next(each for each in values if each is not MISSING)
+        values = [_spread(*each, name, like) for each in zip(values, counts, strict=True)]
+    return values
 
 
 def _spread(values: np.ndarray, count: int, name: str, like: np.ndarray) -> np.ndarray:
@@ -145,10 +211,8 @@ def _spread(values: np.ndarray, count: int, name: str, like: np.ndarray) -> np.n
     return values if len(values) == count else np.broadcast_to(values, (count, *values.shape[1:]))
 
 
-def _order(
-    first: np.ndarray, second: np.ndarray, systems: Sequence[Sequence[ConstraintRecord]], counts: Sequence[int]
-) -> np.ndarray | None:
-    """Return the order of pairs in the solver; None for the order of the members.
+def _order(columns: dict[str, np.ndarray], members: Sequence[ConstraintRecord], sizes: Sequence[int]) -> np.ndarray:
+    """Return the order of pairs in the solver. sizes: the numbers of members of each system.
 
     The pairs of several members that form a system are sorted by their bodies, independent of the declarations and of
     the order in which they were added. Pairs with graph colouring follow, colour by colour. A member alone keeps its
@@ -156,16 +220,15 @@ def _order(
     """
     from ..constraints.joints import colours  # loaded late: only needed for joined constraints
 
-    if all(len(system) == 1 for system in systems):
-        return None
-    several = np.repeat([len(system) > 1 for system in systems for _ in system], counts)
-    coloured = np.repeat([_is_coloured(each) for system in systems for each in system], counts)[several]
-    pairs = np.stack([first[several], second[several]], axis=1)
+    member = columns["member"]
+    several = np.repeat(np.array(sizes) > 1, sizes)[member]
+    coloured = np.array([_is_coloured(each) for each in members])[member][several]
+    pairs = np.stack([columns["first"][several], columns["second"][several]], axis=1)
     order = np.lexsort((pairs.max(axis=1), pairs.min(axis=1), coloured))
     begin = len(pairs) - np.count_nonzero(coloured)
     colour = colours(pairs[order[begin:]])
     order[begin:] = order[begin:][np.argsort(colour, kind="stable")]
-    whole, there = np.arange(len(first)), np.flatnonzero(several)
+    whole, there = np.arange(len(member)), np.flatnonzero(several)
     whole[there] = there[order]
     return whole
 

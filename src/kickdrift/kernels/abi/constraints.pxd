@@ -380,22 +380,15 @@ ctypedef struct Contacts:
     uint64_t* taken             # bit mask of the colours that each body's contacts use
     uint8_t* touched
 
-# Corner solver: `faces` planes; restitution, friction and radius are per plane and body, (faces, n).
+# Corner solver: the faces of all walls. What holds for bodies at a face is its wall's.
 ctypedef struct Corners:
-    int64_t n                   # number of bodies
     int64_t faces
     const void* normal
     const void* offset
-    const void* restitution
-    const void* friction
-    const void* radius
+    const Wall** wall           # of each face
     const void* weight
     double lag
-    const uint8_t* through      # per wall and body: other than 0 if the body passes through; NULL: none does
-    const int64_t* number       # number of each wall in recorded events
-    EventSource** events                 # event recorder of each wall; NULL: no events
-    Spin spin
-    const void* belt            # belt of each face, as in Wall; or NULL
+    const int64_t* number       # number of each face in recorded events
     # Workspace: the walls that any body of a vector touches; for each > 0 for bodies that do, size and two impulses.
     int32_t* face
     void* there

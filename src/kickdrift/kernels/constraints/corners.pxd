@@ -5,9 +5,9 @@ from libc.stdint cimport int32_t, int64_t
 
 from .events cimport key_of, report
 from .friction cimport friction_vectors, leave_belts, place
-from .impacts cimport arrival, at_least_zero
-from .walls cimport Bodies, load_bodies, pressed, speeds_at_wall, store_bodies
-from ..abi.constraints cimport Corners
+from .impacts cimport arrival, at_least_zero, each
+from .walls cimport Bodies, load_bodies, numbers_of, pressed, speeds_at_wall, store_bodies
+from ..abi.constraints cimport Corners, Wall
 from ..abi.events cimport EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot
@@ -40,13 +40,13 @@ cdef inline void corners(int dim, const Corners* data, const Bodies* bodies, int
         faces = 0       # that any of these bodies touches
         for k in range(data.faces):
             load_normal(dim, data, k, normal)
-            size = spread(data.offset, k, like) + place(data.radius, k * data.n + i, like)[0]
+            size = spread(data.offset, k, like) + numbers_of(&data.wall[k].radius, i, like)
             there = select_or_zero(greater_equal(size - product(dim, normal, x), zero), weight)
             if not any_true(positive(there)):
                 continue
             there = select_or_zero(positive(there), one)
-            if data.through != NULL:
-                pass_through(data, k, i, bodies.last, &there)
+            if data.wall[k].sensor != NULL:
+                pass_through(data.wall[k], i, bodies.last, &there)
             count = count + there
             data.face[faces] = <int32_t> k
             (<vec*> data.there)[faces], (<vec*> data.size)[faces] = there, size
@@ -56,11 +56,11 @@ cdef inline void corners(int dim, const Corners* data, const Bodies* bodies, int
         i += width(like)
 
 
-cdef inline void pass_through(const Corners* data, int64_t face, int64_t i, int64_t last, vec* there) noexcept nogil:
+cdef inline void pass_through(const Wall* wall, int64_t i, int64_t last, vec* there) noexcept nogil:
     """Remove the bodies that pass through a wall."""
     cdef int64_t lane
     for lane in range(min(<int64_t> width(there), last - i)):
-        if data.through[face * data.n + i + lane] != 0:
+        if wall.sensor[i + lane] != 0:
             if vec is f32vec:
                 (<float*> there)[lane] = 0
             else:
@@ -84,7 +84,7 @@ cdef inline void corner_bodies(
     cdef int k, j
     load_bodies(dim, bodies, i, y, u, g)
     for k in range(faces):
-        bounces = place(data.restitution, data.face[k] * data.n + i, &weight)[0]
+        bounces = numbers_of(&data.wall[data.face[k]].restitution, i, &weight)
         if not any_true(positive(bounces)):
             continue
         bounces = select_or_zero(positive(bounces), there[k])
@@ -99,7 +99,7 @@ cdef inline void corner_bodies(
         if j < dim:
             x[j], v[j] = y[j], u[j]
     resolve(dim, faces, these, y, u, data)
-    if data.events != NULL:
+    if data.wall[0].events != NULL:
         if vec is f32vec:
             report_corners[float](
                 width(&weight), dim, faces, i, <float> bodies.h, <const float*> &these, <const float*> &weight,
@@ -122,9 +122,10 @@ cdef inline void slide_on_wall(
     """Friction with a wall of a corner; x, v: before it was solved."""
     cdef int64_t face = data.face[number]
     cdef vec push = (<const vec*> data.push)[number]
-    cdef vec mu = place(data.friction, face * data.n + i, x)[0]
+    cdef const Wall* wall = data.wall[face]
+    cdef vec mu = numbers_of(&wall.friction, i, x)
     cdef vec slides = select_or_zero(positive(these), (<const vec*> data.there)[number])
-    cdef vec radius = place(data.radius, face * data.n + i, x)[0]
+    cdef vec radius = numbers_of(&wall.radius, i, x)
     cdef vec normal[MAX_DIM]
     cdef vec lost[MAX_DIM]
     cdef vec time, speed
@@ -137,9 +138,9 @@ cdef inline void slide_on_wall(
     speed = product(dim, normal, u)
     for j in range(dim):
         lost[j] = u[j] - speed * normal[j]
-    if data.belt != NULL:
-        leave_belts(dim, place(data.belt, face * (dim + 1), x), normal, lost)
-    friction_vectors(dim, &data.spin, i, radius, weight, normal, lost, mu * push, slides)
+    if wall.belt != NULL:
+        leave_belts(dim, wall.belt, normal, lost)
+    friction_vectors(dim, &wall.spin, i, radius, weight, normal, lost, mu * push, slides)
     for j in range(dim):
         u[j] = select(positive(slides), u[j] - lost[j], u[j])
         y[j] = select(positive(slides), y[j] - time * lost[j], y[j])
@@ -215,7 +216,7 @@ cdef inline void report_corners(
     cdef real was[MAX_DIM]
     cdef real went[MAX_DIM]
     cdef real delta_v[MAX_DIM]
-    cdef real radius
+    cdef real radius = 0
     cdef int64_t face, lane
     cdef int k, j
     for lane in range(lanes):
@@ -228,9 +229,9 @@ cdef inline void report_corners(
                 continue
             face = data.face[k]
             normal = <const real*> data.normal + face * dim
-            radius = (<const real*> data.radius)[face * data.n + first + lane]
+            radius = each(&data.wall[face].radius, first + lane, radius)
             report_plane(
-                data.events[face], data.number[face], dim, first + lane, normal,
+                data.wall[face].events, data.number[face], dim, first + lane, normal,
                 (<const real*> data.offset)[face] + radius, radius, was, went, delta_v, h, <real> data.lag,
                 push[k * lanes + lane], weight[lane],
             )

@@ -118,13 +118,12 @@ cdef inline bint reaches_corners(
     const Corners* corners, int dim, Py_ssize_t first, Py_ssize_t count, const vec* extent, const vec* like,
 ) noexcept nogil:
     """True if a tile reaches two or more planes: a single one has no corner."""
-    cdef Each radius
+    cdef const Each* radius
     cdef int64_t face
     cdef int found = 0
-    radius.body = 1
     for face in range(corners.faces):
-        radius.number = place(corners.radius, face * corners.n, like)
-        if reaches_face(corners.normal, face, corners.offset, &radius, dim, first, count, extent, like):
+        radius = &corners.wall[face].radius
+        if reaches_face(corners.normal, face, corners.offset, radius, dim, first, count, extent, like):
             found += 1
             if found == 2:
                 return True

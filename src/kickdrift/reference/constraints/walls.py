@@ -73,6 +73,7 @@ class Wall:
         #: Per body: 1 for a sensor contact, 2 for no contact, 0 for collisions.
         sensor = [0] * len(weight) if sensor is None else sensor
         self.sensor = [s == 1 for s in sensor]
+        self.solid = [s == 0 for s in sensor]
         bodies = range(len(weight)) if bodies is None else bodies
         self.free = [i for i in bodies if (weight[i] > 0 if sensor[i] == 0 else sensor[i] == 1 and system.alive[i])]
 
@@ -190,27 +191,34 @@ def plane(
     system.put(x, v, s)
 
 
+#: Record fields with the places of walls.
+PLACES = ("lower", "upper", "normal", "offset")
 #: Maximal iterations over the walls of a corner until convergence.
 SWEEPS = 256
 
 
-def corners(
-    system, before, normal, offset, restitution, friction, radius, weight, lag, wall, number, through=None, belt=None
-):
+def corners(system, before, normal, offset, weight, lag, wall, number):
     """Solve bodies in contact with several walls at once, for the normal impulses of all these walls.
 
     Solved separately, each wall would push a body into the previous one, or along it. Bouncing bodies, whose approach
     speed exceeds the velocity change by the forces of two steps, are left to the single walls. Contacts are recorded
-    here, as those of the single walls. through: per wall and body, 0 for collisions. belt: per wall, see `running`.
+    here, as those of the single walls. wall: of each plane the number of its wall, whose coefficients hold there.
     """
     x, v, s = system.rows()
     lag, zero = system.real(lag[0]), system.real(0)
     pressed = system.h * (system.real(0.5) + lag)
     normal = [Vector([system.real(component) for component in row]) for row in normal]
-    sources = [system.plan.source(record) for record in system.plan.constraint_records if record.kind in WALLS]
+    records = [record for record in system.plan.constraint_records if record.kind in WALLS]
+    sources = [system.plan.source(record) for record in records]
+    each = [
+        Wall(system, **{name: field for name, field in record.fields.items() if name not in PLACES})
+        for record in records
+    ]
+    walls = [each[k] for k in wall]
     for i in range(len(x)):
-        size = [system.real(place) + system.real(row[i]) for place, row in zip(offset, radius, strict=True)]
-        held = [k for k in range(len(normal)) if through is None or through[k][i] == 0]
+        restitution, friction, radius = zip(*(own.coefficients(i) for own in walls), strict=True)
+        size = [system.real(place) + r for place, r in zip(offset, radius, strict=True)]
+        held = [k for k, own in enumerate(walls) if own.solid[i]]
         there = [k for k in held if size[k] - dot(normal[k], x[i]) >= 0]
         if not weight[i] > 0 or len(there) < 2:
             continue
@@ -218,26 +226,36 @@ def corners(
         for k in there:
             delta_v = -dot(normal[k], system.delta_v[i])
             slow = at_least(delta_v, zero)
-            if restitution[k][i] > 0 and lag * delta_v - dot(normal[k], v[i]) > slow + slow:
+            if restitution[k] > 0 and lag * delta_v - dot(normal[k], v[i]) > slow + slow:
                 thrown = True
         if thrown:
             continue
         y, _ = resolve(x[i], [(normal[k], size[k]) for k in there])
         u, pushes = resolve(v[i], [(normal[k], zero) for k in there])
         for k, push in zip(there, pushes, strict=True):
-            r = system.real(radius[k][i])
             report_plane(
-                system, sources[wall[k]], int(number[k]), i, normal[k], size[k], r, x[i], v[i], lag, push, weight[i]
+                system,
+                sources[wall[k]],
+                int(number[k]),
+                i,
+                normal[k],
+                size[k],
+                radius[k],
+                x[i],
+                v[i],
+                lag,
+                push,
+                weight[i],
             )
         for k, push in zip(there, pushes, strict=True):
-            mu = system.real(friction[k][i])
-            if mu > 0 and push > 0:
+            if friction[k] > 0 and push > 0:
                 delta_v = -dot(normal[k], system.delta_v[i])
                 depth, speed = size[k] - dot(normal[k], x[i]), lag * delta_v - dot(normal[k], v[i])
                 time_since, fast = arrival(depth, speed, delta_v, system.h, system.h)
-                r, along = system.real(radius[k][i]), u - dot(normal[k], u) * normal[k]
-                speed = None if belt is None else [system.real(b) for b in belt[k]]
-                lost = friction_impulse(system, i, r, system.real(weight[i]), normal[k], along, mu * push, speed)
+                along, most = u - dot(normal[k], u) * normal[k], friction[k] * push
+                lost = friction_impulse(
+                    system, i, radius[k], system.real(weight[i]), normal[k], along, most, walls[k].belt
+                )
                 u, y = u - lost, y - (time_since if fast > at_least(delta_v, zero) else pressed) * lost
         replace(system, x, v, s, i, y, u)
     system.put(x, v, s)
