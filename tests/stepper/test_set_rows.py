@@ -9,6 +9,7 @@ from plans import assert_same_state
 
 import kickdrift as kd
 from kickdrift.declaration import Declaration, known
+from kickdrift.stepper.model import Plan
 
 RNG = np.random.default_rng(8)
 POSITION, VELOCITY = RNG.uniform(1, 9, (6, 2)), RNG.normal(0, 3, (6, 2))
@@ -142,3 +143,79 @@ def test_per_body_coefficients_are_declared_exactly(monkeypatch):
             names = {name for name, each in declaration.per_body.items() if each == kind}
             assert asked.get((title, method), set()) <= names, f"{title}: {method} is for what is declared per_body"
             assert names - {"category", "mask", "sensor"} <= set(declaration.coefficients), title
+
+
+LEVEL = [kd.Boxes([(-1, -1), (5, -1)], [(5, 0), (11, 0.5)]), kd.Segments([[(0, 0), (0, 9)]], thickness=0.2)]
+TOUCHING = {
+    "collisions": [kd.ElasticCollisions(0.4)],
+    "swept": [kd.ElasticCollisions(0.0, swept=True, restitution=0.5)],
+    "around": [kd.ElasticCollisions(0.4), kd.Periodic(0.0, 10.0)],
+    "contacts": [kd.Contacts(0.4, friction=0.3)],
+    "level": [kd.Contacts(0.4, shapes=LEVEL, joints=[kd.Distance([(0, 1)], 1.0)])],
+    "walls": [kd.ElasticCollisions(0.4), kd.Plane((0, 1), 0.0, radius=0.4), kd.Plane((1, 1), 1.0, friction=0.3)],
+}
+
+
+@pytest.mark.parametrize("kind", TOUCHING)
+def test_sizes_and_masses_change_one_by_one(kind, isa):
+    """Bodies get other sizes, also the first or last of a size class, and other masses, where bindings go on."""
+    rng = np.random.default_rng(4)
+    start = rng.uniform(0.5, 9.5, (24, 2)), rng.normal(0, 4, (24, 2))
+    worlds = [
+        cls(*(array.copy() for array in start), mass=2.0, hz=30, constraints=TOUCHING[kind], alive=20)
+        for cls in (kd.Stepper, kd.reference.Stepper)
+    ]
+    touch = TOUCHING[kind][0]
+    for turn in range(24):
+        row, size, mass = int(rng.integers(20)), float(rng.choice([0.0, 0.02, 0.1, 0.3, 0.7])), float(rng.uniform(1, 9))
+        sizes = rng.uniform(0, 0.5, 24)
+        what = ["radius", "mass", "spawn", "all", "class", "restitution"][turn % 6]
+        for world in worlds:
+            if what == "radius":
+                world.set(touch, radius=size, index=row)
+            elif what == "mass":
+                world.set_mass(mass if turn % 4 else np.inf, index=row)
+            elif what == "spawn":
+                world.kill(row)
+                world.spawn((5.0, 5.0), (1.0, 0.0), mass=mass, radius=size, restitution=0.5)
+            elif what == "all":
+                world.set(touch, radius=size)
+            elif what == "class":
+                world.set(touch, category=1 + turn % 2, radius=0.3, index=[row])
+            else:
+                world.set(touch, restitution=0.25, radius=sizes)
+            world.step(2)
+        assert_same_state(*worlds)
+        assert worlds[0].checksum() == worlds[1].checksum()
+        plan = worlds[0]._plan
+        anew = Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
+        for now, then in zip(plan.constraint_records, anew.constraint_records, strict=True):
+            assert now.fields.keys() == then.fields.keys()
+            for name, field in now.fields.items():
+                np.testing.assert_array_equal(field, then.fields[name], strict=True)
+
+
+@pytest.mark.parametrize("alive", [None, 450])
+@pytest.mark.parametrize("kind", ["collisions", "swept", "around"])
+def test_sizes_change_among_many(kind, alive, isa):
+    """The cells of the grid follow the largest body of each size class, and the classes of bodies that live."""
+    rng = np.random.default_rng(5)
+    touch, *more = TOUCHING[kind]
+    touch = dataclasses.replace(touch, radius=np.where(np.arange(500) % 2, 0.7, 0.05))
+    start, velocity = rng.uniform(0, 10, (500, 2)), rng.normal(0, 4, (500, 2))
+    changed = kd.Stepper(start, velocity, hz=30, constraints=[touch, *more], alive=alive)
+    for sizes in ([0.3, 0.2], [0.7, 0.3], [0.05, 0.01], [0.2], [0.0, 0.2], [0.02, 0.5], [2.0, 0.1]):
+        rows = rng.permutation(500)[: 500 if len(sizes) == 2 else 200]
+        if alive is None:
+            whole = changed.current(touch).radius.copy()
+            whole[rows] = rng.choice(sizes, len(rows))
+            changed.set(touch, radius=whole)
+        else:
+            changed.set(touch, radius=rng.choice(sizes, len(rows)), index=rows)
+            changed.kill(np.flatnonzero(changed.alive)[::40])
+            changed.spawn(rng.uniform(0, 10, (5, 2)), radius=sizes[0])
+        x, v, living = changed.position.copy(), changed.velocity.copy(), None if alive is None else changed.alive
+        anew = kd.Stepper(x, v, hz=30, constraints=changed.constraints, alive=living)
+        for world in (changed, anew):
+            world.step(3)
+        assert_same_state(changed, anew)

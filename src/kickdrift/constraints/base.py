@@ -10,6 +10,7 @@ to agree with the corrected position and velocity.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,6 +138,15 @@ class Filtered(Constraint):
         if sensor.any():
             found["sensor"] = np.broadcast_to(sensor, (plan.n,)).astype(np.uint8)
         return found
+
+    def _changed_filters(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        """Return the record fields of filters, if some of these names are filters; None if it has other fields then."""
+        if _FILTERS.keys().isdisjoint(names):
+            return {}
+        fields = self._filters(plan)
+        return fields if all((name in fields) == (name in before) for name in _FILTERS) else None
 
     def _selected(self, plan: Plan, owner: Filtered | None = None) -> np.ndarray:
         """Return for each body whether its category passes the mask of a wall or shape.

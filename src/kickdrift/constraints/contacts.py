@@ -217,12 +217,19 @@ class Contacts(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        softness = {"hertz", "damping_ratio"}
-        if not set(names) <= softness | {"restitution", "friction"}:
+        softness, filters = {"hertz", "damping_ratio"}, {"category", "mask", "sensor"}
+        if not set(names) <= softness | filters | {"radius", "restitution", "friction"}:
             return None
-        fields = {} if softness.isdisjoint(names) else {"stiffness": self._stiffness()}
-        if "restitution" in names:
-            fields["restitution"] = np.broadcast_to(self._scalars(plan, "restitution"), (plan.n,))
+        fields = self._changed_filters(plan, names, before)
+        if fields is None or (fields and (self.walls or self.shapes)):  # whose filters depend on those of bodies
+            return None
+        if not softness.isdisjoint(names):
+            fields["stiffness"] = self._stiffness()
+        for name in ("radius", "restitution"):
+            if name in names:
+                fields[name] = np.broadcast_to(self._scalars(plan, name), (plan.n,))
+        if "radius" in names and self.shapes:
+            fields["shape_reach"] = np.stack([shapes.reach(plan, fields["radius"]) for shapes in self.shapes])
         return fields | (self._frictions(plan) if "friction" in names else {})
 
     def _frictions(self, plan: Plan) -> dict[str, np.ndarray]:

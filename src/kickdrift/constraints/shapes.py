@@ -188,9 +188,6 @@ class Shapes(Wall):
             raise ValueError(
                 f"{name}(enabled): expected a bool or shape ({len(lower)},), one per shape, got shape {enabled.shape}"
             )
-        # A minimum margin, even for points: rounding must not carry a body through a shape.
-        held, eps = np.broadcast_to(enabled, (len(lower),)), float(np.finfo(plan.dtype).eps)
-        skin = float(np.abs([lower[held], upper[held]]).max(initial=0)) * SKIN[plan.dtype.itemsize] * eps
         return {
             "segments": np.array([name == "Segments"], np.uint8),
             "lower": lower,
@@ -198,8 +195,16 @@ class Shapes(Wall):
             "enabled": np.broadcast_to(enabled, (len(lower),)).astype(np.uint8),
             **(self._motion() if self.moves else {}),
             **({} if self.one_way is False else {"one_way": self._open_sides(plan)}),  # type: ignore[attr-defined]
-            "reach": np.maximum(radius + np.asarray(getattr(self, "thickness", 0.0)) / 2, skin),
+            "reach": self.reach(plan, radius),
         }
+
+    def reach(self, plan: Plan, radius: np.ndarray) -> np.ndarray:
+        """Return the distance at which bodies of these radii touch."""
+        # A minimum margin, even for points: rounding must not carry a body through a shape.
+        lower, upper = self.ends()
+        held, eps = np.broadcast_to(np.asarray(self.enabled), (len(lower),)), float(np.finfo(plan.dtype).eps)  # type: ignore[attr-defined]
+        skin = float(np.abs([lower[held], upper[held]]).max(initial=0)) * SKIN[plan.dtype.itemsize] * eps
+        return np.maximum(radius + np.asarray(getattr(self, "thickness", 0.0)) / 2, skin)
 
     def compile(self, plan: Plan) -> None:
         self.check(plan)

@@ -1,26 +1,23 @@
 """Bound constraints: a C function and its data for each kind of constraint."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, FLOOR, PAIR_ROW, CONTACT_EVENT,
-    LIMITED, PAIRS_PER_BODY, PERIODIC, PIN, PLANE, ROD, SENSOR, SHAPES, SHAPES_PER_BODY, SOFT, SPIN, TRAITS,
-    TWIST, Collisions, Contacts, Distance, Pin, Shapes,
+    BOX, COLLISIONS, CONTACTS, CORNERS, DISTANCE, FLOOR, LIMITED, PAIR_ROW, PERIODIC, PIN, PLANE, SENSOR, SHAPES,
+    SOFT, Distance, Pin,
 )
-from ..kernels.abi.events cimport EventSource
-from ..kernels.abi.plan cimport MAX_DIM
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
 from .coefficients cimport space
 from .runner cimport look
 from .slots cimport Ends, Links, address, write_sources
-from .walls cimport BoundConstraint, Common, bind_spin
+from .walls cimport BoundConstraint, Common, saves_loads
 
 import numpy as np
 
-from ..constraints.base import ABSENT, Constraint
-from ..constraints.broad_phase import Grid
+from ..constraints.base import Constraint
 from ..declaration import require_entries
+from .touching import BoundCollisions, BoundContacts
 from .walls import BoundCorners, BoundFloor, BoundPeriodic, BoundSensor, BoundShapes, BoundWall
 
 require_rounding(__name__)
@@ -64,11 +61,6 @@ cdef object stages(object first, object second, int64_t n):
         stage[p] = max(next[one[p]], next[other[p]])
         next[one[p]] = next[other[p]] = stage[p] + 1
     return result
-
-
-cdef bint saves_loads(dict fields) except -1:
-    """Return whether a pair has breaks_at, which may be infinite."""
-    return "limit" in fields and (fields["limit"] != ABSENT["limit"]).any()
 
 
 cdef class BoundDistance(BoundConstraint):
@@ -184,272 +176,6 @@ cdef class BoundDistance(BoundConstraint):
         self.distance.at_rest = common.at_rest
 
 
-cdef class BoundGrid(BoundConstraint):
-    """Base of constraints that search near pairs in a grid (broad phase)."""
-
-    cdef Collisions* grid
-    cdef object size_class, own_class
-
-    cdef int lay_out(self, Collisions* data, dict fields, object plan, const CoupledTable* table) except -1:
-        cdef int64_t n = plan.n
-        cdef int a, b
-        data.find_among_few = table.find_among_few
-        data.find_uniform = table.find_in_plane if plan.dim == 2 else table.find_uniform
-        radius = np.broadcast_to(fields["radius"], (n,))
-        data.radius = self.keep(radius, plan.dtype)
-        self.grid = data
-        bind_spin(&data.spin, plan.rotating)
-        grid = Grid(radius, plan.dim, plan.torus)
-        self.kept.append(space(&data.torus, plan))
-        for a, laid in enumerate(grid.laid):
-            for b, (count, per_width) in enumerate(laid):
-                data.cells[3 * a + b], data.per_width[3 * a + b] = count, per_width
-        data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
-        self.size_class, self.own_class = self.last, self.last.copy()
-        data.points = radius.size > 0 and radius.min() == 0
-        data.classes = len(grid.per_cell)
-        for a in range(data.classes):
-            data.per_cell[a] = grid.per_cell[a]
-        data.mask = grid.buckets - 1
-        for a in range(plan.dim):
-            data.step[a] = grid.step[a]
-        data.rows = 0
-        for a in range(-1 if plan.dim > 1 else 0, 2 if plan.dim > 1 else 1):
-            for b in range(-1 if plan.dim > 2 else 0, 2 if plan.dim > 2 else 1):
-                data.row[data.rows] = <uint64_t> (<int64_t> (a * data.step[1]) + <int64_t> (b * data.step[2]) - 1)
-                data.rows += 1
-        data.start = <int32_t*> self.allocate(grid.buckets + 2, np.int32)
-        data.bucket = <uint32_t*> self.allocate(n, np.uint32)
-        data.body = <int32_t*> self.allocate(n, np.int32)
-        data.place = self.allocate((plan.dim + 1) * n, plan.dtype)
-        data.begin = <int64_t*> self.allocate(n, np.int64)
-        data.count = <int32_t*> self.allocate(n, np.int32)
-        data.partner = <int32_t*> self.allocate((PAIRS_PER_BODY + 1) * n, np.int32)
-        data.next = <int32_t*> self.allocate(grid.buckets, np.int32)
-        data.lower = <int32_t*> self.allocate(PAIRS_PER_BODY * n, np.int32)
-        data.higher = <int32_t*> self.allocate(PAIRS_PER_BODY * n, np.int32)
-        data.look = look
-        return 0
-
-    cdef int find_links(self, Links links) except -1:
-        cdef Ends ends
-        if self.ends is None:
-            ends = self.ends = Ends()
-            ends.size_class = <uint8_t*> ends.keep(self.size_class)
-            ends.own_class = <const uint8_t*> ends.keep(self.own_class)
-            ends.partners = self.grid.count
-        links.ends.append(self.ends)
-        return 0
-
-    cdef void join(self, const Common* common) noexcept:
-        self.grid.weight = common.weight
-
-    cdef int filter(self, Collisions* data, dict fields, int64_t n) except -1:
-        """Bind the collision filter: category, mask and sensor flag of each body."""
-        if "category" in fields:
-            each = {name: np.broadcast_to(fields[name], (n,)) for name in ("category", "mask")}
-            data.category = <const uint64_t*> self.field(each, "category", np.uint64)
-            data.mask_bits = <const uint64_t*> self.field(each, "mask", np.uint64)
-            data.filters = <uint64_t*> self.allocate(data.mask + 1, np.uint64)
-        if "sensor" in fields:
-            data.sensor = <const uint8_t*> self.field(fields, "sensor", np.uint8)
-        return 0
-
-
-cdef class BoundContacts(BoundGrid):
-    cdef Contacts contacts
-    cdef list rods      # arrays with one item per rod: first body, second body, and more
-    cdef int64_t most   # capacity of the contact arrays, padded to whole vectors
-    cdef int dim
-    cdef object dtype
-    cdef object impulses
-    cdef object motion  # the rows of all shapes that move, or None
-
-    cdef bint serves(self, object plan, object record):
-        rows = None if plan.motion is None else plan.motion.rows
-        return (
-            self.impulses is plan.impulses and (not self.contacts.moves or self.motion is rows)
-            and BoundConstraint.serves(self, plan, record)
-        )
-
-    cdef int listen(self, object kind, int64_t n) except -1:
-        if self.events.mark != NULL:
-            return 0
-        self.contacts.contact_event = self.allocate((2 * self.dim + CONTACT_EVENT) * self.most, self.dtype)
-        return BoundConstraint.listen(self, kind, n)
-
-    cdef void bind_events(self, EventSource* events) noexcept:
-        self.contacts.grid.events = events
-
-    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        cdef Contacts* data = &self.contacts
-        cdef int64_t n = plan.n
-        cdef int64_t most, places
-        cdef int place
-        impulses, real = plan.impulses, plan.dtype
-        self.constraint.function, self.constraint.data = table.collide, data
-        self.lay_out(&data.grid, fields, plan, table)
-        data.restitution = self.field(fields, "restitution", real)
-        data.friction = self.field(fields, "friction", real)
-        self.filter(&data.grid, fields, n)
-        if "through" in fields:
-            data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
-        data.found = <int64_t*> self.allocate(4, np.int64)
-        data.n = n
-        if "shape_begin" in fields:
-            self.lay_level(data, fields, plan)
-        data.faces, data.rods, data.substeps = impulses.faces, impulses.rods, fields["substeps"][0]
-        data.lag = fields["lag"][0]
-        data.sleep = "sleep" in fields
-        data.rested, data.held = <uint8_t*> self.allocate(n, np.uint8), <uint8_t*> self.allocate(n, np.uint8)
-        self.rested = data.rested
-        data.last = self.allocate(4 * plan.dim * n if data.sleep else 0, real)
-        data.sweeps = fields["sweeps"][0]
-        data.normal = self.keep(fields["normal"], real)
-        data.offset = self.keep(fields["offset"], real)
-        data.wall_friction = self.field(fields, "wall_friction", real)
-        if "wall_belt" in fields:
-            data.wall_belt = self.field(fields, "wall_belt", real)
-        data.declared = data.rods
-        kept = len(self.kept)
-        data.rod_first = <const int32_t*> self.keep(fields["first"], np.int32)
-        data.rod_second = <const int32_t*> self.keep(fields["second"], np.int32)
-        data.length = self.keep(fields["length"], real)
-        data.compliance = self.keep(fields["compliance"], real)
-        data.number = <const int32_t*> self.keep(fields["number"], np.int32)
-        if "upper" in fields:
-            data.lower, data.upper = self.keep(fields["lower"], real), self.keep(fields["upper"], real)
-        data.cell = self.lay_loads(fields, slice(None))
-        data.saves_loads = saves_loads(fields)
-        self.rods, self.generations = self.kept[kept:], fields["generations"]
-        data.stiffness = self.field(fields, "stiffness", real)
-        data.moved = <uint8_t*> self.allocate(n, np.uint8)
-        data.state = <int64_t*> address(impulses.state)
-        for place in range(2):
-            data.pair[place] = <int32_t*> address(impulses.pair[place])
-            data.push[place] = address(impulses.push[place])
-            data.pull[place] = address(impulses.pull[place])
-        self.impulses = impulses
-        most = impulses.capacity
-        places = most + (COLOURS + 2) * (table.lanes - 1)
-        self.most, self.dim, self.dtype = places, plan.dim, real
-        data.lanes, data.press = table.lanes, table.press
-        data.body = self.allocate(2 * plan.dim * (n + data.faces + 2), real)
-        data.traits = self.allocate(TRAITS * (n + data.faces + 2), real)
-        data.lack = self.allocate(plan.dim * n, real)
-        data.one = <int32_t*> self.allocate(most, np.int32)
-        data.other = <int32_t*> self.allocate(most, np.int32)
-        data.colour = <uint8_t*> self.allocate(most, np.uint8)
-        data.known = <int32_t*> self.allocate(most, np.int32)
-        data.place = <int32_t*> self.allocate(most, np.int32)
-        data.first = <int32_t*> self.allocate(places, np.int32)
-        data.second = <int32_t*> self.allocate(places, np.int32)
-        data.first_row = <int32_t*> self.allocate(places, np.int32)
-        data.second_row = <int32_t*> self.allocate(places, np.int32)
-        data.contact = self.allocate((2 * plan.dim + CONTACT) * places, real)
-        if plan.rotating is not None:
-            data.axes = len(plan.rotating.planes)
-            spins = np.zeros((n + data.faces + 2, SPIN), real)
-            spins[n:, 7] = np.inf  # a wall has an infinite rolling radius
-            data.spin = self.keep(spins, real)
-            data.twist = self.allocate(TWIST * places, real)
-            if "rolling" in fields:
-                data.rolling = self.field(fields, "rolling", real)
-        if "wall_belt" in fields or "shape_belt" in fields or "shape_far" in fields:
-            data.surface = self.allocate(MAX_DIM * places, real)
-        data.rod = self.allocate((plan.dim + <int> ROD) * data.rods, real)
-        data.load = self.allocate(data.rods, real)
-        data.group = <int32_t*> self.allocate(n, np.int32)
-        data.deep = <uint8_t*> self.allocate(n, np.uint8)
-        data.taken = <uint64_t*> self.allocate(n, np.uint64)
-        data.touched = <uint8_t*> self.allocate(n + data.faces + 1, np.uint8)
-        self.cost = 200 * n + (60 * n + 30 * data.rods * data.sweeps) * data.substeps
-        return 0
-
-    cdef int lay_level(self, Contacts* data, dict fields, object plan) except -1:
-        """Bind the shapes, one Shapes struct per declaration."""
-        cdef Shapes* shapes
-        cdef int64_t part, first, last
-        data.parts = len(fields["shape_segments"])
-        data.shape_begin = <const int64_t*> self.keep(fields["shape_begin"], np.int64)
-        number = np.repeat(np.arange(data.parts), np.diff(fields["shape_begin"]))
-        data.part = <const int32_t*> self.keep(number, np.int32)
-        data.shape_friction = self.field(fields, "shape_friction", plan.dtype)
-        shapes = <Shapes*> self.allocate(data.parts * sizeof(Shapes), np.uint8)
-        data.shapes = shapes
-        for part in range(data.parts):
-            first, last = data.shape_begin[part], data.shape_begin[part + 1]
-            own = {name: fields[f"shape_{name}"][first:last] for name in ("lower", "upper", "enabled")}
-            own["segments"] = fields["shape_segments"][part : part + 1]
-            own["reach"] = fields["shape_reach"][part]
-            if "shape_one_way" in fields and fields["shape_one_way"][first:last].any():
-                own["one_way"] = fields["shape_one_way"][first:last]
-            if "shape_belt" in fields:
-                shapes[part].wall.belt = self.keep(fields["shape_belt"][part], plan.dtype)
-            rows = None
-            if "shape_far" in fields:
-                own |= {name: fields[f"shape_{name}"][first:last] for name in ("center", "far")}
-                if self.declaration.shapes[part].moves:
-                    rows = plan.motion.of(self.declaration.shapes[part])
-                    data.moves, self.motion = True, plan.motion.rows
-            self.lay_shapes(&shapes[part], own, plan.dtype, rows)
-            if fields["shape_through"][part].any():
-                shapes[part].wall.sensor = <const uint8_t*> self.keep(fields["shape_through"][part], np.uint8)
-        self.each(&data.level.reach, {"reach": fields["shape_reach"].max(axis=0)}, "reach", plan.dtype)
-        there = [part for part in range(data.parts) if shapes[part].count > 0]
-        corners = np.array([shapes[part].bounds[k] for part in there for k in range(2 * plan.dim)])
-        lower, upper = corners.reshape(-1, 2, plan.dim).transpose(1, 0, 2)
-        self.lay_tree(&data.level, np.array(there, np.int64), lower, upper)
-        data.shape_contacts = <int32_t*> self.allocate(SHAPES_PER_BODY * plan.n, np.int32)
-        return 0
-
-    cdef int find_links(self, Links links) except -1:
-        cdef bint first = self.ends is None
-        BoundGrid.find_links(self, links)
-        if first:
-            self.ends.add(
-                self.rods[0], self.rods[1], self.generations, self.contacts.declared, self.rods, &self.contacts.rods,
-            )
-            write_sources(self.places, self.ends)
-        links.contacts = &self.contacts
-        return 0
-
-
-cdef class BoundCollisions(BoundGrid):
-    cdef Collisions collisions
-
-    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        cdef Collisions* data = &self.collisions
-        cdef int64_t n = plan.n
-        self.constraint.function, self.constraint.data = table.collide, data
-        self.each(&data.restitution, fields, "restitution", plan.dtype)
-        if "friction" in fields:
-            self.each(&data.friction, fields, "friction", plan.dtype)
-        data.iterations = fields["iterations"][0]
-        data.lag = fields["lag"][0]
-        data.moved = <uint8_t*> self.allocate(n, np.uint8)
-        self.lay_out(data, fields, plan, table)
-        self.filter(data, fields, n)
-        self.cost = 200 * plan.n
-        if "swept" in fields and data.classes > 0:
-            data.swept = True
-            data.since = self.allocate(n, plan.dtype)
-            data.earliest = self.allocate(n, plan.dtype)
-            data.which = <int64_t*> self.allocate(n, np.int64)
-            data.last = <int32_t*> self.allocate(n, np.int32)
-            data.time = self.allocate((PAIRS_PER_BODY + 1) * n, plan.dtype)
-            data.middle = self.allocate(plan.dim * n, plan.dtype)
-            data.extent = self.allocate(n, plan.dtype)
-            data.swept_class = <uint8_t*> self.allocate(n, np.uint8)
-        return 0
-
-    cdef void bind_events(self, EventSource* events) noexcept:
-        self.collisions.events = events
-
-    cdef void join(self, const Common* common) noexcept:
-        self.collisions.weight, self.collisions.walls, self.collisions.wall = common.weight, common.walls, common.wall
-
-
 # Kernel constant and bound class of each kind of constraint.
 KINDS = {
     "pin": (PIN, BoundPin),
@@ -475,7 +201,9 @@ cdef BoundConstraint bind_constraint(
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()
-    bound.kept, bound.places, bound.owners = [], {}, plan.owners(constraint) if "pair" in constraint.fields else []
+    # Weights are those of all constraints, see `bind_common`.
+    bound.kept, bound.places = [], {"weight": []}
+    bound.owners = plan.owners(constraint) if "pair" in constraint.fields else []
     bound.declaration = constraint.constraint
     bound.constraint.kind = kind
     bound.bind(constraint.fields, plan, table, padded)

@@ -18,9 +18,14 @@ cdef bint is_served(object bound, object old, object now, object model, dict tak
     cdef BoundConstraint constraint
     if isinstance(bound, BoundConstraint):
         constraint = bound
-        return constraint.serves(model, now) and can_be_written(
-            old, now, constraint.places, constraint.order, taken, writes
-        )
+        if not (
+            constraint.serves(model, now)
+            and can_be_written(old, now, constraint.places, constraint.order, taken, writes)
+        ):
+            return False
+        if old is not now:
+            constraint.derive(model, old, now, writes)
+        return True
     # A Python function has views of a workspace, and another binding has another workspace.
     return not isinstance(bound, PythonInteraction) and can_be_written(
         old, now, (<BoundInteraction> bound).places, None, taken, writes

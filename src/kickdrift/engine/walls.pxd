@@ -44,8 +44,10 @@ cdef class BoundConstraint:
     cdef int find_links(self, Links links) except -1
     cdef void join(self, const Common* common) noexcept
     cdef bint serves(self, object plan, object record)
+    cdef int derive(self, object plan, object old, object now, list writes) except -1
     cdef const LoadCell* lay_loads(self, dict fields, object order) except? NULL
     cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1
 
 
+cdef bint saves_loads(dict fields) except -1
 cdef int bind_spin(Spin* spin, object memory) except -1

@@ -13,6 +13,8 @@ from .slots cimport Links, address
 
 import numpy as np
 
+from ..constraints.base import ABSENT
+
 
 require_rounding(__name__)
 
@@ -67,7 +69,6 @@ cdef class BoundConstraint:
             shapes.one_way = self.keep(fields["one_way"], dtype)
         shapes.lower = self.keep(fields["lower"], dtype)
         shapes.upper = self.keep(fields["upper"], dtype)
-        self.each(&shapes.reach, fields, "reach", dtype)
         shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
         if rows is not None:
             shapes.motion.state, shapes.motion.count = <const double*> address(rows), len(rows)
@@ -122,6 +123,10 @@ cdef class BoundConstraint:
         owners = plan.owners(record)
         return len(owners) == len(self.owners) and all([mine is its for mine, its in zip(self.owners, owners)])
 
+    cdef int derive(self, object plan, object old, object now, list writes) except -1:
+        """Append the writes of what follows from fields in which the second of two records that it serves differs."""
+        return 0
+
     cdef const LoadCell* lay_loads(self, dict fields, object order) except? NULL:
         """Lay out where the loads of pairs are kept. order: permutation of the pairs."""
         count = len(fields["pair"])
@@ -155,6 +160,11 @@ cdef class BoundConstraint:
             wall.belt = self.field(fields, "belt", dtype)
         bind_spin(&wall.spin, plan.rotating)
         return 0
+
+
+cdef bint saves_loads(dict fields) except -1:
+    """Return whether a pair has breaks_at, which may be infinite."""
+    return "limit" in fields and (fields["limit"] != ABSENT["limit"]).any()
 
 
 cdef int bind_spin(Spin* spin, object memory) except -1:
@@ -206,6 +216,7 @@ cdef class BoundShapes(BoundConstraint):
             self.constraint.kind, self.motion = MOVING, plan.motion.rows
             rows = plan.motion.of(self.declaration)
         self.lay_shapes(shapes, fields, plan.dtype, rows)
+        self.each(&shapes.reach, fields, "reach", plan.dtype)
         self.bind_wall(&shapes.wall, fields, plan)
         self.cost = 100 * plan.n
         return 0

@@ -72,6 +72,7 @@ class Plan(Additions):
     drag: bool
     linked: bool
     _parts: dict[int, Part]  #: by id of the declaration, disabled ones included; each part references its declaration
+    _replaced: Mapping[int, Part]  #: by id of the declaration, parts for other masses
     _pins: list[Constraint]
     _late: list[Part]  #: the parts of forces that act like constraints
     _event_velocities: bool  #: whether forces other than linear drag depend on velocities
@@ -111,6 +112,7 @@ class Plan(Additions):
             self._surround(previous)
             own.pop("_numbers", None)
         known = self._known(previous) if previous is not None and same else {}
+        self._replaced = {} if previous is None or same else previous._parts
         for name in _COMPUTED if previous is None or known is not previous._parts else _COMPUTED[:1]:
             own.pop(name, None)
         whole = previous is None or known is not previous._parts  # whether all parts are collected anew
@@ -199,8 +201,8 @@ class Plan(Additions):
         """Return the part of a declaration: reused, updated for a change, or compiled."""
         part = self._parts.get(id(declaration))
         if part is None:
-            before, names = changed.get(id(declaration), (None, ()))
-            if before is not None:
+            before, names = changed.get(id(declaration), (self._replaced.get(id(declaration)), ()))
+            if before is not None and not self._replaced:
                 part = self._with_fields(before, declaration, names)
             if part is None:
                 part = self._compile(declaration)

@@ -1,0 +1,1 @@
+# No Python API: used only by other compiled modules.
