@@ -144,7 +144,7 @@ def levels(rounds: int) -> list[Row]:
     def number() -> float:
         return next(each) % 1000 + 1.0
 
-    def changes_of(game: kd.Stepper, changing: dict[str, Any]) -> Iterator[tuple[str, int, Run]]:
+    def changes_of(game: kd.Stepper, changing: dict[str, Any]) -> Iterator[tuple[str, float, Run]]:
         def off_and_on(name: str) -> Run:
             return lambda: (game.enable(changing[name], False), game.enable(changing[name], True))
 
@@ -153,7 +153,13 @@ def levels(rounds: int) -> list[Row]:
 
         yield "set of a wind", 1, lambda: game.set(changing["wind"], wind=(number(), 0.0))
         if "contacts" in changing:
-            yield "set of the contacts' friction", 1, lambda: game.set(changing["contacts"], friction=number() / 1000)
+            contacts = changing["contacts"]
+            yield "set of the contacts' friction", 1, lambda: game.set(contacts, friction=number() / 1000)
+            yield "set of one radius, index=5", 1, lambda: game.set(contacts, radius=number() / 500, index=5)
+            yield "set_mass of one, index=5", 1, lambda: game.set_mass(number(), index=5)
+            if game.n > game.alive.sum():
+                some = {"position": np.zeros((30, 2)), "radius": 1.5, "mass": np.arange(1.0, 31.0)}
+                yield "spawn and kill of 30 with a radius and masses", 1.5, lambda: game.kill(game.spawn(**some))
             return
         yield "set of a rod's length", 1, lambda: game.set(changing["rod"], length=number())
         yield "set of the boxes' friction", 1, lambda: game.set(changing["boxes"], friction=number() / 1000)
@@ -169,7 +175,7 @@ def levels(rounds: int) -> list[Row]:
         yield "a rod made, added, removed", 2, added(lambda: kd.Distance([(2, 3)], length=number()))
         yield "a box made, added, removed", 2, added(lambda: kd.Boxes([(-90.0, -90.0)], [(-80.0, number())]))
 
-    def changes_among(count: int) -> Iterator[tuple[str, int, Run]]:
+    def changes_among(count: int) -> Iterator[tuple[str, float, Run]]:
         rods = [kd.Distance([(2 * k, 2 * k + 1)], length=5.0) for k in range(count)]
         walls = [kd.Plane((math.cos(k), math.sin(k)), -1e4) for k in range(4)]
         game = kd.Stepper(np.random.default_rng(6).uniform(0, 1000, (6200, 2)), hz=60, constraints=[*rods, *walls])
@@ -178,7 +184,7 @@ def levels(rounds: int) -> list[Row]:
         yield "a rod off and on", 2, lambda: (game.enable(rods[3], False), game.enable(rods[3], True))
         yield "set of a plane's friction", 1, lambda: game.set(walls[1], friction=number() / 1000)
 
-    def measured(where: str, changes: Iterator[tuple[str, int, Run]]) -> None:
+    def measured(where: str, changes: Iterator[tuple[str, float, Run]]) -> None:
         for name, calls, run in changes:
             time = min(short({name: run}, rounds)[name])
             row = Row(f"{where}: {name}", seconds(time), "")

@@ -152,7 +152,13 @@ TOUCHING = {
     "around": [kd.ElasticCollisions(0.4), kd.Periodic(0.0, 10.0)],
     "contacts": [kd.Contacts(0.4, friction=0.3)],
     "level": [kd.Contacts(0.4, shapes=LEVEL, joints=[kd.Distance([(0, 1)], 1.0)])],
-    "walls": [kd.ElasticCollisions(0.4), kd.Plane((0, 1), 0.0, radius=0.4), kd.Plane((1, 1), 1.0, friction=0.3)],
+    "shapes": [kd.Contacts(0.4, shapes=LEVEL, walls=[kd.Plane((0, 1), 0.0)])],
+    "walls": [
+        kd.ElasticCollisions(0.4),
+        LEVEL[0],
+        kd.Plane((0, 1), 0.0, radius=0.4),
+        kd.Plane((1, 1), 1.0, friction=0.3),
+    ],
 }
 
 

@@ -167,3 +167,27 @@ def test_random_worlds_equal_steppers(isa, seed):
 @pytest.mark.parametrize("integrator", plans.INTEGRATORS[:: len(plans.INTEGRATORS) // 5], ids=repr)
 def test_reference_worlds_equal_steppers(scene, integrator):
     run(kd.reference.Worlds, [*map(ord, scene), 2], scene, integrator, 2, 1, 4, n=3)
+
+
+@pytest.mark.parametrize(
+    "given", [{"offset": [-0.3, 0.2, 0.1]}, {"friction": [0.0, 0.5, 0.9]}, {"restitution": [0.0, 0.5, 0.2]}], ids=str
+)
+def test_walls_of_corners_differ_from_world_to_world(given):
+    rng = np.random.default_rng(0)
+    start = rng.uniform(0.1, 2, (20, 2)), rng.normal(0, 2, (20, 2))
+
+    def made():
+        walls = [kd.Plane((0, 1), 0.0, friction=0.1), kd.Plane((1, 0), 0.0, friction=0.2)]
+        more = {"forces": [kd.Gravity((-5.0, -9.0))], "constraints": walls}
+        return kd.Stepper(*(array.copy() for array in start), hz=50, **more), walls[0]
+
+    stepper, wall = made()
+    worlds = kd.Worlds(stepper, 3)
+    worlds.set(wall, **{name: np.array(values) for name, values in given.items()})
+    worlds.step(30)
+    for i in range(3):
+        one, wall = made()
+        one.set(wall, **{name: values[i] for name, values in given.items()})
+        one.step(30)
+        np.testing.assert_array_equal(one.position, worlds.position[i])
+        np.testing.assert_array_equal(one.velocity, worlds.velocity[i])

@@ -98,11 +98,13 @@ class ElasticCollisions(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        if not set(names) <= {"radius", "restitution", "friction", "category", "mask", "sensor"}:
+        if not set(names) <= {"radius", "restitution", "friction", "category", "mask", "sensor", "mass"}:
             return None
         friction, fields = self._scalars(plan, "friction"), self._changed_filters(plan, names, before)
         if fields is None or bool(friction.any()) != ("friction" in before):
             return None
+        if "mass" in names:
+            fields["weight"] = weights(plan)
         return fields | {name: self._scalars(plan, name) for name in names if name in before and name not in fields}
 
     def compile(self, plan: Plan) -> None:

@@ -218,11 +218,15 @@ class Contacts(Filtered):
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
         softness, filters = {"hertz", "damping_ratio"}, {"category", "mask", "sensor"}
-        if not set(names) <= softness | filters | {"radius", "restitution", "friction"}:
+        if not set(names) <= softness | filters | {"radius", "restitution", "friction", "mass"}:
+            return None
+        if "mass" in names and self.joints:  # of which those of immovable bodies are left out
             return None
         fields = self._changed_filters(plan, names, before)
         if fields is None or (fields and (self.walls or self.shapes)):  # whose filters depend on those of bodies
             return None
+        if "mass" in names:
+            fields["weight"] = weights(plan)
         if not softness.isdisjoint(names):
             fields["stiffness"] = self._stiffness()
         for name in ("radius", "restitution"):

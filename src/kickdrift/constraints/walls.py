@@ -46,9 +46,11 @@ class Wall(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        if not set(names) <= {*_EACH, *self.places}:
+        if not set(names) <= {*_EACH, *self.places, "mass"}:
             return None
-        fields = {name: self._scalars(plan, name) for name in names if name not in self.places}
+        fields = {name: self._scalars(plan, name) for name in _EACH if name in names}
+        if "mass" in names:
+            fields["weight"] = weights(plan)
         return fields if self.places.isdisjoint(names) else fields | self._places(plan)
 
     def belt(self, plan: Plan) -> np.ndarray:

@@ -205,8 +205,6 @@ cdef class Core(Runner):
                 self.rows = place.count
         if binding is not None:
             self.adopt(binding)
-        if self.coupled is not None:
-            self.coupled.wake()
         if numbers is not None:
             self.binding.take(numbers)
         if resume is not None:
@@ -221,6 +219,8 @@ cdef class Core(Runner):
         self.origin, self.origin_tick = origin, origin_tick
         if not (ready and self.plan.last_h == spanned):
             self.binding.prepare()
+        if self.coupled is not None:
+            self.coupled.wake()
         if written:
             zero_inactive(self.plan, 0, self.plan.n)
             if rotation is not None:

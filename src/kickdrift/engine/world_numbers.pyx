@@ -77,9 +77,13 @@ cdef int add_field(list found, Core core, const Field* field, Py_ssize_t columns
 cdef tuple bound_by(Core core):
     """Return what must be the same in all worlds."""
     cdef Plan* plan = core.plan
+    cdef BoundConstraint constraint
     same = [plan.drag, plan.wind, plan.spring, plan.velocity_dependent, plan.damped, plan.turned, plan.terms]
     same += [plan.scheme, plan.uniform, plan.g.body, plan.c.body, plan.w.body, plan.k.body, plan.p.body]
     same.append(plan.decay.body)
     if core.coupled is not None:
         same += [id(each) for each in (*core.coupled.bound_interactions, *core.coupled.bound_constraints)]
+        for constraint in core.coupled.bound_constraints:
+            if constraint.common is not None:
+                same.append(constraint.places[constraint.common][0].tobytes())
     return (*same, id((<object> core)._impulses))

@@ -204,6 +204,8 @@ class Plan(Additions):
             before, names = changed.get(id(declaration), (self._replaced.get(id(declaration)), ()))
             if before is not None and not self._replaced:
                 part = self._with_fields(before, declaration, names)
+            elif before is not None and before.constraint_records:  # forces are divided by masses
+                part = self._with_fields(before, declaration, {*names, "mass"})
             if part is None:
                 part = self._compile(declaration)
                 if before is not None:
