@@ -246,8 +246,9 @@ class System(Body):
         self._next: Any = None
 
     def remember(self, impulses_by_pair: dict[tuple[int, int], Any], pull: list[Any]) -> None:
-        """Store the impulses that warm-start the next step: of each contact the numbers, see `Impulses`."""
-        self._next = impulses_by_pair, pull
+        """Store the impulses that warm-start the next step, see `Impulses`, but for those that have overflowed."""
+        finite = {pair: numbers for pair, numbers in impulses_by_pair.items() if np.isfinite(numbers).all()}
+        self._next = finite, [each if np.isfinite(each) else self.real(0) for each in pull]
 
     def count(self) -> None:
         super().count()

@@ -155,11 +155,24 @@ cdef inline bint rests(int64_t i, const Contacts* data) noexcept nogil:
     return data.moved[i] and data.touched[i] and not data.deep[data.group[i]]
 
 
-cdef inline void hold_rods(const Contacts* data, const real* like) noexcept nogil:
-    """Keep the impulses of rods at rest."""
+cdef inline bint are_finite(const real* numbers, int64_t count) noexcept nogil:
+    """x - x is 0 if x is finite, and NaN otherwise."""
+    cdef real total = 0
+    cdef int64_t k
+    for k in range(count):
+        total = total + (numbers[k] - numbers[k])
+    return total == 0
+
+
+cdef inline void keep_pulls(const Contacts* data, const real* like) noexcept nogil:
+    """Keep the impulses of rods at rest; forget those that have overflowed."""
     cdef const real* last = <const real*> data.pull[data.state[0]]
+    cdef real* pull = <real*> data.pull[1 - data.state[0]]
     cdef int64_t i, k
     for k in range(data.rods):
         i = data.rod_first[k] if data.moved[data.rod_first[k]] else data.rod_second[k]
         if not (is_cut(data, k) or data.deep[data.group[i]]):
-            (<real*> data.pull[1 - data.state[0]])[data.number[k]] = last[data.number[k]]
+            pull[data.number[k]] = last[data.number[k]]
+    for k in range(data.declared):
+        if not are_finite(pull + k, 1):
+            pull[k] = 0

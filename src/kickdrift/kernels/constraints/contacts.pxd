@@ -5,7 +5,7 @@ from libc.string cimport memcpy, memset
 
 from .broad_phase cimport find_pairs
 from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
-from .contact_rest cimport find_awake, hold, hold_rods, rests
+from .contact_rest cimport are_finite, find_awake, hold, keep_pulls, rests
 from .contact_level cimport fit_level
 from .contact_rods cimport add_pulls, begin_rods, finish_rods, holds, rod, solve_rods, start_rods
 from .contact_search cimport find_contacts, find_groups, find_known, sort_colours
@@ -388,11 +388,13 @@ cdef inline void finish(
                 push[2 + c] = own[(dim + c) * w]
             for c in range(<int> data.axes):
                 push[2 + dim + c] = twist_of(data, data.place[k], x)[c * w]
+            if not are_finite(push, width):
+                continue
         else:
             memcpy(push, last + data.known[k] * width, width * sizeof(real))
         push += width
         kept += 1
-    hold_rods(data, x)
+    keep_pulls(data, x)
     for i in range(n if data.sleep else 0):
         data.rested[i] = rests(i, data)
         if data.rested[i]:
