@@ -376,6 +376,24 @@ def test_after_an_error_in_a_frame_clock_and_stepper_agree(Stepper):
     assert body.advance(1.5 / 60) >= 1
 
 
+@pytest.mark.parametrize("n", [1, 600])
+def test_after_a_frame_that_fails_in_its_first_step_the_present_state_is_drawn(Stepper, n):
+    failing = set()
+
+    def force(time, position, velocity, out):
+        if failing:
+            raise LookupError
+
+    body = Stepper(np.zeros((n, 1)), np.ones((n, 1)), dt=1 / 60, forces=[kd.Force(force)])
+    body.advance(1.5 / 60)
+    assert 0 < body.interpolate()[0] < body.position[0]
+    failing.add("now")
+    with pytest.raises(LookupError):
+        body.advance(1 / 60)
+    assert body.tick == 1
+    assert_same_bits(body.interpolate(), body.position)
+
+
 def test_clock_arguments(Stepper, FixedClock):
     with pytest.raises(TypeError, match="clock: expected a"):
         Stepper([[0.0]], clock=60)

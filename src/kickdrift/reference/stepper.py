@@ -375,6 +375,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
     def _copied(self) -> tuple[np.ndarray, ...]:
         """Return copies of the arrays that interpolation needs of the state before a step."""
         turned = () if self._rotation is None else (self._rotation.turned.copy(),)
+        self._drawn = None  # if the step fails, the present state is drawn
         if self._motion is not None:
             self._motion.keep()
         return self._position.copy(), self._velocity.copy(), *turned
