@@ -67,6 +67,13 @@ def test_few_rays_and_many_hit_the_same_bodies(Stepper, radius):
     assert np.count_nonzero(few["slot"] >= 0) > 20
 
 
+def test_many_rays_that_see_no_body(Stepper):
+    """There is nothing to make a grid of."""
+    world = Stepper(np.zeros((100, 2)), constraints=[kd.ElasticCollisions(0.5, category=1)])
+    hit = world.cast(np.zeros((200, 2)), (1, 0), radius=0.5, mask=2, ignore=np.zeros(200, int))
+    assert hit[["share", "what", "slot", "shape", "source"]].tolist() == [NOTHING] * 200
+
+
 def nearest(share, what):
     """The first of many shares: of each ray the least, and what that is."""
     best = share.argmin(axis=0)

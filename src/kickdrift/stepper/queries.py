@@ -289,7 +289,7 @@ def _first_bodies(
     rows = _rows(self, known, seen, sensors=False)
     size = known.radius[rows]
     row, time, reach = np.full(len(x), -1), np.ones(len(x)), r + float(size.max(initial=0.0))
-    if not reach > 0:
+    if not len(rows) or not reach > 0:
         return row, time
     places = places[rows]
     if skip is not None:
