@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
+#: Widths of a periodic box that a cast may cross: it tests all points once per width.
+FARTHEST = 2**20
+
 
 class Neighbours:
     """Neighbour search among points, with a grid that the constructor sorts once. `nearest` uses a tree, which its
@@ -31,7 +34,7 @@ class Neighbours:
 
     periodic: a `Periodic`, such as that of a stepper. Distances are then minimum images. Positions outside the box are
     wrapped. A cast continues across the sides for the whole of its motion, and tests all points. The radius may be half
-    of the width at most.
+    of the width at most, a motion 2**20 widths.
 
     The results are indices of points, int64. They depend only on the input: ascending, ties by index. All is computed
     in float64. `out=` is two arrays to write to; views of the part written are returned.
@@ -163,6 +166,13 @@ class Neighbours:
         places, displacements = self._places("origin", origin), validation.numbers("motion", motion)
         if displacements.shape not in ((self._dim,), places.shape):
             raise ValueError(f"motion: expected shape ({self._dim},) or {places.shape}, got {displacements.shape}")
+        if self._torus is not None:
+            with np.errstate(over="ignore"):
+                far = abs(displacements * self._torus.per_width) > FARTHEST
+            if far.any():
+                raise ValueError(
+                    f"motion: expected at most {FARTHEST} widths of periodic, got {validation.show(motion)}"
+                )
         reach = self._radius + validation.real("radius", radius, minimum=0.0)
         shape = (len(places),)
         i, share = _given(out, (np.int64, np.float64), shape) or (np.empty(shape, np.int64), np.empty(shape))

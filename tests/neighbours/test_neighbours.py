@@ -322,6 +322,9 @@ def test_queries_in_a_periodic_box(Neighbours):
     assert (i, share) == (1, 1.25 / 40)
     i, share = near.cast([4.25], [-40.0])
     assert (i, share) == (2, 0.0)
+    assert near.cast([[np.nan], [np.inf], [8.0]], [[1.0], [1.0], [2.5]])[0].tolist() == [-1, -1, 1]
+    with pytest.raises(ValueError, match="motion: expected at most 1048576 widths of periodic, got"):
+        near.cast([0.0], [1e308])
     with pytest.raises(ValueError, match="radius: expected at most half of the width of periodic, 5 m, got 6"):
         Neighbours([[0.0]], 6, periodic=kd.Periodic(0, 10))
     with pytest.raises(TypeError, match=r"periodic: expected a kickdrift\.Periodic, got"):

@@ -84,6 +84,8 @@ class Index:
             x, origin, motion, zip(*self._torus, strict=True), strict=True
         ):
             turns = range(1)
+            if not math.isfinite(o + m):
+                return []  # NaN and infinity are near nothing
             if width > 0:
                 first = math.floor((min(o, o + m) - reach - upper) * share)
                 turns = range(first, math.floor((max(o, o + m) + reach - lower) * share) + 2)

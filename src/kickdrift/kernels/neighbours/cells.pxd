@@ -394,6 +394,8 @@ cdef inline int64_t hit_images(
         first[c] = last[c] = 0
         if c < cells.dim:
             end = origin[c] + motion[c]
+            if not end - end == 0:
+                return 1    # NaN and infinity are near nothing
             if width[c] > 0:
                 first[c] = <int64_t> floor((min(origin[c], end) - reach - upper[c]) * per_width[c])
                 last[c] = <int64_t> floor((max(origin[c], end) + reach - lower[c]) * per_width[c]) + 1
