@@ -468,3 +468,11 @@ def test_an_interrupted_rollback_can_continue():
         if ended:
             break
     assert place > 10
+
+
+def test_an_interrupted_call_does_not_leave_worlds_locked():
+    worlds, place = kd.Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.5), 2), 1
+    while interrupted(worlds.checksum, place):
+        place += 1
+        worlds.step(0)
+    assert place > 5

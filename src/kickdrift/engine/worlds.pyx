@@ -161,12 +161,17 @@ cdef class WorldsCore:
                     worker.tables += 1
                 offset += size
 
-    def _lock(self):
+    def _exclusively(self, function, *given, **named):
+        """Call a function while no other thread may use the worlds.
+
+        In compiled code: a signal handler that raises between the lock and `try` would leave them locked.
+        """
         if not acquire(&self.busy):
             raise RuntimeError("these worlds are stepping already: they serve one thread at a time")
-
-    def _unlock(self):
-        release(&self.busy)
+        try:
+            return function(*given, **named)
+        finally:
+            release(&self.busy)
 
     def _load(self, Py_ssize_t i, list writes):
         """Load a world into the first worker, and write the arrays of that."""

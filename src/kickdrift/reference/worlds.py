@@ -32,13 +32,14 @@ class Worlds(WorldsBase):
     _stepper_type = Stepper
     _busy = False
 
-    def _lock(self) -> None:
+    def _exclusively(self, function: Any, *given: Any, **named: Any) -> Any:
         if self._busy:
             raise RuntimeError("these worlds are stepping already: they serve one thread at a time")
         self._busy = True
-
-    def _unlock(self) -> None:
-        self._busy = False
+        try:
+            return function(*given, **named)
+        finally:
+            self._busy = False
 
     def _make(self, world: StepperBase, alike: np.ndarray) -> None:
         made = [self._made(world, i) for i in range(len(self))]

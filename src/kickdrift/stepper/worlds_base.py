@@ -93,8 +93,7 @@ class WorldsBase:
         _guest: Any  # a stepper that reads snapshots
 
         def _make(self, world: StepperBase, alike: np.ndarray) -> None: ...  # make what steps the worlds
-        def _lock(self) -> None: ...
-        def _unlock(self) -> None: ...
+        def _exclusively(self, function: Any, *given: Any, **named: Any) -> Any: ...  # call it, alone
         def _advance(self, n: int, active: np.ndarray | None) -> None: ...
         def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # with a stepper at a world
         def _go_back(self, snapshot: bytes, where: np.ndarray) -> None: ...
@@ -111,13 +110,6 @@ class WorldsBase:
         def tick(self) -> np.ndarray: ...
         @property
         def _events_dropped(self) -> np.ndarray: ...
-
-    def _exclusively(self, function: Any, *given: Any, **named: Any) -> Any:
-        self._lock()
-        try:
-            return function(*given, **named)
-        finally:
-            self._unlock()
 
     # What there is.
 
