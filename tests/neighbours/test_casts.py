@@ -74,6 +74,15 @@ def test_many_rays_that_see_no_body(Stepper):
     assert hit[["share", "what", "slot", "shape", "source"]].tolist() == [NOTHING] * 200
 
 
+@pytest.mark.parametrize("far", [np.inf, -np.inf, np.nan, 1.5e308])
+def test_bodies_at_infinity_touch_nothing(Stepper, far):
+    shapes = [kd.Boxes([(0, 0)], [(1, 1)]), kd.Segments([[(0, 0), (1, 1)]])]
+    world = Stepper([[0.0, 0.0]], constraints=[kd.Contacts(0.5, walls=[kd.Plane((1, -1), 0.0)], shapes=shapes)])
+    assert world.touching()["slot_b"].tolist() == [-3, -2, -1]
+    world.position[0] = far
+    assert len(world.touching()) == 0
+
+
 def nearest(share, what):
     """The first of many shares: of each ray the least, and what that is."""
     best = share.argmin(axis=0)

@@ -272,10 +272,9 @@ cdef class Level:
             PyErr_CheckSignals()
         if found.full:
             raise MemoryError(f"touching: no room for more than {found.count} contacts")
+        result, sensed = np.empty(found.count, scene.contact), np.empty(found.count, np.bool_)
         if found.count > 0:  # else `at` is NULL, which C does not allow
             qsort(found.at, found.count, sizeof(Touch), compare)
-        result, sensed = np.empty(found.count, scene.contact), np.empty(found.count, np.bool_)
-        if found.count:
             count = self.write(found, <double*> address(result), <uint8_t*> address(sensed), known)
             result, sensed = result[:count], sensed[:count]
         return result, sensed
@@ -310,8 +309,7 @@ cdef class Level:
                 for c in range(dim):
                     touch.normal[c] = place[j * dim + c] - place[i * dim + c]
                 turn_to_image(dim, touch.normal, &index.cells.torus)
-                distance = sqrt(dot(dim, touch.normal, touch.normal))
-                r = radius[i] + radius[j]
+                distance, r = sqrt(dot(dim, touch.normal, touch.normal)), radius[i] + radius[j]
                 if not distance <= r * (1 + 1.0 / BESIDE):
                     continue
                 for c in range(dim):
@@ -349,7 +347,8 @@ cdef class Level:
                     large = magnitude(y[0]) * magnitude(normal[p * dim])
                     for c in range(1, dim):
                         large = large + magnitude(y[c]) * magnitude(normal[p * dim + c])
-                    if not gap <= radius[i] / BESIDE + slack * (magnitude(offset[p]) + large):
+                    large = magnitude(offset[p]) + large
+                    if not (gap <= radius[i] / BESIDE + slack * large and large < INFINITY):
                         continue
                     touch.first, touch.sensed = i, through[p * n + i] == 1
                     for c in range(dim):
@@ -386,7 +385,10 @@ cdef class Level:
                 large = magnitude(place[i * dim])
                 for c in range(1, dim):
                     large = large + magnitude(place[i * dim + c])
-                large = reach[i] + reach[i] / BESIDE + slack * (reach[i] + large)
+                large = reach[i] + large
+                if not large < INFINITY:
+                    continue
+                large = reach[i] + reach[i] / BESIDE + slack * large
                 at = near
                 count = shapes_near(dim, place + i * dim, large, i, &shapes, at, FEW, &tests)
                 if count > FEW:
@@ -412,10 +414,8 @@ cdef class Level:
         return 0
 
     cdef int64_t write(self, Touches found, double* to, uint8_t* sensed, object known) except -1:
-        """Write contacts as rows of numbers, with the impulses that `Contacts` has stored, sorted by pair.
-
-        Return their number: a body that a one-way shape lets pass, without an impulse, is left out.
-        """
+        """Write contacts as rows of numbers, with the impulses that `Contacts` has stored, sorted by pair; leave out
+        bodies that a one-way shape lets pass, without an impulse. Return their number."""
         cdef const int64_t* pair = NULL
         cdef const double* push = NULL
         cdef int64_t n = self.core._plan.n

@@ -97,6 +97,7 @@ class Level:
                 normals[k] = -1 * n if shapes.segments and share > 0 and dot(n, displacement) > 0 else n
         return numbers
 
+    @np.errstate(all="ignore")  # positions may be infinite
     def touching(self, scene, x, displacement, indices, known):
         """Return the contacts, sorted, and a mask of those with a sensor. displacement: of each row in a step;
         indices: of the active rows, for each part with pairs, or None; known: constraint, pairs and impulses that
@@ -166,7 +167,7 @@ class Level:
         found = []
         for number, (n, offset) in enumerate(zip(side.normals, side.offsets, strict=True)):
             gap, large = dot(n, x.T) - offset - r, abs(offset) + dot(abs(n), abs(x.T))
-            near = (gap <= r / 1024 + part.slack * large) & (through[number] != 2)
+            near = (gap <= r / 1024 + part.slack * large) & (through[number] != 2) & np.isfinite(large)
             found += [(i, number, 0.0 - n, through[number, i] == 1) for i in np.flatnonzero(near)]
         return listed(found, x.shape[1])
 
@@ -174,7 +175,8 @@ class Level:
         """The same for shapes."""
         reach, through = part.reach[rows], part.through[0, rows]
         large = reach + dot(Vector(abs(x.T)), Vector(np.ones(x.shape[1])))
-        near = self.near(part.side.record, part.side.part, x, reach + reach / 1024 + part.slack * large)
+        reach = np.where(np.isfinite(large), reach + reach / 1024 + part.slack * large, -np.inf)
+        near = self.near(part.side.record, part.side.part, x, reach)
         found = [(i, shape, 0.0 - n, through[i] == 1) for i, shape, _, n in zip(*near, strict=True) if through[i] != 2]
         return listed(found, x.shape[1])
 

@@ -76,7 +76,7 @@ cdef inline real away_from_box(int dim, const real* y, const real* a, const real
     for j in range(dim):
         d[j] = y[j] - (a[j] if y[j] < a[j] else (b[j] if y[j] > b[j] else y[j]))
     r = root(dot(dim, d, d))
-    if r > 0:
+    if not r <= 0:  # NaN, too, is not inside
         for j in range(dim):
             n[j] = d[j] / r
         return r

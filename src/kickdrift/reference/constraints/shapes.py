@@ -150,7 +150,7 @@ class Shapes:
         zero = self.system.real(0)
         d = y - Vector([low if x < low else high if x > high else x for x, low, high in zip(y, a, b, strict=True)])
         r = sqrt(dot(d, d))
-        if r > 0:
+        if not r <= 0:  # NaN, too, is not inside
             return r, d / r
         displacements = [(x - low, -1, j) for j, (x, low) in enumerate(zip(y, a, strict=True))]
         displacements += [(high - x, 1, j) for j, (x, high) in enumerate(zip(y, b, strict=True))]
