@@ -74,6 +74,21 @@ def test_many_rays_that_see_no_body(Stepper):
     assert hit[["share", "what", "slot", "shape", "source"]].tolist() == [NOTHING] * 200
 
 
+def test_one_body_far_away_does_not_make_all_cells_large(Stepper, monkeypatch):
+    """A ray would test all bodies: 400 times the time for 60,000 of them."""
+    widths, grid = [], kd.neighbours.grid
+    monkeypatch.setattr(kd.neighbours, "grid", lambda *given: widths.append(given[3]) or grid(*given))
+    rng = np.random.default_rng(6)
+    position = rng.uniform(0, 30, (500, 2))
+    for far in (10.0, 1e9, 1e200, np.inf):
+        world = Stepper(position.copy(), constraints=[kd.ElasticCollisions(0.1)])
+        world.position[7] = far
+        many = world.cast(position[:60], (20.0, 30.0), radius=0.1)
+        few = [world.cast(origin, (20.0, 30.0), radius=0.1) for origin in position[:60]]
+        assert many["slot"].tolist() == [hit["slot"] for hit in few]
+    assert all(1 < width < 2 for width in widths)
+
+
 @pytest.mark.parametrize("far", [np.inf, -np.inf, np.nan, 1.5e308])
 def test_bodies_at_infinity_touch_nothing(Stepper, far):
     shapes = [kd.Boxes([(0, 0)], [(1, 1)]), kd.Segments([[(0, 0), (1, 1)]])]

@@ -295,7 +295,11 @@ def _first_bodies(
     if skip is not None:
         at = np.searchsorted(rows, skip) % len(rows)
         skip = np.where(rows[at] == skip, at, -1)
-    spread = np.ptp(places, axis=0).prod() / len(rows)
+    # Of some bodies without the outermost: one that flew away must not make all cells as large as its distance.
+    some = np.sort(places[:: len(rows) // 1024 + 1], axis=0)
+    edge = (len(some) + 15) // 16
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.prod(some[-1 - edge] - some[edge]) / len(rows) if len(some) > 2 * edge else 0.0
     if np.isfinite(spread):  # with a body per cell on average, a long ray passes few cells
         reach = max(reach, float(spread) ** (1 / self.dim))
     grid(level.index_type, places, rows, reach, None, size).cast(x, way, r, row, time, skip)
