@@ -212,3 +212,19 @@ def test_a_body_above_the_ground_does_not_touch_it_far_from_the_origin(Stepper, 
     ended = world.events.take()
     assert (ended["kind"] == kd.END).tolist() == [True]
     assert ended["time"][0] == pytest.approx(30 / 60)
+
+
+def test_few_large_bodies_do_not_make_all_cells_large(Stepper, monkeypatch):
+    """Else one planet among 10,000 pebbles takes 100 times the time: nearly all pairs are in its cells."""
+    widths, grid = [], kd.neighbours.grid
+    monkeypatch.setattr(kd.neighbours, "grid", lambda *given: widths.append(given[3]) or grid(*given))
+    rng = np.random.default_rng(8)
+    position, radius, alive = rng.uniform(0, 30, (200, 2)), rng.uniform(0.1, 0.3, 200), rng.random(200) < 0.9
+    radius[[3, 70, 71]], alive[[3, 70, 71]] = (9, 5, 7), (True, True, False)
+    world = Stepper(position, constraints=[kd.ElasticCollisions(radius)], alive=alive)
+    found = world.touching()
+    gap = np.linalg.norm(position[:, None] - position, axis=-1) - np.add.outer(radius, radius)
+    i, j = np.nonzero(np.triu(gap < 0, 1) & alive & alive[:, None])
+    assert (found["slot_a"].tolist(), found["slot_b"].tolist()) == (i.tolist(), j.tolist())
+    assert len(i) > 60
+    assert 0.5 < widths[0] < 0.7

@@ -130,15 +130,13 @@ cdef class Level:
         cdef const double* radius = <const double*> address(scene.radius)
         cdef const uint64_t* category = <const uint64_t*> address(scene.category)
         cdef const uint8_t* sensor = <const uint8_t*> address(scene.sensor)
-        cdef const int64_t* passed = NULL
+        cdef const int64_t* passed = NULL if skip is None else <const int64_t*> address(skip)
         cdef int64_t n = len(x)
         cdef int64_t count = len(origins)
         cdef double d[MAX_DIM]
         cdef double r, t
         cdef int64_t i, k
         cdef int c
-        if skip is not None:
-            passed = <const int64_t*> address(skip)
         rows, times = np.empty(count, np.int64), np.empty(count)
         cdef int64_t* row = <int64_t*> address(rows)
         cdef double* time = <double*> address(times)
@@ -210,8 +208,7 @@ cdef class Level:
         cdef const double* normal = <const double*> address(side.normals)
         cdef const double* offset = <const double*> address(side.offsets)
         cdef int64_t planes = len(side.offsets)
-        cdef int64_t first = side.first
-        cdef int64_t source = side.source
+        cdef int64_t first = side.first, source = side.source
         cdef double gap, speed, time
         cdef int64_t* what
         cdef int64_t k, p
@@ -232,8 +229,7 @@ cdef class Level:
     cdef int cast_at_shapes(self, object side, double* hit, int64_t words, const double* origin, const double* motion,
                             int64_t count, double reach) except -1:
         cdef Shapes shapes
-        cdef int64_t first = side.first
-        cdef int64_t source = side.source
+        cdef int64_t first = side.first, source = side.source
         cdef int64_t k = 0
         cdef int64_t number, tests
         cdef int64_t* what
@@ -256,15 +252,15 @@ cdef class Level:
 
     # Contacts.
 
-    def touching(self, object scene, object x, object displacement, list indices, object known):
+    def touching(self, object scene, object x, object displacement, list pairs, object known):
         """Return the contacts, sorted, and a mask of those with a sensor. displacement: of each row in a step;
-        indices: of the active rows, for each part with pairs, or None; known: constraint, pairs and impulses that
-        `Contacts` has stored, or None."""
+        pairs: for each part with pairs an index of rows, and pairs with rows that it lacks, or None; known: constraint,
+        pairs and impulses that `Contacts` has stored, or None."""
         cdef Touches found = Touches.__new__(Touches)
         for number, part in enumerate(scene.contacts):
             if part.side is None:
-                if indices[number] is not None:
-                    self.pairs_touching(found, part, x, indices[number])
+                if pairs[number] is not None:
+                    self.pairs_touching(found, part, x, pairs[number])
             elif part.side.normals is not None:
                 self.planes_touching(found, part, x)
             else:
@@ -279,32 +275,35 @@ cdef class Level:
             result, sensed = result[:count], sensed[:count]
         return result, sensed
 
-    cdef int pairs_touching(self, Touches found, object part, object x, Index index) except -1:
+    cdef int pairs_touching(self, Touches found, object part, object x, tuple some) except -1:
+        cdef Index index = some[0]
         cdef Found pairs = index.unsorted_pairs()
+        cdef const int64_t* more = <const int64_t*> address(some[1])
+        cdef int64_t count = pairs.lower.count
+        cdef int64_t total = count + len(some[1])
         cdef const double* place = <const double*> address(x)
         cdef const double* radius = <const double*> address(part.radius)
         cdef const uint64_t* category = <const uint64_t*> address(part.category)
         cdef const uint64_t* mask = <const uint64_t*> address(part.mask)
         cdef const uint8_t* sensor = <const uint8_t*> address(part.through)
         cdef const uint8_t* moves = <const uint8_t*> address(part.moves)
-        cdef const int64_t* row = NULL
+        cdef const int64_t* row = NULL if index.rows is None else <const int64_t*> address(index.rows)
         cdef int dim = self.dim
         cdef double distance, r
         cdef int64_t i, j, k
         cdef Touch touch
         cdef int c
         touch.source, touch.shape, touch.below, touch.began = part.source, -1, False, False
-        if index.rows is not None:
-            row = <const int64_t*> address(index.rows)
         with nogil:
-            for k in range(pairs.lower.count):
-                i, j = pairs.lower.number[k], pairs.higher.number[k]
-                if row != NULL:
-                    i, j = row[i], row[j]
-                if not category[i] & mask[j] or not category[j] & mask[i]:
-                    continue
+            for k in range(total):
+                if k >= count:
+                    i, j = more[2 * (k - count)], more[2 * (k - count) + 1]
+                elif row != NULL:
+                    i, j = row[pairs.lower.number[k]], row[pairs.higher.number[k]]
+                else:
+                    i, j = pairs.lower.number[k], pairs.higher.number[k]
                 touch.sensed = sensor[i] or sensor[j]
-                if not (touch.sensed or moves[i] or moves[j]):
+                if not (category[i] & mask[j] and category[j] & mask[i] and (touch.sensed or moves[i] or moves[j])):
                     continue
                 for c in range(dim):
                     touch.normal[c] = place[j * dim + c] - place[i * dim + c]

@@ -98,14 +98,14 @@ class Level:
         return numbers
 
     @np.errstate(all="ignore")  # positions may be infinite
-    def touching(self, scene, x, displacement, indices, known):
+    def touching(self, scene, x, displacement, pairs, known):
         """Return the contacts, sorted, and a mask of those with a sensor. displacement: of each row in a step;
-        indices: of the active rows, for each part with pairs, or None; known: constraint, pairs and impulses that
-        `Contacts` has stored, or None."""
+        pairs: for each part with pairs an index of rows, and pairs with rows that it lacks, or None; known: constraint,
+        pairs and impulses that `Contacts` has stored, or None."""
         found, rows = [], np.flatnonzero(self._alive)
-        for part, index in zip(scene.contacts, indices, strict=True):
+        for part, some in zip(scene.contacts, pairs, strict=True):
             if part.side is None:
-                i, second, shape, normal, sensed = self._pairs(part, x, index)
+                i, second, shape, normal, sensed = self._pairs(part, x, some)
             else:
                 at = self._at_shapes if part.side.normals is None else self._at_planes
                 i, shape, normal, sensed = at(part, rows, x[rows])
@@ -148,9 +148,11 @@ class Level:
                 passing[k] = (below and not impulse > 0) or (began and impulse == 0)
         return passing
 
-    def _pairs(self, part, x, index):
-        i, j = (np.zeros(0, np.int64),) * 2 if index is None else index.pairs(None)
-        space = space_of(None if index is None else index._torus, float)
+    def _pairs(self, part, x, some):
+        i, j = (np.zeros(0, np.int64),) * 2
+        if some is not None:
+            i, j = (np.concatenate(both) for both in zip(some[0].pairs(None), some[1].T, strict=True))
+        space = space_of(None if some is None else some[0]._torus, float)
         columns = space.nearest(Vector((x[j] - x[i]).T))
         d = np.stack(columns, axis=1)
         distance, sensed = np.sqrt(dot(columns, columns)), (part.through[i] | part.through[j]) != 0

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .base import StepperBase
     from .events import EventLog
 
+#: Most bodies, much larger than all others, that are tested with every other body.
+LARGE = 16
+
 
 def event_log(_: StepperBase) -> type[EventLog]:
     """The class of `stepper.events`, imported once: a game asks for it several times per frame."""
@@ -87,14 +90,17 @@ def _touching(self: StepperBase) -> tuple[np.ndarray, np.ndarray]:
     """Return the contacts, and a mask of those with a sensor."""
     known, level = scene(self), self._level()
     places = np.ascontiguousarray(self._position, np.float64)
-    indices = [_index(self, part, level, places) for part in known.contacts]
+    pairs = [_candidates(self, part, level, places) for part in known.contacts]
     displacement = self._dt * np.ascontiguousarray(self._velocity, np.float64)
-    found, sensed = level.touching(known, places, displacement, indices, _impulses(self))
+    found, sensed = level.touching(known, places, displacement, pairs, _impulses(self))
     return found, sensed
 
 
-def _index(self: StepperBase, part: Any, level: Any, places: np.ndarray) -> Any:
-    """Return an index of the active bodies for pairs in contact; None for a wall, shapes, or a single body."""
+def _candidates(self: StepperBase, part: Any, level: Any, places: np.ndarray) -> Any:
+    """Return (index, pairs) to search for contacts: an index of active bodies, and pairs with those that it lacks.
+
+    None for a wall, shapes, or a single body.
+    """
     from ..neighbours import grid  # imported late: few programs use queries
 
     if part.side is not None:
@@ -105,10 +111,23 @@ def _index(self: StepperBase, part: Any, level: Any, places: np.ndarray) -> Any:
         places, radius = places[rows], radius[rows]
     if len(radius) < 2:
         return None
+    pairs = np.zeros((0, 2), np.int64)
+    if len(radius) > 8 * LARGE:
+        # Few bodies that are much larger than the others would make all cells as large as they are.
+        most = float(np.partition(radius, -1 - LARGE)[-1 - LARGE])
+        large = np.flatnonzero(radius > 4 * most) if most > 0 else np.zeros(0, np.int64)
+        active = np.arange(len(radius)) if rows is None else rows
+        for k, one in enumerate(active[large]):
+            other = np.delete(active, large[: k + 1])
+            pairs = np.concatenate([pairs, np.stack([np.minimum(one, other), np.maximum(one, other)], axis=1)])
+        if len(large):
+            rows, places, radius = (np.delete(each, large, axis=0) for each in (active, places, radius))
     reach = float(np.partition(radius, -2)[-2:].sum()) * (1 + 1 / 1024)
     torus = None if self._plan.periodic is None else self._plan.periodic.torus(self.dim)
     places = places if torus is None else torus.inside(places)
-    return grid(level.index_type, places, rows, reach, torus) if reach > 0 else None
+    if not reach > 0:
+        return None
+    return grid(level.index_type, places, rows, reach, torus), pairs
 
 
 def _impulses(self: StepperBase) -> tuple[int, np.ndarray, np.ndarray] | None:
