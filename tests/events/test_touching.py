@@ -227,4 +227,8 @@ def test_few_large_bodies_do_not_make_all_cells_large(Stepper, monkeypatch):
     i, j = np.nonzero(np.triu(gap < 0, 1) & alive & alive[:, None])
     assert (found["slot_a"].tolist(), found["slot_b"].tolist()) == (i.tolist(), j.tolist())
     assert len(i) > 60
-    assert 0.5 < widths[0] < 0.7
+    there = world.overlap(position[:20], radius=0.1)
+    away = np.linalg.norm(position[:20, None] - position, axis=-1) - radius
+    i, j = np.nonzero((away <= 0.1) & alive)
+    assert (there["query"].tolist(), there["slot"].tolist()) == (i.tolist(), j.tolist())
+    assert all(0.3 < width < 0.7 for width in widths)

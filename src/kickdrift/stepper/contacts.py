@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import validation
-from .queries import dot, scene
+from .queries import dot, much_larger, scene
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .base import StepperBase
     from .events import EventLog
-
-#: Most bodies, much larger than all others, that are tested with every other body.
-LARGE = 16
 
 
 def event_log(_: StepperBase) -> type[EventLog]:
@@ -112,16 +109,13 @@ def _candidates(self: StepperBase, part: Any, level: Any, places: np.ndarray) ->
     if len(radius) < 2:
         return None
     pairs = np.zeros((0, 2), np.int64)
-    if len(radius) > 8 * LARGE:
-        # Few bodies that are much larger than the others would make all cells as large as they are.
-        most = float(np.partition(radius, -1 - LARGE)[-1 - LARGE])
-        large = np.flatnonzero(radius > 4 * most) if most > 0 else np.zeros(0, np.int64)
+    large = much_larger(radius)
+    if len(large):
         active = np.arange(len(radius)) if rows is None else rows
         for k, one in enumerate(active[large]):
             other = np.delete(active, large[: k + 1])
             pairs = np.concatenate([pairs, np.stack([np.minimum(one, other), np.maximum(one, other)], axis=1)])
-        if len(large):
-            rows, places, radius = (np.delete(each, large, axis=0) for each in (active, places, radius))
+        rows, places, radius = (np.delete(each, large, axis=0) for each in (active, places, radius))
     reach = float(np.partition(radius, -2)[-2:].sum()) * (1 + 1 / 1024)
     torus = None if self._plan.periodic is None else self._plan.periodic.torus(self.dim)
     places = places if torus is None else torus.inside(places)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Tests of a body by a ray for which a grid is not worth while.
 _FEW = 16384
+#: Most bodies, much larger than all others, that are tested one by one.
+LARGE = 16
 
 
 class Side(NamedTuple):
@@ -222,12 +224,19 @@ def _overlap(self: StepperBase, point: Any, radius: Any, mask: Any) -> np.ndarra
     known = scene(self)
     rows = _rows(self, known, seen, sensors=True)
     places, size = self._position[rows].astype(np.float64), known.radius[rows]
-    reach = r + float(size.max(initial=0.0))
+    large = much_larger(size)
+    others = np.delete(np.arange(len(rows)), large)
+    reach = r + float(size[others].max(initial=0.0))
     if len(rows) and reach > 0:
         places = places if torus is None else torus.inside(places)
-        row, start = grid(level.index_type, places, rows, reach, torus).of(x, None)
+        own, start = grid(level.index_type, places[others], others, reach, torus).of(x, None)
         query = np.repeat(np.arange(len(x)), np.diff(start))
-        own = np.searchsorted(rows, row)
+        if len(large):
+            query = np.concatenate([query, np.repeat(np.arange(len(x)), len(large))])
+            own = np.concatenate([own, np.tile(large, len(x))])
+            order = np.lexsort((own, query))
+            query, own = query[order], own[order]
+        row = rows[own]
         d = x[query] - places[own]
         d = d if torus is None else torus.nearest(d)
         distance = np.sqrt(dot(d, d))
@@ -314,6 +323,13 @@ def _rows(self: StepperBase, known: Scene, seen: int, sensors: bool) -> np.ndarr
     rows = living(self)
     kept = known.category[rows] & np.uint64(seen) != 0
     return rows[kept if sensors else kept & (known.sensor[rows] == 0)]
+
+
+def much_larger(radius: np.ndarray) -> np.ndarray:
+    """Return the few bodies that are more than four times as large as all others: in a grid for all bodies, all cells
+    would be as large as they are."""
+    most = float(np.partition(radius, -1 - LARGE)[-1 - LARGE]) if len(radius) > 8 * LARGE else 0.0
+    return np.flatnonzero(radius > 4 * most) if most > 0 else np.zeros(0, np.int64)
 
 
 def living(self: StepperBase) -> np.ndarray:
