@@ -451,7 +451,7 @@ cdef class Core(Runner):
         return self.state if self.rotation is None else self.state + self.rotation.arrays
 
     cdef Py_ssize_t run_awake(self) except -1:
-        """Run a step, and find out whether it changes a bit of all that decides about the next one."""
+        """Run a step; set `still` if it changed no bit of the state, so that further steps would not either."""
         cdef list now = self.whole_state()
         cdef int64_t events = 0 if self.store is None else self.store.log.count + self.store.log.dropped
         self.still = False
@@ -594,7 +594,7 @@ cdef class Core(Runner):
         cdef Coupled coupled = self.coupled
         cdef Py_ssize_t done
         coupled.looked = perf_counter()
-        # Single calls would else evaluate twice in a step: at its end, and again as the next call begins.
+        # Reuse the accelerations that the last call left: otherwise calls of one step evaluate twice per step.
         coupled.coupling.recalled = coupled.repeatable and self.applied == NULL and coupled.recalls(self.plan)
         coupled.last = NULL
         if (
@@ -603,7 +603,7 @@ cdef class Core(Runner):
             return self.run_function(steps)
         coupled.enter(self.plan)
         self.run(steps)
-        job.evaluations += coupled.coupling.recalled  # counts as before: what a call costs is not part of the result
+        job.evaluations += coupled.coupling.recalled  # also count the reused one: counts must not depend on the cache
         while coupled.only_few() and job.bad_body >= 0 and job.failed_step > 1:
             coupled.enter(self.plan)
             self.run(job.failed_step // 2)
@@ -662,7 +662,7 @@ cdef class Core(Runner):
         job.done = ended.done = 0
         if 0 < ended.failed_step < steps:
             copy_views(self.state, self.saved)
-            if began is not None:   # tiles ask where shapes are as the steps begin
+            if began is not None:   # the repeated steps need the shapes where they were at the beginning
                 rows = self._motion.rows
                 rows[...], began = began, rows.copy()
             self.leap(ended.failed_step)

@@ -48,7 +48,7 @@ cdef class Coupled(Watch):
     cdef list shown                 # the state that the function has views of, or None
     cdef const char* shown_at       # address of its positions
     cdef list between               # arrays of the state between two stages, and of the output
-    cdef Array[3] seen              # these
+    cdef Array[3] seen              # addresses and strides of `between`
 
     @staticmethod
     cdef Coupled of(

@@ -102,7 +102,8 @@ cdef class Coupled(Watch):
         coupled.sleeps = (
             coupled.repeatable and model.motion is None
             and any(["sleep" in record.fields for record in model.constraint_records])
-            # A pair that breaks changes the next step, but no place, velocity or impulse in this one.
+            # A break changes no state in its own step, so that an unchanged state does not prove that the next step
+            # repeats this one.
             and not any(["limit" in record.fields for record in model.constraint_records])
         )
         coupled.repeatable = (
@@ -116,9 +117,9 @@ cdef class Coupled(Watch):
         return coupled
 
     cdef dict continued(self, object model, list writes):
-        """Return `known` for a model of which other numbers at most are bound; None if it needs another binding.
+        """Return `known` for a changed model if these bindings can serve it; None if it needs a new `Coupled`.
 
-        Append to `writes` the numbers that differ.
+        They can if only writable numbers differ; these are appended to `writes`.
         """
         cdef dict known = {}
         cdef list found = []
@@ -138,7 +139,7 @@ cdef class Coupled(Watch):
         return known
 
     cdef bint continues(self, list olds, list nows, object model, dict known, list writes) except -1:
-        """Return whether these records are bound, in this order, apart from numbers that can be written."""
+        """Return whether the bindings of `olds` can serve `nows`, one by one; add these to `known`."""
         if len(olds) != len(nows):
             return False
         for old, now in zip(olds, nows):
@@ -413,7 +414,7 @@ cdef class Coupled(Watch):
         self.forget_pairs()
         for i in range(self.coupling.plan.n if self.rested != NULL else 0):
             if self.rested[i] and (slots.needs_start[i] or not slots.alive[i]):
-                self.wake()     # its contacts are forgotten, and with them what it carried
+                self.wake()     # a resting body vanished: the bodies on it may lose their support
 
     cdef void forget_pairs(self) noexcept nogil:
         """Forget the touching pairs of bodies spawned since the last step."""
@@ -422,7 +423,7 @@ cdef class Coupled(Watch):
             forget_spawned(self.events[i], self.coupling.plan.slots.needs_start)
 
     cdef void wake(self) noexcept nogil:
-        """Have all bodies in contact computed in the next step, whether they rest or not."""
+        """End the rest of all bodies: the next step computes every contact."""
         if self.rested != NULL:
             memset(self.rested, 0, self.coupling.plan.n)
 
@@ -447,7 +448,7 @@ cdef class Coupled(Watch):
         return &self.whole[0 if self.coupling.in_place else steps % 2]
 
     cdef bint recalls(self, const Plan* plan) noexcept nogil:
-        """Return whether the positions are bitwise those whose accelerations the workspace has."""
+        """Return whether the workspace still has the accelerations at exactly these positions."""
         cdef Py_ssize_t n = plan.n if plan.slots == NULL else plan.slots.end
         return self.last != NULL and same_array(&plan.x, &self.last.x, n, plan.dim, self.item)
 
@@ -465,9 +466,9 @@ cdef class Coupled(Watch):
             first += most
 
     cdef bint show(self, const Plan* plan, list state) except -1:
-        """Let the function see the arrays of a state, if kernels can step in them; return whether they can.
+        """Give the function views of the caller's arrays; return whether kernels can step in these arrays.
 
-        Its output, and the state between two stages, are laid out alike.
+        The output of the function, and the state between two stages, get the same layout.
         """
         cdef PythonInteraction python = self.bound_interactions[0]
         cdef bint planes = plan.x.body == self.item

@@ -34,9 +34,11 @@ NEAR = np.dtype(
 
 # A contact of the present positions.
 ctypedef struct Touch:
-    int64_t source, first, second, shape    # constraint; rows, or -1 - number of a wall or shape; number in its part
-    bint sensed
-    bint below, began       # whether the body is below a one-way shape, and was below it a step ago
+    int64_t source          # number of the constraint
+    int64_t first, second   # row of each body; of a wall or shape -1 - its number
+    int64_t shape           # number of the shape within its part
+    bint sensed             # True if one of both is a sensor
+    bint below, began       # True if the body is below a one-way shape now; or was a step ago
     double point[MAX_DIM]
     double normal[MAX_DIM]
 
@@ -74,8 +76,11 @@ cdef int compare(const void* one, const void* other) noexcept nogil:
 
 
 cdef class Level:
-    """Valid until the stepper changes. Each method takes the number of a record of the plan, and that of a part, or
-    the `Scene` of the plan and the positions of all rows."""
+    """Bodies, walls and shapes of a stepper, for queries. It is valid until the stepper changes.
+
+    record, part: numbers of a constraint record of the plan, and of a part of its shapes. scene: the `Scene` of the
+    plan. x: positions of all rows.
+    """
 
     cdef Core core
     cdef int dim

@@ -1,4 +1,4 @@
-"""A stepper that runs one world after another, and what many worlds share."""
+"""Worker: a stepper that runs one world after another; and the arrays of all worlds."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
@@ -6,48 +6,48 @@ from .bodies cimport Core
 from .guard cimport guard_t
 from ..kernels.abi.plan cimport Array, Job
 
-# What outlives a step of a world and has no array: contacts and touching pairs, as `Worker.pack` writes them.
+# State of a world that is in none of the arrays of all worlds: contacts and touching pairs, see `Worker.pack`.
 ctypedef struct Saved:
     char* data
     int64_t size, room
 
-# All worlds, and the round of steps that runs. Of each world, or of each body of each world:
+# The arrays of all worlds, one number per world or per body of each; and the round of steps that is running.
 ctypedef struct Every:
-    Py_ssize_t worlds, n        # how many worlds; bodies of each
+    Py_ssize_t worlds, n        # number of worlds; bodies per world
     int64_t* tick
     uint8_t* started
     double* last_h
-    uint8_t* stale              # have bodies been spawned or removed since the last step?
-    uint8_t* alive              # or NULL: all bodies are, always
+    uint8_t* stale              # per world: 1 if bodies were spawned or removed since its last step
+    uint8_t* alive              # per body: 1 if active; NULL: no world has slots, and all bodies are active
     uint8_t* needs_start
     int64_t* generation
-    Saved* saved                # or NULL: nothing but arrays outlives a step
-    int64_t* pending            # events that were not taken
-    int64_t* dropped            # events that had no room
+    Saved* saved                # NULL: only arrays outlive a step
+    int64_t* pending            # number of events that the user has not taken yet
+    int64_t* dropped            # number of events beyond the capacity
     int64_t capacity
-    const uint8_t* active       # which worlds run; NULL: all
-    Py_ssize_t first, last      # the worlds of the round,
-    Py_ssize_t size             # of which workers claim so many at once
-    guard_t claimed
+    const uint8_t* active       # mask of the worlds to run; NULL: all
+    Py_ssize_t first, last      # worlds `first` to before `last` of the round
+    Py_ssize_t size             # number of worlds that a worker claims at once
+    guard_t claimed             # number of claims so far
     Py_ssize_t steps
     bint stop
 
-# A pointer of a worker, to its own memory or to that of a world.
+# A pointer of a worker's stepper, which is moved from world to world.
 ctypedef struct Pointer:
     char** pointer
-    char* home
-    char* away                  # of world 0
+    char* home                  # target in the stepper's own memory
+    char* away                  # target in the arrays of all worlds, for world 0
     Py_ssize_t stride           # bytes from a world to the next
 
-# An array of a worker, whose strides change too.
+# An array of a worker's stepper: in the arrays of all worlds it has other strides, too.
 ctypedef struct Strides:
     Array* array
     Array home, away
 
-# Numbers of a force or constraint that differ from world to world.
+# Coefficients of a force or constraint that differ from world to world.
 ctypedef struct Numbers:
-    char* to
-    const char* source          # of world 0
+    char* to                    # where kernels read them
+    const char* source          # those of world 0
     Py_ssize_t size, stride
 
 # A number that noise is keyed by, at `seed` (64 bits) or at `number` (32 bits); the other pointer is NULL. World i has
@@ -57,37 +57,37 @@ ctypedef struct Key:
     int* number
     uint64_t first
 
-# How the steps of a world went: all are done; ordinary code has to run those that are left; one failed, see the job.
-cdef enum Outcome:
-    DONE
-    LEFT
-    FAILED
+cdef enum Outcome:              # of the steps of a world
+    DONE                        # all are completed
+    LEFT                        # `Core.run_part` has to run the remaining ones
+    FAILED                      # one failed: see the job
 
 
 cdef class Worker:
     cdef Core core
     cdef Every* every
-    cdef list kept              # owners of what the following point to
+    cdef list kept              # owners of the memory that the following pointers refer to
     cdef Pointer* pointer
     cdef Strides* strides
     cdef Numbers* numbers
     cdef Key* key
     cdef Py_ssize_t pointers, arrays, tables, keys
-    cdef bint ordinary          # may it fail in ways that only ordinary code handles?
+    cdef bint ordinary          # True if a step may fail so that only `Core.run_part` can handle it
     cdef Array[3] before        # the state before a call
     cdef list errors            # (world, exception) of this call
-    cdef int64_t ran            # steps of worlds in this round
-    cdef Py_ssize_t left        # steps of the world that are not done
-    # Impulses of contacts, or NULL; width, rods: bytes of each pair, and of all rods.
+    cdef int64_t ran            # number of steps in this round, summed over worlds
+    cdef Py_ssize_t left        # remaining steps of the current world
+    # Impulses of contacts: see kickdrift/rollback/impulses.py. `contacts` is its `state`, or NULL without contacts.
+    # width: bytes of the impulses of a pair; rods: bytes of the impulses of all rods.
     cdef int64_t* contacts
     cdef char* pair[2]
     cdef char* push[2]
     cdef char* pull[2]
     cdef Py_ssize_t width, rods
-    cdef Numbers* loads         # of joints, and which are broken; shapes that move: memory that is saved as it is
+    cdef Numbers* loads         # memory saved bytewise: loads and breaks of joints, motion of shapes
+    cdef Py_ssize_t joints      # number of items in `loads`
     cdef bint moves             # True if shapes move
-    cdef Py_ssize_t joints
-    # Events of this call: the number of the world, then the row.
+    # Events of this call: for each the number of its world, then its row in the log.
     cdef int64_t* event
     cdef int64_t events, room
 

@@ -47,7 +47,10 @@ cdef class Worker:
     # Pointers.
 
     cdef int bind(self, list state, list turning, list applied, list torques) except -1:
-        """Find all that is moved, after each change of the stepper's binding; in arrays (worlds, n, k)."""
+        """List all pointers to move between worlds; needed again after each change of the stepper's binding.
+
+        The arguments are arrays of shape (worlds, n, k).
+        """
         cdef Core core = self.core
         cdef Array* own
         cdef int j
@@ -103,7 +106,7 @@ cdef class Worker:
         return 0
 
     cdef int bind_noise(self) except -1:
-        """Find what noise is keyed by."""
+        """List the keys of noise: seeds of thermostats, and k of noise(k) in expressions."""
         cdef BoundFormula bound
         cdef Py_ssize_t k
         if self.core.coupled is None:
@@ -179,7 +182,7 @@ cdef class Worker:
     # What outlives a step.
 
     cdef void load(self, Py_ssize_t i) noexcept nogil:
-        """Load all of a world that is not in arrays which the worker points to."""
+        """Copy the state of a world to the stepper, except arrays: pointers lead to these."""
         cdef Every* every = self.every
         cdef Py_ssize_t k
         cdef double spanned
@@ -212,7 +215,7 @@ cdef class Worker:
         cdef Py_ssize_t k
         if (
             not (self.every.stale[i] or self.core.slots.stale or self.core.slots.any_needs_start)
-            and self.tables == 0  # else numbers of pairs were loaded for all that are declared
+            and self.tables == 0  # else `load` wrote coefficients of all declared pairs: compact them again
             and memcmp(self.core.slots.alive, alive, n) == 0
             and memcmp(self.core.slots.generation, generation, n * sizeof(int64_t)) == 0
         ):
@@ -226,7 +229,7 @@ cdef class Worker:
         self.core.rows = self.core.slots.count
 
     cdef void store(self, Py_ssize_t i) noexcept nogil:
-        """Store what `load` loads."""
+        """Copy back what `load` copied."""
         cdef Every* every = self.every
         cdef Py_ssize_t n = every.n
         every.tick[i], every.started[i] = self.core.completed, self.core.started
@@ -269,7 +272,7 @@ cdef class Worker:
             take(self.loads[k].to, &source, self.loads[k].size)
 
     cdef bint pack(self, Saved* saved) noexcept nogil:
-        """Copy contacts and touching pairs; False: no memory."""
+        """Serialize contacts, touching pairs, loads and motion; return False without memory."""
         cdef int64_t size = 0
         cdef int64_t count = 0
         cdef int64_t k
@@ -303,7 +306,7 @@ cdef class Worker:
         return True
 
     cdef bint keep_events(self, Py_ssize_t i) noexcept nogil:
-        """Append the events of a world; False: no memory."""
+        """Append the events of a world; return False without memory."""
         cdef int64_t count = self.core.store.log.count
         cdef int64_t numbers = self.core.store.numbers
         cdef int64_t* to
@@ -353,14 +356,14 @@ cdef class Worker:
         self.store(i)
 
     cdef void resolve(self, Py_ssize_t i, Outcome outcome) noexcept with gil:
-        """Run what is left by ordinary code, or raise what failed; keep the error."""
+        """Run the remaining steps by `Core.go`, or raise the error of the failed one; append errors to `errors`."""
         try:
             if outcome == FAILED and self.core.job.code != 0:
                 self.core.raise_failure(&self.core.job)
             elif outcome == FAILED:
                 self.core.raise_waiting()
             if self.left == self.every.steps:
-                self.load(i)    # what was run in vain may have changed contacts and events
+                self.load(i)    # the failed attempt may have changed contacts and events
             self.core.lock()
             try:
                 self.core.go(self.left)
@@ -372,7 +375,7 @@ cdef class Worker:
                 self.every.stop = True
 
     cdef Outcome attempt(self) noexcept nogil:
-        """Run the steps that are left. The state of a world is always that of a completed tick."""
+        """Try to run the remaining steps without the GIL. Afterwards the state is that of a completed tick."""
         cdef Outcome outcome
         cdef Py_ssize_t steps
         if self.core.rows == 0 and not self.moves:
@@ -393,7 +396,7 @@ cdef class Worker:
         return DONE
 
     cdef bint lay_out(self) noexcept with gil:
-        """As `Core.run_part`; False: this raises, and so will that."""
+        """Lay out the slots as `Core.run_part` does. Return False on an error: `run_part` will raise it again."""
         try:
             self.core.slots.layout(None if self.core.coupled is None else self.core.coupled.links)
         except BaseException:
@@ -403,7 +406,7 @@ cdef class Worker:
         return True
 
     cdef Outcome run_some(self, Py_ssize_t steps) noexcept nogil:
-        """Run steps as `Core.run_part` does, but leave to that what it would repeat."""
+        """Run steps as `Core.run_part` does. Where that would restore the state and repeat steps, return LEFT."""
         cdef Job* job = &self.core.job
         cdef bint whole = self.core.coupled is not None and self.core.coupled.workspace is not None
         cdef bint tiles = whole and self.core.coupled.tiles is not None
@@ -447,7 +450,7 @@ cdef class Worker:
         self.left -= steps
 
     cdef void copy_state(self, bint there) noexcept nogil:
-        """Copy the state of the world, or copy it back."""
+        """Copy the state of the world to `before` (there: True), or back."""
         cdef Array* own
         cdef int k
         for k in range(3):
@@ -469,7 +472,7 @@ cdef inline void put(char** to, const void* source, int64_t size) noexcept nogil
 
 
 cdef bint make_room(Saved* saved, int64_t size) noexcept nogil:
-    """Make room for a world's contacts: never less than before, as a pile has about as many in each step."""
+    """Make room for `size` bytes. Memory never shrinks: a pile has about as many contacts in each step."""
     cdef void* more
     if size <= saved.room:
         return True

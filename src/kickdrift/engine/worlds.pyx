@@ -30,13 +30,13 @@ cdef int write(list writes) except -1:
 
 
 cdef class WorldsCore:
-    """The compiled part of Worlds. `_found` is called once all arrays are there."""
+    """The compiled part of Worlds. Call `_found` once the arrays of all worlds exist."""
 
     cdef Every every
     cdef list workers
     cdef guard_t busy
-    cdef double cost            # of a step of a world, in nanoseconds
-    cdef Py_ssize_t most        # steps of worlds between two checks for Ctrl-C
+    cdef double cost            # nanoseconds per step of one world
+    cdef Py_ssize_t most        # steps, summed over worlds, between two checks for Ctrl-C
     # The arrays of all worlds.
     cdef public list _state_arrays      # positions, velocities, history: (worlds, n, dim)
     cdef public list _turning_arrays    # (worlds, n, k)
@@ -52,7 +52,7 @@ cdef class WorldsCore:
             PyMem_Free(self.every.saved)
 
     def _found(self, list steppers, Py_ssize_t number):
-        """Take the workers' steppers, which stand where all worlds begin."""
+        """Create a worker for each stepper, and set all worlds to the state of these steppers."""
         cdef Worker worker
         cdef Core core = steppers[0]
         self.every.worlds, self.every.n = number, core.plan.n
@@ -84,16 +84,16 @@ cdef class WorldsCore:
         self._write([], spread=np.ones(number, np.uint8))
 
     def _take_slots(self, book=None):
-        """Give each world slots of its own, as in a book of slots, or all active.
+        """Give each world slots of its own: those of `book` (a `Slots` of stepper/slots.py), or all active.
 
-        The workers' own may be those of a snapshot, which is for some worlds only.
+        The workers' slots cannot serve: they may be from a snapshot that only some worlds adopt.
         """
         cdef Worker worker
         cdef Core core
         for worker in self.workers:
             worker.core.make_slots()
-            worker.tables = 0   # slots need another binding, which has other memory for numbers
-        core = self._fitted     # its binding must be laid out as those of the workers
+            worker.tables = 0   # slots need another binding, to whose memory `numbers` do not point
+        core = self._fitted     # the layout of its binding must be that of the workers' bindings
         core.make_slots()
         self._bind_again()
         rows = self.every.worlds, self.every.n
@@ -116,14 +116,14 @@ cdef class WorldsCore:
             worker.bind(self._state_arrays, self._turning_arrays, self._applied_arrays, self._torque_arrays)
 
     def _begin_numbers(self, Core core):
-        """Prepare to take the numbers of each world from a stepper, whose binding stays the same but for these."""
+        """Allocate the table of coefficients, one row per world; `core` is bound to one world after another."""
         self.blocks = number_blocks(core)
         size = sum([size for _, size in self.blocks])
         self.table = np.zeros((self.every.worlds, size), np.uint8)
         self.bound = bound_by(core)
 
     def _take_numbers(self, Core core, Py_ssize_t i):
-        """Take the numbers of a world."""
+        """Copy the coefficients of `core` to row i of the table."""
         cdef char* to = <char*> address(self.table[i])
         cdef Py_ssize_t place, size
         if bound_by(core) != self.bound:
@@ -136,7 +136,7 @@ cdef class WorldsCore:
             to += size
 
     def _end_numbers(self):
-        """Have the workers load those numbers that are not the same in all worlds."""
+        """Make the workers load, with each world, the coefficients that differ between worlds."""
         cdef Worker worker
         cdef Py_ssize_t offset, k
         blocks_of_all = [number_blocks((<Worker> each).core) for each in self.workers]
@@ -146,7 +146,7 @@ cdef class WorldsCore:
         for worker, blocks in zip(self.workers, blocks_of_all):
             worker.tables = 0
             PyMem_Free(worker.numbers)
-            worker.numbers = NULL   # also freed with the worker
+            worker.numbers = NULL   # if the allocation fails, the destructor must not free it again
             worker.numbers = <Numbers*> PyMem_Calloc(len(blocks) + 1, sizeof(Numbers))
             if worker.numbers == NULL:
                 raise MemoryError
@@ -174,7 +174,7 @@ cdef class WorldsCore:
             release(&self.busy)
 
     def _load(self, Py_ssize_t i, list writes):
-        """Load a world into the first worker, and write the arrays of that."""
+        """Load a world into the first worker, after writing its arrays to those of the worker's stepper."""
         write(writes)
         (<Worker> self.workers[0]).load(i)
 
@@ -186,16 +186,16 @@ cdef class WorldsCore:
         self._raise_errors()
 
     def _write(self, list writes, const uint8_t[::1] spread=None, copies=None):
-        """Change arrays of all worlds, in one go: no signal handler runs in between.
+        """Change arrays of all worlds atomically: no signal handler runs in between.
 
-        writes: (array, index, values). spread: a mask of worlds that get what the first worker has and no array; or
-        copies: (source, target), worlds that get that of others.
+        writes: (array, index, values). State outside of arrays, see `Saved`, is copied from the first worker to the
+        worlds of the mask `spread`, or from worlds to others: copies = (source, target).
         """
         cdef Worker worker = self.workers[0]
         cdef Py_ssize_t i
         if copies is not None:
             source, target = copies
-            self.copy_saved(source, target)     # may find no memory, and therefore comes first
+            self.copy_saved(source, target)     # first, because it may run out of memory
         write(writes)
         if spread is None:
             return
@@ -208,7 +208,7 @@ cdef class WorldsCore:
         self._raise_errors()
 
     cdef int copy_saved(self, const int64_t[::1] source, const int64_t[::1] target) except -1:
-        """Copy contacts and touching pairs of worlds onto those of others; all are read before one is written."""
+        """Copy `Saved` of worlds to others; all are read before the first is written."""
         cdef Py_ssize_t count = len(source)
         cdef Py_ssize_t k
         cdef Saved* copies
@@ -236,7 +236,7 @@ cdef class WorldsCore:
         return 0
 
     def _raise_errors(self):
-        """Raise the error of the first world that has one, or what interrupts the program."""
+        """Raise an interrupt such as KeyboardInterrupt, else the error of the lowest world that has one."""
         cdef Worker worker
         errors = []
         for worker in self.workers:
@@ -256,7 +256,7 @@ cdef class WorldsCore:
         cdef double seconds
         self.every.active = NULL if active is None else <const uint8_t*> address(active)
         while steps > 0:
-            # Long calls go round the worlds, so that Ctrl-C finds them at ticks near to each other.
+            # Run all worlds a part of the steps at a time: after Ctrl-C their ticks are close to each other.
             part = min(steps, self.most, max(<Py_ssize_t> 64, self.most // max(<Py_ssize_t> 1, self.every.worlds)))
             self.every.last = 0
             while self.every.last < self.every.worlds:
@@ -279,7 +279,7 @@ cdef class WorldsCore:
         return len(self.workers) > 1 and steps * self.cost > SHARE
 
     cdef int64_t run_round(self, Py_ssize_t steps) except -1:
-        """Run a range of worlds; return the number of their steps."""
+        """Run the worlds of a round; return the number of steps, summed over worlds."""
         cdef Worker worker
         cdef Task task
         cdef Py_ssize_t count = self.every.last - self.every.first
@@ -305,7 +305,7 @@ cdef class WorldsCore:
         return ran
 
     def _new_events(self):
-        """Return the events of this call as rows, with the number of their world first; and forget them."""
+        """Return and clear the events of this call: arrays of rows, each with the number of its world first."""
         cdef Worker worker
         cdef Py_ssize_t size
         found = []

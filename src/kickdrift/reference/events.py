@@ -55,7 +55,7 @@ class Log:
         self.touching = touching
 
     def forget_spawned(self, lives) -> None:
-        """Forget the pairs of bodies spawned since the last step: they are of the bodies before in their rows."""
+        """Forget the pairs of rows in which bodies were spawned since the last step: the bodies before them touched."""
         for keys in self.touching.values() if lives is not None else ():
             keys[:] = [each for each in keys if not any(lives.needs_start[slot] for slot in slots(each) if slot >= 0)]
 
@@ -114,7 +114,7 @@ class Log:
         tick = system.tick + 1
         time = system.stepper._time_of(tick) - float(time_since)
         a, b = slots(each)
-        lives = system.stepper._slots  # bodies despawned since keep their id
+        lives = system.stepper._slots  # later despawns do not change the ids
         ids = [
             slot if slot < 0 else (1 if lives is None else int(lives.generation[slot])) << 32 | slot for slot in (a, b)
         ]

@@ -16,8 +16,11 @@ from .vector import Vector, dot
 
 
 class Level:
-    """The bodies, walls and shapes of a stepper. Each method takes the number of a record of the plan, and that of a
-    part, or the `Scene` of the plan and the positions of all rows."""
+    """Bodies, walls and shapes of a stepper, for queries.
+
+    record, part: numbers of a constraint record of the plan, and of a part of its shapes. scene: the `Scene` of the
+    plan. x: positions of all rows.
+    """
 
     index_type = Index
 
@@ -83,7 +86,10 @@ class Level:
 
     @np.errstate(all="ignore")  # squares of large distances overflow
     def _cast_at_shapes(self, side, origins, motions, reach, shares, normals):
-        """The same for shapes. A ray that begins in a shape hits it with a share of 0."""
+        """Return the number of the shape that each ray hits before its share, or -1; update the shares and normals.
+
+        A ray that begins in a shape hits it with a share of 0.
+        """
         shapes, numbers = self._shapes(side.record, side.part), np.full(len(origins), -1)
         for k, (y, displacement) in enumerate(zip(map(Vector, origins), map(Vector, motions), strict=True)):
             for number, a, b in shapes.ends:
@@ -133,7 +139,7 @@ class Level:
         return result[held], sensed[held]
 
     def _passing(self, scene, x, displacement, contacts):
-        """Return which contacts are with one-way shapes that let the body pass, and gave it no impulse."""
+        """Return a mask of the contacts with one-way shapes that let the body pass without an impulse."""
         passing = np.zeros(len(contacts), np.bool_)
         sides: dict[tuple[int, int], tuple[Any, ...]] = {}
         for part in scene.contacts:
@@ -164,7 +170,7 @@ class Level:
         return i, j, np.full(len(i), -1), normal, sensed[kept]
 
     def _at_planes(self, part, rows, x):
-        """Return indices of bodies in contact with a wall, its number, the normal into it, and who is a sensor."""
+        """Return the contacts with walls: indices of bodies, numbers of walls, normals into them, mask of sensors."""
         side, r, through = part.side, part.radius[rows], part.through[:, rows]
         found = []
         for number, (n, offset) in enumerate(zip(side.normals, side.offsets, strict=True)):
@@ -174,7 +180,7 @@ class Level:
         return listed(found, x.shape[1])
 
     def _at_shapes(self, part, rows, x):
-        """The same for shapes."""
+        """Return the contacts with shapes, in the form of `_at_planes`."""
         reach, through = part.reach[rows], part.through[0, rows]
         large = reach + dot(Vector(abs(x.T)), Vector(np.ones(x.shape[1])))
         reach = np.where(np.isfinite(large), reach + reach / 1024 + part.slack * large, -np.inf)
@@ -197,7 +203,7 @@ class Level:
 
 
 def listed(found, dim):
-    """Return the columns of contacts: arrays, also of none."""
+    """Convert a list of contacts, which may be empty, to an array per column."""
     i, number, normal, sensed = zip(*found, strict=True) if found else ((),) * 4
     normals = np.array(normal, np.float64).reshape(-1, dim)
     return np.array(i, np.int64), np.array(number, np.int64), normals, np.array(sensed, np.bool_)

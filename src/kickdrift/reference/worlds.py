@@ -86,7 +86,7 @@ class Worlds(WorldsBase):
             if active is None or active[i]:
                 try:
                     stepper.step(n)
-                except Exception as error:  # the other worlds make their steps
+                except Exception as error:  # raised after the steps of the other worlds
                     errors.append((i, error))
         if errors:
             raise in_world(*errors[0])
@@ -103,7 +103,7 @@ class Worlds(WorldsBase):
         for i, (snapshot, loads) in zip(target, saved, strict=True):
             self._steppers[i].restore(snapshot)
             for array, values in zip(self._loads(i), loads, strict=True):
-                array[...] = values  # snapshots have those of rods that may break
+                array[...] = values  # snapshots contain only the loads of rods that may break
             if self._steppers[i]._log is not None:
                 self._steppers[i]._log.cut(-1)
 
@@ -115,7 +115,7 @@ class Worlds(WorldsBase):
         try:
             self._fit(numbers)
         except BaseException:
-            self._fit(self._numbers)  # as before
+            self._fit(self._numbers)  # restore the old coefficients
             raise
 
     def _fit(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
@@ -128,7 +128,7 @@ class Worlds(WorldsBase):
             for own, of_all in ((plan.applied, self._applied), (plan.torques, self._torques)):
                 for k, each in enumerate(of_all):
                     term = next(one for one in stepper.forces if getattr(one, "array", None) is own[k])
-                    array = each[i]  # one view for both: the next call finds the term by it
+                    array = each[i]  # the same object in term and plan: the line above compares identity
                     object.__setattr__(term, "_array", array)
                     own[k] = array
 

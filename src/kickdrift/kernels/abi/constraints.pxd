@@ -335,8 +335,10 @@ ctypedef struct Contacts:
     int64_t substeps
     double lag
     bint sleep                  # True: islands that hardly move stay where they are
-    uint8_t* rested             # mask of bodies that did so in the last step, and what that began with: positions
-    void* last                  # before it, its change of velocity by forces, positions and velocities after these
+    uint8_t* rested             # mask of the bodies that were at rest in the last step
+    # Data of the last step: positions before it, velocity changes by forces, and the integrator's positions and
+    # velocities.
+    void* last
     uint8_t* held               # mask of islands that repeat the last step
     uint8_t* moved              # mask of bodies whose velocity or spin impulses can change
     # Persistent state, double-buffered: see kickdrift/rollback/impulses.py.

@@ -70,11 +70,11 @@ cdef inline int collide(
                 met = 0
                 if data.look(owner):
                     return INTERRUPTED
-        met += pairs // 4   # which takes as long
+        met += pairs // 4   # testing four pairs takes as long as one contact
         if not changed:
             break
         collide_with_walls(h, n, dim, stride, before, delta_v, x, v, s, data, owner)
-        met += n // 8  # which takes as long
+        met += n // 8       # so do the walls of eight bodies
         memset(data.moved, 0, n)
         changed = False
     return 0

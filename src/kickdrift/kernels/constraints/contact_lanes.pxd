@@ -1,7 +1,7 @@
 # Contact solver sweeps, a block of contacts at once: the formulas of kickdrift/reference/constraints/contact.py.
 #
-# Contacts of a block have no body in common that anything moves, so each finds the bodies as it would alone. A branch
-# of the formulas is a choice between both results here; what is not to change keeps its bits.
+# Contacts of a block share no movable body, so each reads the velocities that it would read alone. Where the formulas
+# branch, both results are computed, and each lane selects one. Other lanes keep their bits.
 
 from libc.stdint cimport int32_t, int64_t
 

@@ -16,9 +16,9 @@ cdef inline void hold(
     int dim, int64_t n, int64_t stride, const real* before, const real* delta_v, const real* x, const real* v,
     const Contacts* data,
 ) noexcept nogil:
-    """Find the islands that would repeat a step at rest, to the bit, and leave out their contacts.
+    """Find the islands whose step would repeat the last one bitwise, at rest; their contacts are not solved.
 
-    Nothing that decides about that step has changed: neither its bodies, nor what they touch.
+    These are islands whose bodies and contacts have not changed since then, and that nothing from outside moves.
     """
     cdef int place = <int> data.state[0]
     cdef const int32_t* pair = data.pair[place]
@@ -26,7 +26,7 @@ cdef inline void hold(
     cdef int64_t count = data.found[0]
     cdef int64_t m = 0
     cdef int64_t i, j, k
-    # Events record contacts in each step, and the loads of rods are those of each step.
+    # Contacts that record events are solved in each step, and so are islands with rods, for the rods' loads.
     memset(data.held, data.grid.events == NULL, n)
     for i in range(n):
         if not (repeats(dim, i, stride, before, delta_v, x, v, data) and (data.rested[i] or not data.moved[i])):
@@ -74,7 +74,7 @@ cdef inline bint repeats(
     int dim, int64_t i, int64_t stride, const real* before, const real* delta_v, const real* x, const real* v,
     const Contacts* data,
 ) noexcept nogil:
-    """True if a step begins for a body as the last one did, to the bit."""
+    """True if a body does not rotate, and its positions, velocities and forces are bitwise those of the last step."""
     cdef const real* now
     cdef int64_t k
     cdef int c
@@ -90,7 +90,7 @@ cdef inline bint repeats(
 
 
 cdef inline void let_go(const int32_t* pair, int64_t n, const Contacts* data) noexcept nogil:
-    """A contact of the last step is gone."""
+    """Solve the islands of a pair again, because its contact ended."""
     data.held[data.group[pair[0]]] = 0
     if pair[1] < n:
         data.held[data.group[pair[1]]] = 0
@@ -100,7 +100,7 @@ cdef inline void find_awake(
     int dim, real full, int64_t n, int64_t count, int64_t stride, const real* before, const real* delta_v,
     const Contacts* data,
 ) noexcept nogil:
-    """Mark the islands in `data.deep` that are not at rest."""
+    """Set `data.deep` for the islands that are not at rest: see `those_awake` of the reference."""
     cdef real surface[MAX_DIM]
     cdef int64_t i, j, k
     cdef bint carries
@@ -151,7 +151,7 @@ cdef inline bint is_slow(
 
 
 cdef inline bint rests(int64_t i, const Contacts* data) noexcept nogil:
-    """True if a body is to stay where it was before the step."""
+    """True if a body is at rest: it keeps its position from before the step."""
     return data.moved[i] and data.touched[i] and not data.deep[data.group[i]]
 
 

@@ -14,9 +14,9 @@ from ..space cimport turn_to_image
 
 cdef enum:              # numbers of a rod after its direction
     LENGTH              # at the start of the substep
-    KEPT                # the impulse before lengths were corrected
+    KEPT                # impulse before lengths were corrected
     TOTAL_PULL          # sum of the impulses of the substeps
-    USED                # did it have an impulse in this step?
+    USED                # > 0 if it had an impulse in this step
     LOW                 # limits of the length
     HIGH
 
@@ -37,7 +37,7 @@ cdef inline bint is_slack(int dim, const real* own) noexcept nogil:
 
 
 cdef inline bint holds(int dim, const Contacts* data, int64_t k, const real* own) noexcept nogil:
-    """True if a rod had a part in the step."""
+    """True if a rod constrained its bodies in the step."""
     return not is_cut(data, k) and (own[dim + USED] > 0 or not is_slack(dim, own))
 
 
@@ -111,7 +111,10 @@ cdef inline void drop_corrections(int dim, const Contacts* data, const real* lik
 
 
 cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
-    """push: correct lengths, with compliant rods as springs; otherwise remove corrections and solve velocities."""
+    """Solve all rods once: with `push` lengths, where compliant rods act as springs; else velocities.
+
+    The velocity solve first removes the impulses of the length corrections.
+    """
     cdef const real* pull = <const real*> data.pull[1 - data.state[0]]
     cdef int64_t k
     if not push:
@@ -124,7 +127,7 @@ cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, c
 
 
 cdef inline void add_pulls(int dim, const Contacts* data, const real* like) noexcept nogil:
-    """The impulses of a substep, for the loads."""
+    """Add the impulses of a substep to the sums from which loads are computed."""
     cdef const real* pull = <const real*> data.pull[1 - data.state[0]]
     cdef real* own
     cdef int64_t k
@@ -134,7 +137,7 @@ cdef inline void add_pulls(int dim, const Contacts* data, const real* like) noex
 
 
 cdef inline void finish_rods(int dim, real full, const Contacts* data) noexcept nogil:
-    """Which bodies rods have moved, and their loads."""
+    """Compute the loads of rods, and mark the bodies that rods constrained."""
     cdef const real* own
     cdef real zero = 0
     cdef int64_t k
@@ -150,7 +153,10 @@ cdef inline real change_of(
     bint push, const real* own, int dim, real wanted, real give, real now, real total, real speed, real h, real soft,
     real scale,
 ) noexcept nogil:
-    """The change of the impulse that moves a rod to a length, or stops it there. give: compliance / h², or 0."""
+    """Return the change of the impulse that moves a rod to the length `wanted`, or stops it there.
+
+    give: compliance / h², or 0.
+    """
     cdef real off = own[dim] - wanted
     cdef real change
     if give > 0:

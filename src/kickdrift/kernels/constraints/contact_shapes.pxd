@@ -105,7 +105,7 @@ cdef inline int near_shapes(
 
 
 cdef inline bint rested(int64_t i, int64_t shape, int64_t known, const Contacts* data) noexcept nogil:
-    """Did the shape push the body in the last step? known: see `near_shapes`."""
+    """True if the body rested on the shape in the last step. known: see `near_shapes`."""
     cdef int place = <int> data.state[0]
     cdef const int32_t* pair = data.pair[place]
     while known < data.state[1 + place] and pair[2 * known] == i:
@@ -199,7 +199,7 @@ cdef inline bint keep_out(
                     continue
             if shapes.one_way != NULL and passes(dim, start, reach, number, shapes):
                 continue
-            # Bodies that overlap already, such as resting ones, may not come closer than half the reach.
+            # A body that overlaps the shape already, such as a resting one, is stopped at half the reach.
             distance = away(dim, start, number, shapes, n)
             size = reach - reach / sixtyfour
             size = size if distance >= size else reach / two

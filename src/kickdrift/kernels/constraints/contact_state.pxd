@@ -11,8 +11,8 @@ cdef enum:
     SENSED = COLOURS + 1    # colour of sensor contacts, which have no impulses
     HELD = SENSED + 1       # colour of contacts whose group repeats its last step, at rest
 
-# The numbers of a contact, behind its normal and the impulse across it. Those that each sweep reads come first: so
-# fewer pages of memory are read.
+# The numbers of a contact, after its normal and its friction impulse. Those that every sweep reads come first, so that
+# a sweep reads fewer pages of memory.
 cdef enum:
     SIZE
     PUSH

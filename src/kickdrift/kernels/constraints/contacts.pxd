@@ -422,7 +422,10 @@ cdef inline void catch_up(
     int dim, real full, int64_t n, int64_t stride, const real* before, const real* delta_v, const real* x,
     const real* v, const Contacts* data,
 ) noexcept nogil:
-    """Move bodies by what forces in equal parts lack of the integrator's displacement, as far as nothing held them."""
+    """Add the displacement by which substeps, with equal parts of the forces, fall short of the integrator's.
+
+    Only the part in directions without a contact counts, as far as the velocity there changed freely.
+    """
     cdef const real* weight = <const real*> data.grid.weight
     cdef real* lack = <real*> data.lack
     cdef real* free
@@ -451,7 +454,7 @@ cdef inline void catch_up(
             keep_across(dim, n, data.first[k], data.second[k], kept, data)
     for k in range(data.rods):
         if holds(dim, data, k, rod(dim, data, k, x)):
-            for c in range(dim):    # bodies on rods stay where these put them
+            for c in range(dim):    # bodies on rods get no such displacement: it would change the length
                 (traits(data, data.rod_first[k], x) + DELTA_V)[c] = 0
                 (traits(data, data.rod_second[k], x) + DELTA_V)[c] = 0
     for i in range(n):
@@ -471,7 +474,7 @@ cdef inline void catch_up(
 cdef inline void keep_across(
     int dim, int64_t n, int64_t first, int64_t second, const real* normal, const Contacts* data,
 ) noexcept nogil:
-    """Keep what of the forces, and of the lacking displacement, of two bodies is across a contact."""
+    """Remove the part along the contact normal from the force and from the lacking displacement of both bodies."""
     cdef real* vectors[2]
     cdef real along
     cdef int64_t i

@@ -37,7 +37,7 @@ cdef inline void corners(int dim, const Corners* data, const Bodies* bodies, int
         for j in range(MAX_DIM):
             x[j] = place(bodies.x, (j if j < dim else 0) * bodies.stride + i, like)[0]
         count = zero
-        faces = 0       # that any of these bodies touches
+        faces = 0       # number of walls that any body of the vector touches
         for k in range(data.faces):
             load_normal(dim, data, k, normal)
             size = spread(data.offset, k, like) + numbers_of(&data.wall[k].radius, i, like)
@@ -70,7 +70,7 @@ cdef inline void pass_through(const Wall* wall, int64_t i, int64_t last, vec* th
 cdef inline void corner_bodies(
     int dim, int faces, const Corners* data, const Bodies* bodies, int64_t i, vec weight, vec these,
 ) noexcept nogil:
-    """these: > 0 for bodies in a corner; faces: number of walls that any of them touches."""
+    """Solve all walls of a vector of bodies; these: > 0 for bodies in a corner; faces: number of walls listed."""
     cdef const vec* there = <const vec*> data.there
     cdef vec lag = filled(data.lag, &weight)
     cdef vec zero = filled(0, &weight)

@@ -147,7 +147,7 @@ cdef inline void finish_events(EventSource* events) noexcept nogil:
 
 
 cdef inline void forget_spawned(EventSource* events, const uint8_t* needs_start) noexcept nogil:
-    """Forget the pairs of bodies spawned since the last step: those that touched were bodies before in their rows."""
+    """Forget the pairs of rows in which bodies were spawned since the last step: the bodies before them touched."""
     cdef int64_t kept = 0
     cdef int64_t k, key
     for k in range(events.count):

@@ -13,7 +13,7 @@ cdef inline int slow_down(
     real h, int64_t first, int64_t last, int dim, int64_t stride, const real* before, real* delta_v, real* x, real* v,
     real* s, const Floor* data,
 ) noexcept nogil:
-    """Slow bodies down, or bring them to rest where they come to rest within the step."""
+    """Slow bodies down. Bodies that stop within the step stay where they stop."""
     cdef real zero = 0
     cdef real one = 1
     cdef real half = <real> 0.5 * h

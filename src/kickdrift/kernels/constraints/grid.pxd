@@ -175,35 +175,36 @@ cdef inline void copy_places(int dim, int64_t n, int64_t stride, const real* x, 
 # The cells around a cell.
 
 cdef inline uint64_t filter_of(uint64_t category, uint64_t mask) noexcept nogil:
-    """Category and mask in one number; bits 32 apart count as one, for which some cells are searched in vain."""
+    """Pack category and mask into one number. Bits 32 apart are merged, so that some cells are searched in vain."""
     return <uint32_t> (category | category >> 32) | (mask | mask >> 32) << 32
 
 
 cdef inline uint64_t wanted_by(int64_t i, const Collisions* data) noexcept nogil:
-    """What a body looks for: its mask is asked for categories, and its category for masks."""
+    """Return the filter bits of bodies that this one may collide with: categories in its mask, masks with its category.
+    """
     return filter_of(data.mask_bits[i], data.category[i]) if data.category != NULL else 0
 
 
 cdef inline uint64_t wanted_in(uint64_t bucket, const Collisions* data) noexcept nogil:
-    """What the bodies of a cell look for."""
+    """Return `wanted_by` of all bodies of a cell together: their masks and categories swapped."""
     return data.filters[bucket] << 32 | data.filters[bucket] >> 32 if data.category != NULL else 0
 
 
 cdef inline bint may_collide(uint64_t wanted, uint64_t there) noexcept nogil:
-    """True if bodies of these filters may collide one that looks for `wanted`."""
+    """True if bodies with the filter bits `there` may collide with a body whose `wanted_by` is `wanted`."""
     there &= wanted
     return <uint32_t> there != 0 and there >> 32 != 0
 
 
 cdef inline bint collide_by_filter(int64_t i, int64_t j, const Collisions* data) noexcept nogil:
-    """Do the masks of both bodies accept the other's category?"""
+    """True if the masks of both bodies accept the other's category."""
     return data.category == NULL or (
         data.category[i] & data.mask_bits[j] != 0 and data.category[j] & data.mask_bits[i] != 0
     )
 
 
 cdef inline bint is_empty_for(uint64_t wanted, uint64_t first, uint64_t last, const Collisions* data) noexcept nogil:
-    """True only if no body in buckets `first` to `last` is wanted; their bits are taken together."""
+    """True if certainly no body in buckets `first` to `last` is wanted; the bits of all buckets are merged."""
     cdef uint64_t there = 0
     cdef uint64_t bucket
     if data.category == NULL:
@@ -214,7 +215,7 @@ cdef inline bint is_empty_for(uint64_t wanted, uint64_t first, uint64_t last, co
 
 
 cdef inline void look_around(uint64_t bucket, uint64_t wanted, const Collisions* data, Around* around) noexcept nogil:
-    """Slots of a cell and its neighbours, without rows that have nothing wanted."""
+    """List the ranges of slots of a cell and its neighbours, without rows of cells that have no wanted body."""
     cdef uint64_t first, last
     cdef int64_t row
     around.ranges = 0
@@ -222,7 +223,7 @@ cdef inline void look_around(uint64_t bucket, uint64_t wanted, const Collisions*
     for row in range(data.rows):
         first = (bucket + data.row[row]) & data.mask
         last = first + 3
-        if last > data.mask + 1:  # around the ring
+        if last > data.mask + 1:  # the buckets are a ring
             last -= data.mask + 1
             if not is_empty_for(wanted, 0, last, data):
                 around.first[around.ranges] = 0
@@ -257,7 +258,7 @@ cdef inline void look_around_box(
 
 
 cdef inline void buckets_around(uint64_t bucket, const int64_t* cells, int dim, Around* around) noexcept nogil:
-    """Ranges of buckets of a cell and its neighbours in a periodic box; each bucket once, even if cells are few."""
+    """List the ranges of buckets of a cell and its neighbours in a periodic box, each bucket once even if few exist."""
     cdef int64_t at[3]
     cdef int64_t few[3]
     cdef int64_t a, b, row

@@ -9,7 +9,7 @@ from ..simd.vec cimport real
 
 
 cdef inline bint is_constrained(const Wall* wall, bint movable, int64_t body) noexcept nogil:
-    """True if a wall acts on a body in this call, or records it. Sensors need not be movable, but active."""
+    """True if a wall constrains a body in this call, or records it as a sensor, which may be immovable."""
     if wall.only != NULL and not wall.only[body]:
         return False
     if wall.sensor == NULL or wall.sensor[body] == 0:

@@ -70,7 +70,7 @@ cdef inline int distance(
 cdef inline bint project(
     int64_t dim, real h, int64_t count, int64_t stride, const real* x, real* v, const Distance* data, void* owner,
 ) noexcept nogil:
-    """Velocities along pairs end (RATTLE); False where somebody wants to stop."""
+    """Remove velocities along pairs (RATTLE); return False if interrupted."""
     aim(dim, count, data, x)
     if data.upper != NULL:
         set_bounds(dim, h, data)
@@ -113,7 +113,7 @@ cdef inline void give(int dim, int64_t stride, real* x, const Distance* data) no
 
 
 cdef inline void follow(int dim, real h, int64_t stride, real* x, real* v, const Distance* data) noexcept nogil:
-    """`give` for positions: velocities change by what positions were corrected."""
+    """Store the corrected positions, and change velocities by the corrections / h."""
     cdef const real* row
     cdef int64_t k, p
     cdef int j
@@ -123,7 +123,7 @@ cdef inline void follow(int dim, real h, int64_t stride, real* x, real* v, const
             p = j * stride + data.member[k]
             if row[j] != x[p]:
                 v[p] = v[p] + (row[j] - x[p]) / h
-            x[p] = row[j]   # also where a zero has another sign
+            x[p] = row[j]   # also if equal: zeros may differ in sign
 
 
 cdef inline void aim(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:

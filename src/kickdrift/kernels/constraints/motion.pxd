@@ -28,7 +28,7 @@ cdef inline bint is_moving(const Shapes* shapes) noexcept nogil:
 
 
 cdef inline const double* row_of(int dim, const Motion* motion, int64_t k) noexcept nogil:
-    """Displacement, angle, velocity, angular velocity."""
+    """Address of the motion of shape k: displacement, angle, velocity, angular velocity."""
     return motion.state + k * (2 * dim + 2)
 
 
@@ -101,7 +101,7 @@ cdef inline void refit(int dim, Shapes* shapes, const real* lower, const real* u
 
 
 cdef inline void unite(int dim, const double* one, const double* other, double* box) noexcept nogil:
-    """Set a box to the least one around two."""
+    """Set a box to the bounding box of two boxes."""
     cdef int j
     for j in range(dim):
         box[j] = min(one[j], other[j])
@@ -111,7 +111,7 @@ cdef inline void unite(int dim, const double* one, const double* other, double* 
 cdef inline void begin_motion(
     int dim, double h, const Shapes* given, const real* like, Py_ssize_t steps,
 ) noexcept nogil:
-    """Lay shapes out as they are at the beginning of a step. steps: over how many the margin holds."""
+    """Move shapes to where they are at the beginning of a step; set a margin that suffices for `steps` steps."""
     cdef Shapes* shapes = <Shapes*> given
     cdef const double* row
     cdef double square, speed, rotation
@@ -134,7 +134,7 @@ cdef inline void begin_motion(
 
 
 cdef inline void end_motion(int dim, double h, const Shapes* shapes) noexcept nogil:
-    """Move the state of shapes by a step, once it is done."""
+    """Advance displacement and angle of shapes by a completed step."""
     cdef double* row
     cdef int64_t k
     cdef int j
@@ -147,7 +147,8 @@ cdef inline void end_motion(int dim, double h, const Shapes* shapes) noexcept no
 cdef inline int pieces_of(
     const Motion* motion, int64_t k, double step, const real* start, const real* y, real since, real r, double* nearly,
 ) noexcept nogil:
-    """In how many straight pieces to take a path relative to a shape that rotates; nearly: set to a negligible gap."""
+    """Number of straight pieces that approximate a path relative to a rotating shape; nearly: set to a negligible gap.
+    """
     cdef const double* row = row_of(2, motion, k)
     cdef double angle = fabs(row[5]) * <double> since
     cdef double here[MAX_DIM]
@@ -185,7 +186,7 @@ cdef inline void surface_velocity(
 cdef inline void go_back(
     int dim, const Motion* motion, int64_t k, double now, double then, const real* point, real* to,
 ) noexcept nogil:
-    """Where a point at the time `then` is relative to a shape, in coordinates where the shape is as `now`."""
+    """Transform a point at the time `then` to the coordinates in which the shape is where it is at the time `now`."""
     cdef const double* row = row_of(dim, motion, k)
     cdef double w = row[2 * dim + 1]
     cdef double here[MAX_DIM]
@@ -206,7 +207,7 @@ cdef inline void go_back(
 cdef inline void go_forth(
     int dim, const Motion* motion, int64_t k, double now, double then, const real* point, real* to,
 ) noexcept nogil:
-    """The place of a point that moves with the shape from `now` to `then`: the inverse of `go_back`."""
+    """Move a point with the shape from the time `now` to `then`: the inverse of `go_back`."""
     cdef const double* row = row_of(dim, motion, k)
     cdef double w = row[2 * dim + 1]
     cdef double here[MAX_DIM]

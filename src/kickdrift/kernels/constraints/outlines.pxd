@@ -16,7 +16,7 @@ cdef inline real away(int dim, const real* y, int64_t number, const Shapes* data
 
 
 cdef inline bint passes(int dim, const real* y, real r, int64_t number, const Shapes* data) noexcept nogil:
-    """Does a one-way shape let a body pass that begins a step at y? It is not above then."""
+    """True if a one-way shape lets a body pass that is at y at the beginning of a step: y is not above the shape."""
     cdef const real* above = <const real*> data.one_way + number * dim
     cdef const real* a = <const real*> data.lower + number * dim
     cdef const real* b = <const real*> data.upper + number * dim
@@ -97,7 +97,7 @@ cdef inline real away_from_box(int dim, const real* y, const real* a, const real
 cdef inline bint touch(
     bint through, int dim, const real* y, const real* motion, real r, int64_t number, const Shapes* data, real* share,
 ) noexcept nogil:
-    """True if y comes within r of a shape, after `share` of its motion. through: not if it is that near before."""
+    """True if y comes within r of a shape; share: set to the share of its motion. through: False if it begins there."""
     cdef const real* a = <const real*> data.lower + number * dim
     cdef const real* b = <const real*> data.upper + number * dim
     cdef real n[MAX_DIM]

@@ -17,7 +17,7 @@ ctypedef struct Near:
 
 
 cdef inline double margin_of(int dim, const double* y, const double* motion, double reach) noexcept nogil:
-    """How far a shape's bounding box may be: this exceeds the rounding errors of `away` and `touch`."""
+    """Return `reach` plus more than the rounding errors of `away` and `touch`, for the search by bounding boxes."""
     cdef double large = reach
     cdef int j
     for j in range(dim):
@@ -28,7 +28,7 @@ cdef inline double margin_of(int dim, const double* y, const double* motion, dou
 cdef inline bint is_passed(
     int dim, const double* y, const double* motion, const double* bounds, double margin, double most,
 ) noexcept nogil:
-    """Does a ray come within the margin of a bounding box, at a share of at most `most`?"""
+    """True if a ray comes within the margin of a bounding box, after at most the share `most` of its motion."""
     cdef double enters = 0
     cdef double leaves = most
     cdef double first, last
@@ -92,8 +92,7 @@ cdef inline int64_t first_shape(
 cdef inline int64_t shapes_near(
     int dim, const double* y, double reach, int64_t row, const Shapes* data, Near* found, int64_t room, int64_t* tests,
 ) noexcept nogil:
-    """Append the shapes no farther away than `reach`, in the order of the tree, as far as there is room; return how
-    many they are."""
+    """Append the shapes within `reach`, in the order of the tree, as long as there is room; return their number."""
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
     cdef double n[MAX_DIM]
@@ -108,7 +107,7 @@ cdef inline int64_t shapes_near(
     margin = margin_of(dim, y, still, reach)
     for j in range(dim):
         low[j], high[j] = y[j] - margin, y[j] + margin
-    tests[0] += 16      # nodes on the way, about
+    tests[0] += 16      # estimate of the visited nodes
     begin_walk(&walk, data)
     while True:
         number = next_in_box(dim, low, high, data, &walk)

@@ -39,7 +39,7 @@ cdef inline int collide_shapes(
 cdef inline bint passes_by(
     int dim, int64_t stride, int64_t i, const real* before, const real* x, const Shapes* data,
 ) noexcept nogil:
-    """True if a body comes near no shape at all: neither search of `collide_body` would get past the root."""
+    """True if a body stays outside of the bounding box of all shapes: `collide_body` would find none."""
     cdef real start[MAX_DIM]
     cdef real y[MAX_DIM]
     cdef double low[MAX_DIM]
@@ -215,9 +215,10 @@ cdef inline real meet_shape(
     int dim, double step, real since, int64_t number, const real* at, const Shapes* data, real* n, real* moves,
     real* there,
 ) noexcept nogil:
-    """The distance of a body that is by a shape `since` before the end of the step, and the normal.
+    """Return the distance of a body at `at` from a shape, `since` before the end of the step; n: set to the normal.
 
-    Of shapes that move, their velocity at that place, and where the place is at the end.
+    there: set to the place at the end of the step of a point that moves with the shape from `at` on; moves: if the
+    shape moves, set to its surface velocity.
     """
     cdef real y[MAX_DIM]
     cdef real distance
@@ -242,7 +243,7 @@ cdef inline bint touch_moving(
     bint through, int dim, double step, real since, const real* start, const real* y, real r, int64_t number,
     const Shapes* data, real* share,
 ) noexcept nogil:
-    """`touch` on the straight way of a body in the last `since` of the step, by shapes that move."""
+    """`touch` for a shape that moves, on the straight path of a body in the last `since` seconds of the step."""
     cdef real begin[MAX_DIM]
     cdef real motion[MAX_DIM]
     cdef real place[MAX_DIM]
@@ -270,7 +271,7 @@ cdef inline bint touch_moving(
             return True
         share[0] = (<real> piece + share[0]) / count
         if <double> refine(dim, step, since, start, y, r, number, data, first, share) <= nearly:
-            return True     # else it passes the shape where the straight piece does not
+            return True     # otherwise the curved path misses the shape that its straight piece hits
     return False
 
 
@@ -278,7 +279,7 @@ cdef inline real refine(
     int dim, double step, real since, const real* start, const real* y, real r, int64_t number, const Shapes* data,
     real last, real* share,
 ) noexcept nogil:
-    """Correct the share of a way until a body touches a shape that rotates; return the gap then."""
+    """Refine the share of a path after which a body touches a rotating shape, by secant steps; return the gap there."""
     cdef real one = 1
     cdef real before = gap_at(dim, step, since, last, start, y, r, number, data)
     cdef real here = gap_at(dim, step, since, share[0], start, y, r, number, data)
@@ -299,7 +300,7 @@ cdef inline real gap_at(
     int dim, double step, real since, real share, const real* start, const real* y, real r, int64_t number,
     const Shapes* data,
 ) noexcept nogil:
-    """The gap to a shape after a share of a way."""
+    """Gap between a body and a shape after a share of the body's path."""
     cdef real at[MAX_DIM]
     cdef real n[MAX_DIM]
     cdef real moves[MAX_DIM]
@@ -316,7 +317,7 @@ cdef inline real gap_at(
 cdef inline void box_of(
     int dim, const real* start, const real* y, real reach, const Shapes* data, double* low, double* high,
 ) noexcept nogil:
-    """The box of all places that a body may touch on the straight way from start to y, with room for rounding."""
+    """Bounding box of all that a body may touch on the straight path from start to y, rounding errors included."""
     cdef double large = reach
     cdef int j
     for j in range(dim):
@@ -331,7 +332,9 @@ cdef inline int64_t first_touch(
     bint through, int dim, double step, real since, const real* origin, const real* start, const real* y, real reach,
     int64_t last, const Shapes* data, real* share,
 ) noexcept nogil:
-    """First shape touched along the displacement, and after which share of it; the lower number if equal; or -1.
+    """Return the first shape touched along the displacement, or -1; share: set to the share of the displacement.
+
+    Of shapes touched at the same time the lowest number counts.
 
     last: the shape touched last, or -1. It is skipped: shapes are convex, and the path leaves it or slides along it.
     through: for sensors; shapes that overlap the start are skipped. origin: position before the step; NULL for sensors.

@@ -210,7 +210,7 @@ cdef inline bint leaves_torus(const Torus* torus, int dim, const vec* extent, co
 
 
 cdef inline bint is_swept(int kind) noexcept nogil:
-    """True if `reaches` needs to know where a tile was before the step."""
+    """True if `reaches` needs the extent of a tile before the step: these constraints act along the whole path."""
     return kind == SENSOR or kind == SHAPES or kind == MOVING
 
 
@@ -237,7 +237,7 @@ cdef inline bint reaches(
     if (constraint.kind == SHAPES or constraint.kind == MOVING) and (<const Shapes*> constraint.data).count == 0:
         return False
     if not is_swept(constraint.kind):
-        return True     # everywhere, as the floor
+        return True     # other kinds, such as floor friction, act everywhere
     for j in range(dim):
         swept[j], swept[HIGH + j] = minimum(before[j], now[j]), maximum(before[HIGH + j], now[HIGH + j])
     if constraint.kind == SENSOR:
@@ -269,7 +269,7 @@ cdef inline bint reaches_any(
 cdef inline void lay_shapes(
     bint begins, const Coupling* coupling, int begin, int end, Py_ssize_t steps, const vec* like,
 ) noexcept nogil:
-    """Lay out the shapes that move, as they are where the step begins, or ends; steps: over how many to look ahead."""
+    """Move shapes to where they are at the beginning of the step, for a look-ahead of `steps` steps, or at its end."""
     cdef int dim = coupling.plan.dim
     cdef double h = coupling.plan.h
     cdef Shapes* shapes

@@ -26,7 +26,7 @@ cdef inline bint unspecialised(int scheme) noexcept nogil:
 
 
 cdef inline bint evaluates_first(int scheme) noexcept nogil:
-    """True if all of a step follows its only evaluation."""
+    """True if a step has a single evaluation, and changes nothing before it."""
     return scheme == KICK_DRIFT or scheme == EXPLICIT_EULER
 
 
@@ -36,7 +36,9 @@ cdef inline bint fsal(int scheme, bint drag) noexcept nogil:
 
 
 cdef inline bint repeats_place(int scheme, bint drag, int number) noexcept nogil:
-    """True if an evaluation is where the one before was; number: in its kick. Of the first one the last step decides.
+    """True if an evaluation is at the same positions as the one before. number: its number in the kick.
+
+    The first one is there if the last step ended with an evaluation at its final positions.
     """
     if not drag:
         return False

@@ -49,7 +49,7 @@ cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept no
     for number in range(coupling.constraints):
         events = coupling.constraint[number].events
         if events != NULL:
-            for k in range(events.count):     # these touch a constraint: their separation is an event
+            for k in range(events.count):     # bodies in contact are near, because their separation is an event
                 coupling.near[(events.touching[k] >> 32) // TILE] = True
     job.bad_body = -1
     job.failed_step = job.steps
@@ -100,7 +100,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
                 again = True
                 workspace.first += row
                 continue
-        again = False   # what follows overwrites the copies
+        again = False   # the tile overwrites the copies of coefficients
         workspace.full = is_full(plan, workspace.first, workspace.count)
         part = job[0]
         part.evaluations = 0
@@ -165,7 +165,7 @@ cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexce
         workspace.next = workspace.now
     workspace.delta_v = coupling.delta_v
     job.failed_step = advance(coupling, job, &workspace, like)
-    if coupling.few != NULL or job.code != 0:   # else `advance` has checked the state that stands
+    if coupling.few != NULL or job.code != 0:   # otherwise `advance` has checked this state
         sound(coupling, job, &workspace, like)
 
 

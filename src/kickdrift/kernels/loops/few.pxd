@@ -27,7 +27,7 @@ cdef enum:
 
 
 cdef inline bint take(const char* numbers, Py_ssize_t size, int quads, double wanted, quad* to) noexcept nogil:
-    """Copy bytes and zero the rest; return True if all numbers equal `wanted`."""
+    """Copy `size` bytes to a zeroed buffer; return True if all copied numbers equal `wanted`."""
     cdef Py_ssize_t i
     cdef bint same = True
     memset(to, 0, quads * sizeof(quad))

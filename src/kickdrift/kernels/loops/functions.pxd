@@ -44,7 +44,7 @@ cdef inline int step_once(const Coupling* coupling, Job* job, vec* check) noexce
     cdef bint drag = plan.velocity_dependent
     cdef int last = stages(scheme, drag, plan) - 1
     cdef bint keeps = fsal(scheme, drag) and job.done == 0
-    cdef bint seen = has_opening(scheme, drag)      # the state is no longer in the caller's arrays
+    cdef bint seen = has_opening(scheme, drag)      # True if the next state to evaluate is in `coupling.seen`
     cdef int number
     if keeps and evaluate(coupling, job, &plan.x, &plan.v, time_of(coupling, job.tick + job.done)) != 0:
         return job.code
@@ -76,9 +76,13 @@ cdef inline int evaluate(
 cdef inline void over_rows(
     const Coupling* coupling, int number, bint opens, bint seen, bint ends, vec* check,
 ) noexcept nogil:
-    """Complete stage `number`, or begin a step; from one of the two states to one of them."""
+    """Complete stage `number`, or begin a step.
+
+    The old state is in the caller's arrays, or with `seen` in `coupling.seen`; the new one with `ends` in the caller's
+    arrays, else in `coupling.seen`.
+    """
     cdef const Plan* plan = coupling.own
-    cdef const Plan* numbers = coupling.plan    # its coefficients
+    cdef const Plan* numbers = coupling.plan    # plan with the coefficients
     cdef const Array* x = &coupling.seen[0] if seen else &plan.x
     cdef const Array* v = &coupling.seen[1] if seen else &plan.v
     cdef const Array* to_x = &plan.x if ends else &coupling.seen[0]
@@ -130,7 +134,7 @@ cdef inline void last_numbers(
     int number, bint opens, bint ends, const Plan* plan, const Plan* numbers, const Stretch* row, Py_ssize_t left,
     vec* check,
 ) noexcept nogil:
-    """Do a stage of the last numbers of a row, which fill no vector, in copies."""
+    """Do a stage of the last numbers of a row, less than a vector, in copies padded with zeros."""
     cdef vec copy[7]
     cdef Stretch part = row[0]
     memset(copy, 0, sizeof(copy))

@@ -66,7 +66,7 @@ cdef inline void complete_stage(
     vec* held, vec* x, vec* v, vec* p, vec* q, vec* y, vec* z,
 ) noexcept nogil:
     """Evaluate the forces on vector n of a tile and do stage `number`; the arrays are registers of the processor."""
-    cdef bint keeps = drag and splits_on_drag(scheme)   # some evaluations are where the one before was
+    cdef bint keeps = drag and splits_on_drag(scheme)   # some evaluations are at the positions of the one before
     cdef Py_ssize_t g_step = plan.g.body * width(x)
     cdef vec a[MAX_DIM]
     cdef int j
@@ -90,10 +90,10 @@ cdef inline void step_vectors(
 ) noexcept nogil:
     """Make one step of a tile: all of its stages, with all forces, for one vector of bodies after another.
 
-    Roots and quotients of one vector overlap with the next. kind: of the only term, or NO_TERM or MANY; recalled: the
-    step begins where the last evaluation was, and has its accelerations.
+    Roots and quotients of one vector overlap with the next. kind: of the only term, or NO_TERM or MANY; recalled: True
+    if the tile has the accelerations of the last step's last evaluation, which was at the present positions.
     """
-    cdef bint carries = repeats_place(scheme, drag, 0)  # the last evaluation of a step is where the next one begins
+    cdef bint carries = repeats_place(scheme, drag, 0)  # store the last accelerations of a step for the next one
     cdef int each_kick = evaluations(scheme, drag, plan)
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
@@ -159,7 +159,7 @@ cdef inline void step_vectors(
 cdef inline void load_held(
     int dim, int terms, Py_ssize_t plane, Py_ssize_t n, const vec* r, vec* held,
 ) noexcept nogil:
-    """Load what the last step left in registers of the tile: the accelerations by the first terms."""
+    """Load the accelerations by the first terms, which the last step stored in registers of the tile."""
     cdef int i, j
     for i in range(terms):
         for j in range(dim):

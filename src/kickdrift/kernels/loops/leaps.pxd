@@ -62,7 +62,8 @@ cdef inline Py_ssize_t free_steps(
 
 
 cdef inline int row_numbers(const Plan* plan, const Job* job, const vec* like) noexcept nogil:
-    """Numbers of each body in a row of the caller's arrays, if such rows can be stepped where they are; else 0."""
+    """Return the number of components that a row of the caller's arrays has per body; 0: such rows cannot be stepped
+    in place."""
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     if not affine_only(plan) or plan.slots != NULL or job.start or job.steps > LONGEST:
         return 0
@@ -74,7 +75,7 @@ cdef inline int row_numbers(const Plan* plan, const Job* job, const vec* like) n
 
 
 cdef inline bint all_arrays(const Plan* plan, const Job* job, Py_ssize_t component, Py_ssize_t body) noexcept nogil:
-    """True if all arrays of the state have these strides; a component of 0 is any."""
+    """True if all arrays of the state have these strides. component: 0 if any stride between components will do."""
     cdef const Array* arrays[5]
     cdef int i
     arrays[0], arrays[1], arrays[2] = &plan.x, &plan.v, &plan.s
@@ -93,7 +94,7 @@ cdef inline const char* interleave(
     const Plan* plan, const Field* field, Py_ssize_t first, Py_ssize_t count, bint again, char* buffer,
     const vec* like,
 ) noexcept nogil:
-    """Lay out a coefficient body by body, in whole blocks; again: `buffer` has it from a tile as large."""
+    """Lay out a coefficient as array of structures, in whole blocks; again: `buffer` has uniform ones already."""
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Array rows
     rows.data, rows.body, rows.component = buffer, plan.dim * item, item
@@ -109,7 +110,7 @@ cdef inline const char* interleave(
 cdef inline void interleave_row(
     const Plan* plan, Py_ssize_t first, Py_ssize_t count, bint again, char* buffer, Row* row, const vec* like,
 ) noexcept nogil:
-    """Replace the coefficients that a row uses by copies that lie body by body."""
+    """Replace the coefficients that a row uses by copies as arrays of structures."""
     cdef int i
     row.g = interleave(plan, &plan.g, first, count, again, buffer, like)
     row.c = row.w = row.k = row.p = row.decay = row.flow[0] = row.flow[1] = row.flow[2] = row.flow[3] = row.g
@@ -129,7 +130,7 @@ cdef inline void interleave_row(
 cdef inline char* copy_rest(
     const char* row, Py_ssize_t whole, Py_ssize_t group, Py_ssize_t rest, vec* to,
 ) noexcept nogil:
-    """Copy the last whole group of a row, with what follows it in place of its first bodies."""
+    """Copy the last whole group of a row, and overwrite its first bodies with the bodies after it."""
     memcpy(to, row + whole - group, group)
     memcpy(to, row + whole, rest)
     return <char*> to
@@ -139,7 +140,7 @@ cdef inline void survey_rest(
     const Plan* plan, const Row* row, int numbers, Py_ssize_t count, vec* extent, vec* motion, vec* check,
     const vec* like,
 ) noexcept nogil:
-    """`survey` for the bodies after the last whole group, each in its own lane, as radii are."""
+    """`survey` for the bodies after the last whole group, in the lanes in which radii of bodies are loaded."""
     cdef Py_ssize_t group = numbers * sizeof(vec)
     cdef Py_ssize_t whole = count // width(like) * group
     cdef Py_ssize_t bytes_ = count % width(like) * (group // width(like))
@@ -149,7 +150,7 @@ cdef inline void survey_rest(
     rest.v = copy_rest(row.v, whole, group, bytes_, copies + MAX_DIM)
     if row.s != NULL:
         rest.s = copy_rest(row.s, whole, group, bytes_, copies + 2 * MAX_DIM)
-    # After the coefficients of the last body there are zeros, which bound nothing.
+    # Coefficients are padded with zeros, which do not extend a bound.
     rest.g = row.g + (whole if plan.g.body else 0)
     rest.c, rest.w = row.c + (whole if plan.c.body else 0), row.w + (whole if plan.w.body else 0)
     rest.k, rest.p = row.k + (whole if plan.k.body else 0), row.p + (whole if plan.p.body else 0)
@@ -157,7 +158,7 @@ cdef inline void survey_rest(
 
 
 cdef inline void separate(int dim, vec* lanes, const vec* like) noexcept nogil:
-    """Turn a group of vectors whose components alternate into one vector per component."""
+    """Convert a group of vectors from an array of structures to one vector per component."""
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef vec apart[MAX_DIM]
     cdef Array rows

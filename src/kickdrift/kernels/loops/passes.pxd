@@ -232,7 +232,7 @@ cdef inline int single_step(
 
 
 cdef inline void copy_planes(const Plan* plan, const Workspace* workspace, const vec* like) noexcept nogil:
-    """The state of all bodies, and not what planes of few are filled up with."""
+    """Copy the state of all bodies to `next`, without the padding of planes: with few bodies it is most of a plane."""
     cdef Py_ssize_t bytes = (plan.n + width(like) - 1) // width(like) * <Py_ssize_t> sizeof(vec)
     cdef Py_ssize_t at
     cdef int k

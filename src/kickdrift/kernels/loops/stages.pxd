@@ -271,7 +271,7 @@ cdef inline void finish_bodies(
                 a = a + share * r[(OUT - P) * row + i]
             else:
                 a = pushed(coupling, workspace.first + n * width(state), r + (OUT - P) * row + i, row, a)
-            if not usual and weight != NULL:    # functions may write anything for inactive slots; pinned bodies stay
+            if not usual and weight != NULL:    # zero for pinned bodies, and for inactive slots, which functions write
                 a = select_or_zero(positive(weight[n]), a)
             if not usual and number == KEEP:
                 r[i] = a
@@ -346,7 +346,7 @@ cdef inline void along_stage(
     cdef int count = evaluations(scheme, drag, plan)
     cdef int evaluation = max(number, 0) % count
     cdef const vec* kick = kick_constants(k, max(number, 0) // count)
-    cdef bint begins = number == KEEP or (drag and evaluation == 0)     # nothing is held yet
+    cdef bint begins = number == KEEP or (drag and evaluation == 0)     # `held` has no value yet
     cdef bint holds = scheme == VELOCITY_VERLET or (scheme == COMPOSITION and drag)
     cdef bint changes_v = scheme != COMPOSITION or number != NONE or to_v != from_v
     cdef vec constants[EXTRA + 1]

@@ -426,7 +426,7 @@ cdef enum:
 
 
 cdef inline const f64vec* transposed(const f64vec* rows, f64vec* buffer) noexcept nogil:
-    """Return where in `buffer` (2 * LANES vectors) the columns are."""
+    """Transpose a square of vectors; return the address of the columns in `buffer`, which has 2 * LANES vectors."""
     cdef Py_ssize_t half = width(rows) // 2
     cdef f64vec* to = buffer
     cdef f64vec* other = buffer + LANES

@@ -336,7 +336,7 @@ class Pile:
         impulses_by_pair = {
             (contact.i, contact.j): impulses(contact, carried(contact, self.h, self.substeps))
             if contact.group in awake
-            else system.remembered[contact.i, contact.j]  # stays, so that the next step does the same
+            else system.remembered[contact.i, contact.j]  # unchanged, so that the next step repeats this one
             for contact in lasting
         }
         for rod in self.rods:

@@ -8,7 +8,7 @@ from ..vector import dot, sqrt
 
 
 def floor_friction(system, before, deceleration, **_weight):
-    """Slow bodies down, or bring them to rest where they come to rest within the step."""
+    """Slow bodies down. Bodies that stop within the step stay where they stop."""
     x, v, s = system.rows()
     zero, one, half = system.real(0), system.real(1), system.real(0.5) * system.h
     for i, each in enumerate(np.broadcast_to(deceleration, (len(x),))):
