@@ -147,7 +147,7 @@ cdef inline bint collide_pair(
     cdef int c
     if senses(data.sensor, i) or senses(data.sensor, j):
         if first and data.events != NULL:
-            report_sensor(dim, h, stride, i, j, place, x, v, data)
+            report_sensor(dim, h, stride, i, j, place, NULL, x, v, data)
         return False
     for c in range(dim):
         d[c] = x[c * stride + j] - x[c * stride + i]
@@ -415,54 +415,30 @@ cdef inline void report_collision(
 
 
 cdef inline void report_sensor(
-    int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* x, const real* v,
-    const Collisions* data,
-) noexcept nogil:
-    """Record a contact with a sensor, on the paths given by the velocities."""
-    cdef real y[MAX_DIM]
-    cdef real w[MAX_DIM]
-    cdef real d[MAX_DIM]
-    cdef real u[MAX_DIM]
-    cdef int c
-    for c in range(dim):
-        y[c] = x[c * stride + i]
-        w[c] = v[c * stride + i]
-        d[c] = x[c * stride + j] - y[c]
-        u[c] = v[c * stride + j] - w[c]
-    report_sensor_touch(dim, h, i, j, place, d, u, y, w, data)
-
-
-cdef inline void report_overlaps(
     int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* before, const real* x,
-    const Collisions* data,
+    const real* v, const Collisions* data,
 ) noexcept nogil:
-    """Record a contact with a sensor, on straight paths from the positions before the step."""
-    cdef real y[MAX_DIM]
-    cdef real w[MAX_DIM]
-    cdef real d[MAX_DIM]
-    cdef real u[MAX_DIM]
-    cdef int c
-    for c in range(dim):
-        y[c] = x[c * stride + i]
-        w[c] = (y[c] - before[c * stride + i]) / h
-        d[c] = x[c * stride + j] - y[c]
-        u[c] = (x[c * stride + j] - before[c * stride + j]) / h - w[c]
-    report_sensor_touch(dim, h, i, j, place, d, u, y, w, data)
+    """Record a contact with a sensor, on straight paths. Pairs that touched before the step get speed 0.
 
-
-cdef inline void report_sensor_touch(
-    int dim, real h, int64_t i, int64_t j, int64_t place, real* d, const real* u, const real* y, const real* w,
-    const Collisions* data,
-) noexcept nogil:
-    """Record a sensor contact. Pairs that touched before the step get speed 0."""
+    The paths are those of the velocities v, or without them (NULL) those from the positions before the step.
+    """
     cdef const real* radius = <const real*> data.radius
     cdef real size = radius[i] + radius[j]
     cdef real point[MAX_DIM]
+    cdef real y[MAX_DIM]
+    cdef real w[MAX_DIM]
+    cdef real d[MAX_DIM]
+    cdef real u[MAX_DIM]
     cdef real overlap, together, square, under_root, time_since, left, r
     cdef real speed = 0
     cdef real zero = 0
     cdef real one = 1
     cdef int c
+    for c in range(dim):
+        y[c] = x[c * stride + i]
+        d[c] = x[c * stride + j] - y[c]
+        w[c] = v[c * stride + i] if v != NULL else (y[c] - before[c * stride + i]) / h
+        u[c] = (v[c * stride + j] if v != NULL else (x[c * stride + j] - before[c * stride + j]) / h) - w[c]
     turn_to_image(dim, d, &data.torus)
     overlap = size * size - dot(dim, d, d)
     together, square = -dot(dim, d, u), dot(dim, u, u)

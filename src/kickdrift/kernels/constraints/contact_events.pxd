@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .collisions cimport report_overlaps
+from .collisions cimport report_sensor
 from .contact_shapes cimport away_from, part_of, reach_of
 from .contact_state cimport (
     TIME_SINCE, FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TOTAL, approach, body, contact, contact_event, read_vector,
@@ -11,7 +11,7 @@ from .events cimport (
     beyond, finish_events, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, unmet,
     visit,
 )
-from .motion cimport go_forth, is_moving
+from .motion cimport is_moving, move_along
 from .outlines cimport touch
 from ..abi.constraints cimport CONTACT_EVENT, Contacts, Shapes
 from ..abi.events cimport Contact, Log, EventSource
@@ -31,7 +31,8 @@ cdef inline void add_up(int dim, int64_t k, const Contacts* data, const real* li
 cdef inline void record_impact(
     int dim, real time_since, real fast, real time, int64_t k, const Contacts* data,
 ) noexcept nogil:
-    """Record an impact in `time` seconds, along the current velocities. ago: its time before the end of the step."""
+    """Record an impact in `time` seconds, along the current velocities; time_since: from there to the end of the step.
+    """
     cdef real* events = contact_event(dim, data, k, &time_since)
     cdef const real* own = contact(dim, data, k, &time_since)
     cdef const real* a = body(dim, data, data.first[k], &time_since)
@@ -64,7 +65,7 @@ cdef inline void report_collisions(
         j = data.other[k]
         if data.colour[k] == SENSED:
             if j < n:
-                report_overlaps(dim, full, stride, i, j, k, before, x, &data.grid)
+                report_sensor(dim, full, stride, i, j, k, before, x, NULL, &data.grid)
             elif j >= n + data.faces:
                 report_sensor_shape(dim, full, n, stride, k, before, x, data)
             else:
@@ -150,7 +151,7 @@ cdef inline void report_sensor_shape(
     for c in range(dim):
         was[c] = before[c * stride + i]
     if is_moving(&data.shapes[part]):     # relative to where the shape is now
-        go_forth(
+        move_along(
             dim, &data.shapes[part].motion, number - data.shape_begin[part], 0, data.shapes[part].motion.now, was, was,
         )
     for c in range(dim):

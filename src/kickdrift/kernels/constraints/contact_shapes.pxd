@@ -9,7 +9,7 @@ from .contact_state cimport (
 )
 from .events cimport slack
 from .friction cimport run_belt
-from .motion cimport go_back, go_forth, is_moving, lay, surface_velocity
+from .motion cimport is_moving, lay, move_along, surface_velocity
 from .outlines cimport away, passes, touch
 from .shape_tree cimport Walk, begin_walk, next_in_box
 from .walls cimport each
@@ -191,7 +191,7 @@ cdef inline bint keep_out(
                 break
             motion = straight
             if is_moving(shapes):
-                go_back(dim, &shapes.motion, number, shapes.motion.now, then, end, displacement)
+                move_along(dim, &shapes.motion, number, then, shapes.motion.now, end, displacement)
                 for j in range(dim):
                     displacement[j] = displacement[j] - start[j]
                 motion = displacement
@@ -210,7 +210,7 @@ cdef inline bint keep_out(
                 for j in range(dim):
                     place[j] = start[j] + share * motion[j]
                 if is_moving(shapes):
-                    go_forth(dim, &shapes.motion, number, shapes.motion.now, then, place, place)
+                    move_along(dim, &shapes.motion, number, shapes.motion.now, then, place, place)
     after[0] = least
     if least < two:
         for j in range(dim):

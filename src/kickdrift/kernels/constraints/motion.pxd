@@ -183,31 +183,13 @@ cdef inline void surface_velocity(
     v[1] = <real> (row[dim + 2] + w * (<double> point[0] - at[0]))
 
 
-cdef inline void go_back(
+cdef inline void move_along(
     int dim, const Motion* motion, int64_t k, double now, double then, const real* point, real* to,
 ) noexcept nogil:
-    """Transform a point at the time `then` to the coordinates in which the shape is where it is at the time `now`."""
-    cdef const double* row = row_of(dim, motion, k)
-    cdef double w = row[2 * dim + 1]
-    cdef double here[MAX_DIM]
-    cdef double there[MAX_DIM]
-    cdef double c, s, x, y
-    cdef int j
-    if w == 0:
-        for j in range(dim):
-            to[j] = point[j] - <real> ((then - now) * row[dim + 1 + j])
-        return
-    c, s = cosine(w * (then - now)), sine(w * (then - now))
-    middle(dim, motion, k, now, here)
-    middle(dim, motion, k, then, there)
-    x, y = <double> point[0] - there[0], <double> point[1] - there[1]
-    to[0], to[1] = <real> (here[0] + (c * x + s * y)), <real> (here[1] + (c * y - s * x))
+    """Move a point with the shape from the time `now` to `then`, either of which may be the earlier one.
 
-
-cdef inline void go_forth(
-    int dim, const Motion* motion, int64_t k, double now, double then, const real* point, real* to,
-) noexcept nogil:
-    """Move a point with the shape from the time `now` to `then`: the inverse of `go_back`."""
+    A body at the time `then`, moved back to `now`, is where it is relative to the shape as that is at `now`.
+    """
     cdef const double* row = row_of(dim, motion, k)
     cdef double w = row[2 * dim + 1]
     cdef double here[MAX_DIM]
@@ -231,5 +213,5 @@ cdef inline void turn_normal(int dim, const Motion* motion, int64_t k, double ti
     cdef double c, s, x, y
     if w == 0:
         return
-    c, s, x, y = cosine(w * (time - 0.0)), sine(w * (time - 0.0)), <double> n[0], <double> n[1]
+    c, s, x, y = cosine(w * time), sine(w * time), <double> n[0], <double> n[1]
     n[0], n[1] = <real> (c * x - s * y), <real> (s * x + c * y)

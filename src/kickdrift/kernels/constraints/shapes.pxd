@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from .events cimport senses, slack
 from .friction cimport leave_belt, friction_impulse
 from .motion cimport (
-    begin_motion, go_back, go_forth, is_moving, lay, pieces_of, rotates, surface_velocity, turn_normal,
+    begin_motion, is_moving, lay, move_along, pieces_of, rotates, surface_velocity, turn_normal,
 )
 from .impacts cimport each, is_constrained, collide_wall, replace
 from .outlines cimport away, passes, touch
@@ -99,7 +99,7 @@ cdef inline void collide_body(
         for j in range(dim):
             y[j] = start[j]
         if is_moving(data):
-            go_forth(dim, &data.motion, number, step - <double> since, step, start, y)
+            move_along(dim, &data.motion, number, step - <double> since, step, start, y)
     number = next_overlap(dim, step, origin, y, reach, -1, data)
     while number >= 0:
         distance = meet_shape(dim, step, 0, number, y, data, n, moves, there)
@@ -228,7 +228,7 @@ cdef inline real meet_shape(
         for j in range(dim):
             there[j] = at[j]
         return away(dim, at, number, data, n)
-    go_back(dim, &data.motion, number, 0, time, at, y)
+    move_along(dim, &data.motion, number, time, 0, at, y)
     distance = away(dim, y, number, data, n)
     turn_normal(dim, &data.motion, number, time, n)
     for j in range(dim):
@@ -261,8 +261,8 @@ cdef inline bint touch_moving(
         for j in range(dim):
             place[j] = start[j] + first * (y[j] - start[j]) if piece > 0 else start[j]
             end[j] = start[j] + last * (y[j] - start[j]) if piece + 1 < pieces else y[j]
-        go_back(dim, &data.motion, number, 0, step - <double> ((one - first) * since), place, begin)
-        go_back(dim, &data.motion, number, 0, step - <double> ((one - last) * since), end, motion)
+        move_along(dim, &data.motion, number, step - <double> ((one - first) * since), 0, place, begin)
+        move_along(dim, &data.motion, number, step - <double> ((one - last) * since), 0, end, motion)
         for j in range(dim):
             motion[j] = motion[j] - begin[j]
         if not touch(through, dim, begin, motion, r, number, data, share):

@@ -71,7 +71,7 @@ def report_sensor_shape(system, level, before, x, i, shape, number, r):
     part, a, b = level.known[shape]
     shapes = level.parts[part]
     if shapes.motion is not None:  # relative to where the shape is now
-        before = shapes.motion.forth(shape - int(level.begin[part]), 0.0, shapes.motion.h, before)
+        before = shapes.motion.along(shape - int(level.begin[part]), 0.0, shapes.motion.h, before)
     motion = x - before
     if not shapes.away(before, a, b)[0] >= shapes.reach[i]:
         return

@@ -110,7 +110,7 @@ class Level:
         least, place = None, end
         for number, part, a, b in self.all:
             shapes, k = self.parts[part], number - int(self.begin[part])
-            stop = end if shapes.motion is None else shapes.motion.back(k, shapes.now, then, end)
+            stop = end if shapes.motion is None else shapes.motion.along(k, then, shapes.now, end)
             motion = stop - start
             square, reach = dot(motion, motion), shapes.reach[i]
             if self.through[part][i] != 0 or not 16 * square > reach * reach or self.opens(number, start, reach):
@@ -123,7 +123,7 @@ class Level:
                 if share is not None and (least is None or share < least):
                     least, place = share, start + share * motion
                     if shapes.motion is not None:
-                        place = shapes.motion.forth(k, shapes.now, then, place)
+                        place = shapes.motion.along(k, shapes.now, then, place)
         return place, least
 
 

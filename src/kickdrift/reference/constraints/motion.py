@@ -81,36 +81,26 @@ class Motion:
             v = [v[0] - w * (float(point[1]) - middle[1]), v[1] + w * (float(point[0]) - middle[0])]
         return self._vector(v)
 
-    def back(self, k, now, then, point):
-        """Return the place of a point at the time `then` in coordinates in which the shape is where it is `now`."""
-        w = self.rows[k][-1]
-        if w == 0:
-            return point - self._way_of(k, then - now)
-        c, s = cos(w * (then - now)), sin(w * (then - now))
-        here, there = self.middle(k, now), self.middle(k, then)
-        x, y = float(point[0]) - there[0], float(point[1]) - there[1]
-        return self._vector([here[0] + (c * x + s * y), here[1] + (c * y - s * x)])
+    def along(self, k, now, then, point):
+        """Return the place of a point that moves with the shape from the time `now` to `then`, in either direction.
 
-    def forth(self, k, now, then, point):
-        """Return the place of a point that moves with the shape from `now` to `then`: the inverse of `back`."""
+        A body at the time `then`, moved back to `now`, is where it is relative to the shape as that is at `now`.
+        """
         w = self.rows[k][-1]
         if w == 0:
-            return point + self._way_of(k, then - now)
+            return point + self._vector([(then - now) * v for v in self.rows[k][self.dim + 1 : -1]])
         c, s = cos(w * (then - now)), sin(w * (then - now))
         here, there = self.middle(k, now), self.middle(k, then)
         x, y = float(point[0]) - here[0], float(point[1]) - here[1]
         return self._vector([there[0] + (c * x - s * y), there[1] + (s * x + c * y)])
 
-    def turned(self, k, now, then, n):
-        """Return a direction that rotates with the shape."""
+    def turned(self, k, time, n):
+        """Return a direction that rotates with the shape from the beginning of the step."""
         w = self.rows[k][-1]
         if w == 0:
             return n
-        c, s, x, y = cos(w * (then - now)), sin(w * (then - now)), float(n[0]), float(n[1])
+        c, s, x, y = cos(w * time), sin(w * time), float(n[0]), float(n[1])
         return self._vector([c * x - s * y, s * x + c * y])
-
-    def _way_of(self, k, time):
-        return self._vector([time * v for v in self.rows[k][self.dim + 1 : -1]])
 
     def _vector(self, numbers):
         return Vector([self.real(number) for number in numbers])

@@ -49,8 +49,8 @@ class Shapes:
         if self.motion is None:
             return start, y - start
         k, h = self.ends[number][0], self.motion.h
-        begin = self.motion.back(k, 0.0, h - float(since), start)
-        return begin, self.motion.back(k, 0.0, h - float(until), y) - begin
+        begin = self.motion.along(k, h - float(since), 0.0, start)
+        return begin, self.motion.along(k, h - float(until), 0.0, y) - begin
 
     def collide(self, number, at, since):
         """Return normal and surface velocity where a body at `at` is by a shape `since` before the end of the step.
@@ -62,8 +62,8 @@ class Shapes:
             distance, n = self.away(at, a, b)
             return distance, n, None, at
         time = self.motion.h - float(since)
-        distance, n = self.away(self.motion.back(k, 0.0, time, at), a, b)
-        n = self.motion.turned(k, 0.0, time, n)
+        distance, n = self.away(self.motion.along(k, time, 0.0, at), a, b)
+        n = self.motion.turned(k, time, n)
         v = self.motion.velocity(k, time, at - distance * n)
         return distance, n, v, at + since * v
 
@@ -71,7 +71,7 @@ class Shapes:
         """Return the place of a body that moves with a shape in the last `since` of the step."""
         assert self.motion is not None
         h = self.motion.h
-        return self.motion.forth(self.ends[number][0], h - float(since), h, at)
+        return self.motion.along(self.ends[number][0], h - float(since), h, at)
 
     def first_touch(self, number, start, y, since, r, through):
         """Return the fraction of a motion in the last `since` of the step until y is at distance r, or None."""
