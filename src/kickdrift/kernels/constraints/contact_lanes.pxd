@@ -17,7 +17,7 @@ from ..abi.constraints cimport BEGIN, CONTACT, DELTA_V, RESUME, SOLVE, SPIN, TRA
 from ..abi.plan cimport MAX_DIM
 from ..simd.rows cimport gather_four, put_back, scatter_four, scatter_two
 from ..simd.masks cimport all_zero, any_true, equals_zero, greater, select
-from ..simd.vec cimport f32vec, filled, product, vec, vec_root, width
+from ..simd.vec cimport f32vec, filled, lane_of, product, set_lane, vec, vec_root, width
 from ..space cimport is_periodic, turn_to_images
 
 cdef enum:
@@ -115,22 +115,6 @@ cdef inline bint press_in(
                     give_spin(dim, data, sweep, data.first_row + block * width(like), turn, spin)
                     give_spin(dim, data, sweep, data.second_row + block * width(like), turn, spin + 4)
     return deep
-
-
-# Numbers of lanes.
-
-cdef inline void set_lane(vec* to, int64_t lane, double number) noexcept nogil:
-    if vec is f32vec:
-        (<float*> to)[lane] = <float> number
-    else:
-        (<double*> to)[lane] = number
-
-
-cdef inline double lane_of(const vec* numbers, int64_t lane) noexcept nogil:
-    if vec is f32vec:
-        return (<const float*> numbers)[lane]
-    else:
-        return (<const double*> numbers)[lane]
 
 
 # Bodies.

@@ -12,7 +12,7 @@ from ..abi.events cimport EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot
 from ..simd.masks cimport any_true, equals_zero, greater, greater_equal, mask, positive, select, select_or_zero
-from ..simd.vec cimport f32vec, filled, load_part, product, real, spread, vec, width
+from ..simd.vec cimport f32vec, filled, load_part, product, real, set_lane, spread, vec, width
 
 cdef enum:
     SWEEPS = 256    # over the walls of a corner, at most
@@ -61,10 +61,7 @@ cdef inline void pass_through(const Wall* wall, int64_t i, int64_t last, vec* th
     cdef int64_t lane
     for lane in range(min(<int64_t> width(there), last - i)):
         if wall.sensor[i + lane] != 0:
-            if vec is f32vec:
-                (<float*> there)[lane] = 0
-            else:
-                (<double*> there)[lane] = 0
+            set_lane(there, lane, 0)
 
 
 cdef inline void corner_bodies(

@@ -22,7 +22,7 @@ from ..simd.masks cimport (
     absolute, all_true, any_true, greater, greater_equal, less, mask, maximum, minimum, positive, select,
     select_or_zero,
 )
-from ..simd.vec cimport f32vec, filled, load_part, spread, vec, width
+from ..simd.vec cimport f32vec, filled, lane_of, load_part, spread, vec, width
 from .friction cimport place
 
 cdef enum:
@@ -73,18 +73,11 @@ cdef inline void fill_lanes(vec* low, vec* high) noexcept nogil:
     """Fill lanes without bodies with the bounds of another lane, if any has bodies."""
     cdef mask empty = greater(low[0], high[0])
     cdef Py_ssize_t lane = 0
-    while lane < width(low) and number_of(low, lane) > number_of(high, lane):
+    while lane < width(low) and lane_of(low, lane) > lane_of(high, lane):
         lane += 1
     if lane < width(low):
         low[0] = select(empty, spread(low, lane, low), low[0])
         high[0] = select(empty, spread(high, lane, high), high[0])
-
-
-cdef inline double number_of(const vec* numbers, Py_ssize_t i) noexcept nogil:
-    if vec is f32vec:
-        return (<const float*> numbers)[i]
-    else:
-        return (<const double*> numbers)[i]
 
 
 cdef inline vec greatest(const Each* values, Py_ssize_t first, Py_ssize_t count, const vec* like) noexcept nogil:
@@ -201,7 +194,7 @@ cdef inline bint reaches_region(const Sensor* sensor, int dim, const vec* swept,
 cdef inline bint leaves_torus(const Torus* torus, int dim, const vec* extent, const vec* like) noexcept nogil:
     cdef int j
     for j in range(dim):
-        if number_of(<const vec*> torus.width, j) > 0 and not (
+        if lane_of(<const vec*> torus.width, j) > 0 and not (
             all_true(greater_equal(extent[j], spread(torus.lower, j, like)), like)
             and all_true(less(extent[HIGH + j], spread(torus.upper, j, like)), like)
         ):

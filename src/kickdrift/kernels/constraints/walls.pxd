@@ -10,7 +10,7 @@ from .impacts cimport arrival, at_least_zero, each, is_constrained
 from ..abi.constraints cimport Each, Wall
 from ..abi.plan cimport MAX_DIM
 from ..simd.masks cimport any_true, equals_zero, greater, greater_equal, select
-from ..simd.vec cimport f32vec, filled, load_part, product, real, spread, vec, vec_root, width
+from ..simd.vec cimport f32vec, filled, lane_of, load_part, product, real, set_lane, spread, vec, vec_root, width
 
 # Structure of arrays of the bodies that a wall constrains; `stride`: numbers per component.
 ctypedef struct Bodies:
@@ -42,10 +42,7 @@ cdef inline vec movable(const Wall* wall, int64_t body, int64_t last, const vec*
     load_part(&weight, <const char*> place(wall.weight, body, like), last - body)
     if wall.sensor != NULL or wall.only != NULL:
         for lane in range(min(<int64_t> width(like), last - body)):
-            if vec is f32vec:
-                (<float*> &weight)[lane] = is_constrained(wall, (<float*> &weight)[lane] > 0, body + lane)
-            else:
-                (<double*> &weight)[lane] = is_constrained(wall, (<double*> &weight)[lane] > 0, body + lane)
+            set_lane(&weight, lane, is_constrained(wall, lane_of(&weight, lane) > 0, body + lane))
     return weight
 
 
@@ -54,11 +51,8 @@ cdef inline vec solid(const Wall* wall, int64_t body, vec met) noexcept nogil:
     cdef int64_t lane
     if wall.sensor != NULL:
         for lane in range(width(&met)):
-            if vec is f32vec:
-                if (<float*> &met)[lane] > 0 and senses(wall.sensor, body + lane):
-                    (<float*> &met)[lane] = 0
-            elif (<double*> &met)[lane] > 0 and senses(wall.sensor, body + lane):
-                (<double*> &met)[lane] = 0
+            if lane_of(&met, lane) > 0 and senses(wall.sensor, body + lane):
+                set_lane(&met, lane, 0)
     return met
 
 

@@ -5,7 +5,7 @@
 
 from libc.stdint cimport int32_t
 
-from .vec cimport f32vec, f64vec, vec, width
+from .vec cimport f32vec, f64vec, lane_of, set_lane, vec, width
 from .bits cimport i64vec  # for the C types that its module defines
 
 
@@ -346,10 +346,15 @@ cdef inline void put_back(
     """Store lane `lane` of `count` vectors into a single row."""
     cdef int c
     for c in range(count):
-        if vec is f32vec:
-            (<float*> rows)[first + c] = (<const float*> &q[c])[lane]
-        else:
-            (<double*> rows)[first + c] = (<const double*> &q[c])[lane]
+        set_lane(<vec*> rows, first + c, lane_of(&q[c], lane))
+
+
+cdef inline void displacements(const void* rows, const int32_t* first, const int32_t* second, vec* q) noexcept nogil:
+    """Gather the separations of pairs; first, second: offsets of their rows in numbers."""
+    if vec is f32vec:
+        displacements_f32(<const float*> rows, first, second, q)
+    else:
+        displacements_f64(<const double*> rows, first, second, q)
 
 
 cdef inline void shrink_displacements(

@@ -8,6 +8,8 @@
 
 # Named functions for operations without a C operator: square roots and select.
 
+from libc.stdint cimport int64_t
+
 cdef extern from *:
     """
     #include <math.h>
@@ -209,3 +211,18 @@ cdef inline void store_part(const vec* source, char* place, Py_ssize_t count) no
         store_f32(<float*> place, count, source[0])
     else:
         store_f64(<double*> place, count, source[0])
+
+
+cdef inline double lane_of(const vec* numbers, int64_t lane) noexcept nogil:
+    """Return a number of a vector, or of several consecutive ones."""
+    if vec is f32vec:
+        return (<const float*> numbers)[lane]
+    else:
+        return (<const double*> numbers)[lane]
+
+
+cdef inline void set_lane(vec* to, int64_t lane, double number) noexcept nogil:
+    if vec is f32vec:
+        (<float*> to)[lane] = <float> number
+    else:
+        (<double*> to)[lane] = number
