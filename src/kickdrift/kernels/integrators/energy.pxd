@@ -9,11 +9,11 @@ from ..abi.registers cimport OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, Workspace
 from ..abi.plan cimport DAMPING, MAX_DIM, Job, Plan
 from ..abi.coupled cimport InteractionCall, Coupling, time_of
-from ..forces.fields cimport dot, field_vec, root
+from ..forces.fields cimport dot, field_vec
 from ..loops.passes cimport finish, interact
 from ..loops.stages cimport size
 from ..simd.vec cimport f32vec, real, spread, vec, width
-from .newton cimport difference, mirror
+from .newton cimport difference, keep_energy
 
 
 cdef inline int add_work(
@@ -69,7 +69,7 @@ cdef inline int energy_step(
     cdef real place[MAX_DIM]
     cdef real speed[MAX_DIM]
     cdef real b[MAX_DIM]
-    cdef real speed2, u2, work
+    cdef real speed2, work
     cdef Py_ssize_t i, n
     cdef int dim = plan.dim
     cdef int j
@@ -101,18 +101,7 @@ cdef inline int energy_step(
             for j in range(dim):
                 place[j] = old[j] + h * (speed[j] + half * b[j])
         speed2 = speed2 - two * (difference(plan, i, &old[0], &place[0]) + work)
-        if speed2 < 0:
-            mirror(dim, &b[0], &speed[0])
-            for j in range(dim):
-                place[j] = old[j]
-        else:
-            for j in range(dim):
-                speed[j] = speed[j] + h * b[j]
-            u2 = dot(dim, &speed[0], &speed[0])
-            if u2 > 0:
-                u2 = root(speed2 / u2)
-            for j in range(dim):
-                speed[j] = u2 * speed[j]
+        keep_energy(dim, h, speed2, &old[0], &b[0], &place[0], &speed[0])
         for j in range(dim):
             (<real*> y)[j * plane + i] = place[j]
             (<real*> u)[j * plane + i] = speed[j]

@@ -105,17 +105,8 @@ cdef inline bint correct(
     cdef real t
     cdef real one = 1
     cdef int dim = plan.dim
-    cdef int i, j, c, r, pivot, term
-    for i in range(dim):
-        for j in range(dim):
-            by_x[i][j] = 0
-            by_v[i][j] = 0
-        if plan.spring:
-            by_x[i][i] = -value(&plan.k, i, body, h)
-        if plan.drag:
-            by_v[i][i] = -value(&plan.c, i, body, h)
-    for term in range(plan.terms):
-        term_jacobian(&plan.term[term], dim, body, y, u, by_x, by_v)
+    cdef int i, j, c, r, pivot
+    jacobian(plan, body, y, u, by_x, by_v)
     slope[0] = 0
     for i in range(dim):
         for j in range(dim):
@@ -150,6 +141,23 @@ cdef inline bint correct(
     return True
 
 
+cdef inline void jacobian(
+    const Plan* plan, Py_ssize_t body, const real* x, const real* v, real (*by_x)[3], real (*by_v)[3],
+) noexcept nogil:
+    """Set the derivatives of a body's acceleration by position and velocity, from all forces on single bodies."""
+    cdef int i, j, term
+    for i in range(plan.dim):
+        for j in range(plan.dim):
+            by_x[i][j] = 0
+            by_v[i][j] = 0
+        if plan.spring:
+            by_x[i][i] = -value(&plan.k, i, body, <real> 0)
+        if plan.drag:
+            by_v[i][i] = -value(&plan.c, i, body, <real> 0)
+    for term in range(plan.terms):
+        term_jacobian(&plan.term[term], plan.dim, body, x, v, by_x, by_v)
+
+
 cdef inline bint energy_step(
     const Plan* plan, Py_ssize_t first, Py_ssize_t count, real* x, real* v, Newton* state,
 ) noexcept nogil:
@@ -162,7 +170,7 @@ cdef inline bint energy_step(
     cdef real y[MAX_DIM]
     cdef real u[MAX_DIM]
     cdef real b[MAX_DIM]
-    cdef real speed2, u2
+    cdef real speed2
     cdef int dim = plan.dim
     cdef int j
     cdef Py_ssize_t i
@@ -178,22 +186,34 @@ cdef inline bint energy_step(
             for j in range(dim):
                 y[j] = old[j] + h * (u[j] + half * b[j])
         speed2 = speed2 - two * difference(plan, first + i, &old[0], &y[0])
-        if speed2 < 0:  # even the parabolic step is energetically forbidden
-            mirror(dim, &b[0], &u[0])
-            for j in range(dim):
-                y[j] = old[j]
-        else:
-            for j in range(dim):
-                u[j] = u[j] + h * b[j]
-            u2 = dot(dim, &u[0], &u[0])
-            if u2 > 0:
-                u2 = root(speed2 / u2)
-            for j in range(dim):
-                u[j] = u2 * u[j]
+        keep_energy(dim, h, speed2, &old[0], &b[0], &y[0], &u[0])
         for j in range(dim):
             x[j * TILE + i] = y[j]
             v[j * TILE + i] = u[j]
     return True
+
+
+cdef inline void keep_energy(
+    int dim, real h, real speed2, const real* x, const real* a, real* y, real* u,
+) noexcept nogil:
+    """Scale u + h a to the squared speed that conserves energy at the new position y.
+
+    If that is negative, even the parabolic step is energetically forbidden: stay at x, and reflect u.
+    """
+    cdef real u2
+    cdef int j
+    if speed2 < 0:
+        mirror(dim, a, u)
+        for j in range(dim):
+            y[j] = x[j]
+        return
+    for j in range(dim):
+        u[j] = u[j] + h * a[j]
+    u2 = dot(dim, u, u)
+    if u2 > 0:
+        u2 = root(speed2 / u2)
+    for j in range(dim):
+        u[j] = u2 * u[j]
 
 
 cdef inline void mirror(int dim, const real* a, real* v) noexcept nogil:

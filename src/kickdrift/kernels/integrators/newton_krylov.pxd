@@ -18,7 +18,8 @@ from ..abi.plan cimport DAMPING, Field, Job, Plan
 from ..loops.stages cimport moving, size
 from ..loops.passes cimport finish, interact, out_register
 from ..abi.coupled cimport UNSOLVED, NoisyTangent, InteractionCall, Coupling, time_of
-from ..forces.fields cimport field_vec, magnitude, root, term_jacobian, value
+from .newton cimport jacobian
+from ..forces.fields cimport field_vec, magnitude, root
 
 cdef enum:
     MOST_PRODUCTS = 1000    # maximum number of products J p per linear system
@@ -180,20 +181,12 @@ cdef inline void take_matrices(const System* system, real h, vec* like) noexcept
     cdef real position[3]
     cdef real velocity[3]
     cdef Py_ssize_t body
-    cdef int i, j, term
+    cdef int i, j
     for body in range(system.workspace.count):
         for i in range(plan.dim):
             position[i] = y[i * plane + body]
             velocity[i] = u[i * plane + body]
-            for j in range(plan.dim):
-                by_x[i][j] = 0
-                by_v[i][j] = 0
-            if plan.spring:
-                by_x[i][i] = -value(&plan.k, i, body, h)
-            if plan.drag:
-                by_v[i][i] = -value(&plan.c, i, body, h)
-        for term in range(plan.terms):
-            term_jacobian(&plan.term[term], plan.dim, body, position, velocity, by_x, by_v)
+        jacobian(plan, body, &position[0], &velocity[0], by_x, by_v)
         for i in range(plan.dim):
             to = <real*> vector(system, MATRIX + i, like)
             for j in range(plan.dim):
