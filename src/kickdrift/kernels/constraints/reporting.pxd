@@ -14,7 +14,7 @@ from ..simd.vec cimport real
 
 
 cdef inline int64_t report_events(
-    bint keep, int64_t constraints, const ConstraintCall* constraint, int dim, int64_t n, int64_t stride,
+    bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride,
     const real* x, Log* log,
 ) noexcept nogil:
     """Turn the contacts recorded in a step into events, or drop them if the step is not kept.
@@ -28,15 +28,17 @@ cdef inline int64_t report_events(
         if not keep:
             forget(constraint[number].events)
         elif constraint[number].kind == COLLISIONS:
-            report_pairs(dim, n, stride, x, <const Collisions*> constraint[number].data, log)
+            report_pairs(<int> dim, n, stride, x, <const Collisions*> constraint[number].data, log)
         elif constraint[number].kind == CONTACTS:
-            report_contacts(dim, n, stride, x, <const Contacts*> constraint[number].data, log)
+            report_contacts(<int> dim, n, stride, x, <const Contacts*> constraint[number].data, log)
         elif constraint[number].kind == SENSOR:
-            report_region(dim, n, stride, x, <const Sensor*> constraint[number].data, log)
+            report_region(<int> dim, n, stride, x, <const Sensor*> constraint[number].data, log)
         elif constraint[number].kind == SHAPES or constraint[number].kind == MOVING:
-            report_shapes(dim, n, stride, x, <const Shapes*> constraint[number].data, log)
+            report_shapes(<int> dim, n, stride, x, <const Shapes*> constraint[number].data, log)
         elif constraint[number].kind == BOX or constraint[number].kind == PLANE:
-            report_walls(dim, n, stride, x, constraint[number].kind == BOX, <const Wall*> constraint[number].data, log)
+            report_walls(
+                <int> dim, n, stride, x, constraint[number].kind == BOX, <const Wall*> constraint[number].data, log,
+            )
         else:
             return number
     return -1

@@ -8,13 +8,11 @@ from ..constraints.events cimport sense
 from ..constraints.floor cimport slow_down
 from ..constraints.periodic cimport wrap
 from ..constraints.shapes cimport collide_shapes
-from ..constraints.reporting cimport report_events
 from ..abi.constraints cimport (
-    COLLISIONS, CONTACTS, FLOOR, MOVING, PERIODIC, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall,
-    ConstraintKind, Floor, Periodic, Sensor, Shapes,
+    COLLISIONS, CONTACTS, FLOOR, MOVING, PERIODIC, SENSOR, SHAPES, Collisions, Contacts, ConstraintKind, Floor,
+    Periodic, Sensor, Shapes,
 )
 from ..abi.coupled cimport NO_BRANCH
-from ..abi.events cimport Log
 from ..simd.vec cimport real
 
 
@@ -38,10 +36,3 @@ cdef inline int held(
     if kind == COLLISIONS:
         return collisions(h, last, dim, stride, before, delta_v, x, v, s, <const Collisions*> data, owner)
     return NO_BRANCH
-
-
-cdef inline int64_t events(
-    bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride,
-    const real* x, Log* log,
-) noexcept nogil:
-    return report_events(keep, constraints, constraint, <int> dim, n, stride, x, log)
