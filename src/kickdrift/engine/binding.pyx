@@ -21,6 +21,7 @@ from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport NOTHING, SCHEME, Kernels
 from .rotation cimport Torques
 from .runner cimport PATIENCE
+from .serving cimport continued
 from .slots cimport address
 from .views cimport View
 
@@ -94,7 +95,7 @@ cdef class Binding:
 
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1:
         if previous is not None:
-            self.known = previous.continued(self.model, self.writes)
+            self.known = continued(previous.known, previous.model, self.model, self.writes)
         if self.known is not None:
             self.coupled = previous
         else:

@@ -57,8 +57,6 @@ cdef class Coupled(Watch):
 
     cdef int listen(self, EventStore store, object model, object before) except -1
     cdef void take_over(self, Coupled other, Touches touches) noexcept
-    cdef dict continued(self, object model, list writes)
-    cdef bint continues(self, list olds, list nows, object model, dict known, list writes) except -1
     cdef bint bind_interactions(
         self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
     ) except -1

@@ -29,7 +29,7 @@ from ..kernels.constraints.events cimport forget_spawned
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches
 from .runner cimport Watch, look, paced
-from .serving cimport is_served, keep_idle, numbered_alike
+from .serving cimport is_served, keep_idle
 from .slots cimport Links, Slots, address
 from .views cimport View, alike, laid_out_like, padded, same_array, views, whole_rows
 from .walls cimport BoundConstraint
@@ -115,43 +115,6 @@ cdef class Coupled(Watch):
         if implicit:
             coupled.bind_implicit(model, plan)
         return coupled
-
-    cdef dict continued(self, object model, list writes):
-        """Return `known` for a changed model if these bindings can serve it; None if it needs a new `Coupled`.
-
-        They can if only writable numbers differ; these are appended to `writes`.
-        """
-        cdef dict known = {}
-        cdef list found = []
-        mine = self.model
-        if not (
-            mine.at_rest is model.at_rest and mine.inverse_mass is model.inverse_mass
-            and mine.impulses is model.impulses and rows_of(mine) is rows_of(model)
-            and mine.events_enabled == model.events_enabled and mine.velocity_dependent == model.velocity_dependent
-            and self.continues(mine.interactions, model.interactions, model, known, found)
-            and self.continues(mine.constraint_records, model.constraint_records, model, known, found)
-        ):
-            return None
-        if mine.constraints is not model.constraints and not numbered_alike(mine, model):
-            return None  # events and breaks have the numbers of constraints
-        keep_idle(model, self.known, known)
-        writes += found
-        return known
-
-    cdef bint continues(self, list olds, list nows, object model, dict known, list writes) except -1:
-        """Return whether the bindings of `olds` can serve `nows`, one by one; add these to `known`."""
-        if len(olds) != len(nows):
-            return False
-        for old, now in zip(olds, nows):
-            if old.lineage is not now.lineage:
-                return False
-            entry = self.known[now.lineage]
-            if old is not now:
-                if not is_served(entry[1], old, now, model, known, writes):
-                    return False
-                entry = now, entry[1]
-            known[now.lineage] = entry
-        return True
 
     cdef bint bind_interactions(
         self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
@@ -501,11 +464,6 @@ cdef class Coupled(Watch):
             error, interaction.error = interaction.error, None
             raise error
         raise CallbackError(self.model.interactions[failed.failed_part].term.label, failed.code)
-
-
-cdef object rows_of(object model):
-    """Return the rows of the shapes that move, or None."""
-    return None if model.motion is None else model.motion.rows
 
 
 cdef bint look_now_and_then(void* owner) noexcept with gil:

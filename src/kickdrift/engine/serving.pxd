@@ -1,5 +1,5 @@
 """Which bindings of a model can serve a changed one."""
 
+cdef dict continued(dict bound, object mine, object model, list writes)
 cdef bint is_served(object bound, object old, object now, object model, dict taken, list writes) except -1
-cdef bint numbered_alike(object mine, object model) except -1
 cdef int keep_idle(object model, dict before, dict known) except -1

@@ -32,6 +32,50 @@ cdef bint is_served(object bound, object old, object now, object model, dict tak
     )
 
 
+cdef dict continued(dict bound, object mine, object model, list writes):
+    """Return what a workspace has bound from now on, if its bindings can serve a changed model; else None.
+
+    bound: lineage -> (record, bound object). They can serve it if only writable numbers differ, which are appended to
+    `writes`.
+    """
+    cdef dict known = {}
+    cdef list found = []
+    if not (
+        mine.at_rest is model.at_rest and mine.inverse_mass is model.inverse_mass
+        and mine.impulses is model.impulses and rows_of(mine) is rows_of(model)
+        and mine.events_enabled == model.events_enabled and mine.velocity_dependent == model.velocity_dependent
+        and all_served(bound, mine.interactions, model.interactions, model, known, found)
+        and all_served(bound, mine.constraint_records, model.constraint_records, model, known, found)
+    ):
+        return None
+    if mine.constraints is not model.constraints and not numbered_alike(mine, model):
+        return None  # events and breaks have the numbers of constraints
+    keep_idle(model, bound, known)
+    writes += found
+    return known
+
+
+cdef bint all_served(dict bound, list olds, list nows, object model, dict known, list writes) except -1:
+    """Return whether the bindings of `olds` can serve `nows`, one by one; add these to `known`."""
+    if len(olds) != len(nows):
+        return False
+    for old, now in zip(olds, nows):
+        if old.lineage is not now.lineage:
+            return False
+        entry = bound[now.lineage]
+        if old is not now:
+            if not is_served(entry[1], old, now, model, known, writes):
+                return False
+            entry = now, entry[1]
+        known[now.lineage] = entry
+    return True
+
+
+cdef object rows_of(object model):
+    """Return the rows of the shapes that move, or None."""
+    return None if model.motion is None else model.motion.rows
+
+
 cdef bint numbered_alike(object mine, object model) except -1:
     """Return whether the constraints of two models whose records are of the same lineages have the same numbers."""
     if len(mine.constraints) != len(model.constraints):
