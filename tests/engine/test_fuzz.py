@@ -15,7 +15,7 @@ from fuzz import SUBJECTS, common, machines, subject
 import kickdrift as kd
 import kickdrift.reference.clock
 import kickdrift.reference.events
-import kickdrift.reference.ode
+import kickdrift.reference.lock
 from kickdrift.forces import callbacks
 from kickdrift.forces.formula import parser
 from kickdrift.rollback import rollback
@@ -86,7 +86,7 @@ def body_by_body(self, index, position):
 PLANTS = [
     ("stepper", kd.reference.Stepper, "restart", lambda self: None, "after "),
     ("stepper", kickdrift.reference.events.Log, "cut", lambda self, tick: None, "^events"),
-    ("ode", kickdrift.reference.ode, "digest", lambda values, place: 1, "checksum"),
+    ("ode", kickdrift.reference.lock, "digest", lambda values, place: 1, "checksum"),
     ("rollback", rollback.Rollback, "rollback", not_forgetting, "ring|ticks|real time"),
     ("clock", kickdrift.reference.clock.FixedClock, "resync", lambda self: None, "with "),
     ("snapshots", State, "_restore", too_early, "refused: "),

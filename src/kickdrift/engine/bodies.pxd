@@ -43,6 +43,7 @@ cdef class Core(Runner):
     cdef Py_ssize_t run_some(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_function(self, Py_ssize_t steps) except -1
+    cdef Py_ssize_t conclude(self) except -1
     cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1
     cdef int leap(self, Py_ssize_t steps) except -1
     cdef void prepare_job(self, Py_ssize_t steps) noexcept nogil

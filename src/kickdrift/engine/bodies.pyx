@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t
 
 from .coefficients cimport merge_all, run_applied
 from .binding cimport Binding, StepNumbers
@@ -13,7 +13,7 @@ from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from .runner cimport Runner
 from .rotation cimport BoundRotation
 from .slots cimport Slots
-from .views cimport View, Writes, copy_array, copy_views, locate, padded, same_views, views
+from .views cimport View, Writes, copy_array, copy_views, padded, same_views, views
 from ..kernels.loops.slots cimport zero_inactive
 
 import sys
@@ -374,11 +374,6 @@ cdef class Core(Runner):
             copy_array(&to, &self.plan.s, self.plan.n, self.plan.dim, self.item)
         return data
 
-    def _digest(self, values, uint64_t place):
-        cdef Array array
-        locate(&array, values)
-        return self.kernels.digest(&array, values.shape[0], values.shape[1], place, NULL)
-
     # Contact events.
 
     def _take_events(self):
@@ -592,7 +587,6 @@ cdef class Core(Runner):
         """
         cdef Job* job = &self.job
         cdef Coupled coupled = self.coupled
-        cdef Py_ssize_t done
         coupled.looked = perf_counter()
         # Reuse the accelerations that the last call left: otherwise calls of one step evaluate twice per step.
         coupled.coupling.recalled = coupled.repeatable and self.applied == NULL and coupled.recalls(self.plan)
@@ -607,28 +601,25 @@ cdef class Core(Runner):
         while coupled.only_few() and job.bad_body >= 0 and job.failed_step > 1:
             coupled.enter(self.plan)
             self.run(job.failed_step // 2)
-        done = job.failed_step
-        job.done = 0
-        if done > 0:
-            coupled.leave(self.plan, done)
-            if done == steps and job.code == 0 and job.bad_body < 0:
+        if job.failed_step > 0:
+            coupled.leave(self.plan, job.failed_step)
+            if job.failed_step == steps and job.code == 0 and job.bad_body < 0:
                 coupled.last = coupled.buffer(steps)
-            self.complete(done, job.code == 0)
-        else:
-            self.evaluated += job.evaluations
-        if job.code != 0:
-            self.raise_failure(job)
-        return done
+        return self.conclude()
 
     cdef Py_ssize_t run_function(self, Py_ssize_t steps) except -1:
         """Step bodies under a Python function in the caller's arrays."""
-        cdef Job* job = &self.job
         cdef Coupled coupled = self.coupled
         coupled.coupling.own, coupled.coupling.direct = self.plan, True
         try:
             self.run(steps)
         finally:
             coupled.coupling.direct = False
+        return self.conclude()
+
+    cdef Py_ssize_t conclude(self) except -1:
+        """Count the completed steps of a job that may have failed after them, and return their number, or raise."""
+        cdef Job* job = &self.job
         job.done = 0
         if job.failed_step > 0:
             self.complete(job.failed_step, job.code == 0)
@@ -671,12 +662,7 @@ cdef class Core(Runner):
             self.job = ended
         if ended.failed_step > 0:
             self.coupled.leave(self.plan, ended.failed_step)
-            self.complete(ended.failed_step, ended.code == 0)
-        else:
-            self.evaluated += ended.evaluations
-        if ended.code != 0:
-            self.raise_failure(&ended)
-        return ended.failed_step
+        return self.conclude()
 
     cdef int leap(self, Py_ssize_t steps) except -1:
         """Step only the tiles that reach no static constraint."""

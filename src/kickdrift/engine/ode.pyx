@@ -2,7 +2,7 @@
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.math cimport INFINITY
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from ..kernels.abi.ode cimport (
@@ -14,9 +14,9 @@ from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MI
 from ..kernels.simd.rounding cimport require_rounding
 from .formulas cimport BoundFormula
 from .runner cimport PATIENCE, RELEASE, Runner
-from .views cimport View, Writes, copy_array, locate, views
+from .views cimport Scratch, View, Writes, copy_array, views
 
-from math import lcm, prod
+from math import lcm
 
 import numpy as np
 
@@ -60,27 +60,6 @@ cdef enum:
 ctypedef int (*NativeFlow)(
     double t, int64_t first, int64_t count, int64_t dim, const void* y, void* out, void* user_data,
 ) noexcept nogil
-
-
-cdef class Scratch:
-    """Array for intermediate numbers of a step, with its address."""
-
-    cdef object array       # a view: it cannot be resized
-    cdef char* data
-    cdef Py_ssize_t size    # size in bytes
-    cdef Array place        # address and strides of the shape (n, dim)
-
-    def __cinit__(self, shape, dtype, bint writable):
-        # Loops process whole, aligned cache lines.
-        size = prod(shape)
-        workspace = np.zeros(size + 128, dtype)
-        first = -workspace.ctypes.data % 64 // workspace.itemsize
-        self.array = workspace[first : first + size].reshape(shape)
-        self.data = <char*> <size_t> self.array.ctypes.data
-        self.size = self.array.nbytes
-        if len(shape) == 2:
-            locate(&self.place, self.array)
-        self.array.flags.writeable = writable
 
 
 cdef int take_constants(double* parameters, list constants) except -1:
@@ -252,11 +231,6 @@ cdef class ODECore(Runner):
 
     def _copies(self):
         return snapshots.copies(self)
-
-    def _digest(self, values, uint64_t place):
-        cdef Array array
-        locate(&array, values)
-        return self.kernels.digest(&array, values.shape[0], values.shape[1], place, NULL)
 
     # Running.
 

@@ -8,13 +8,14 @@ handler could raise there.
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport uint64_t
 from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
 )
 
 from .guard cimport acquire
-from .views cimport View, copy_views, views
-from ..kernels.abi.plan cimport ROW
+from .views cimport View, copy_views, locate, views
+from ..kernels.abi.plan cimport ROW, Array
 from ..kernels.abi.tables cimport offered_in
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -290,6 +291,11 @@ cdef class Runner:
     cdef int raise_failure(self, const Job* failed) except -1:
         """Raise the error of the row that failed."""
         raise NotImplementedError
+
+    def _digest(self, values, uint64_t place):
+        cdef Array array
+        locate(&array, values)
+        return self.kernels.digest(&array, values.shape[0], values.shape[1], place, NULL)
 
     cdef int make_room(self) except -1:
         """Allocate buffers to save the state."""

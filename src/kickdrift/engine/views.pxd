@@ -12,6 +12,14 @@ cdef class View:
     cdef Py_ssize_t n, dim, item    # bytes of a number
 
 
+# An array for intermediate numbers of a step.
+cdef class Scratch:
+    cdef object array       # a view: it cannot be resized
+    cdef char* data
+    cdef Py_ssize_t size    # size in bytes
+    cdef Array place        # address and strides of the shape (n, dim)
+
+
 cdef list views(arrays)
 cdef void copy_views(list to, list source) noexcept
 cdef bint same_views(list one, list other) noexcept

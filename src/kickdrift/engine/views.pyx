@@ -10,6 +10,8 @@ from ..kernels.abi.plan cimport ROW, Array
 from ..kernels.simd.copies cimport move_f32, move_f64
 from ..kernels.simd.rounding cimport require_rounding
 
+from math import prod
+
 import numpy as np
 
 from ..kernels import aligned_zeros
@@ -126,6 +128,22 @@ cdef void gather(
         return
     for i in range(shape[0]):
         gather(source + i * stride[0], shape + 1, stride + 1, ndim - 1, to, item)
+
+
+cdef class Scratch:
+    """Array for intermediate numbers of a step, with its address."""
+
+    def __cinit__(self, shape, dtype, bint writable):
+        # Loops process whole, aligned cache lines.
+        size = prod(shape)
+        workspace = np.zeros(size + 128, dtype)
+        first = -workspace.ctypes.data % 64 // workspace.itemsize
+        self.array = workspace[first : first + size].reshape(shape)
+        self.data = <char*> <size_t> self.array.ctypes.data
+        self.size = self.array.nbytes
+        if len(shape) == 2:
+            locate(&self.place, self.array)
+        self.array.flags.writeable = writable
 
 
 cdef int locate(Array* array, object source) except -1:

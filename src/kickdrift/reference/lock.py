@@ -6,7 +6,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from ..rollback import snapshots
+from .checksum import digest
 
 
 def taped(step: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
@@ -40,6 +43,9 @@ class Exclusive:
 
     def _copies(self) -> bytes:
         return snapshots.copies(self)  # type: ignore[arg-type]
+
+    def _digest(self, values: np.ndarray, place: int) -> int:
+        return digest(values, place)
 
     def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any:
         """Call function(*given) while no other thread may read or change the state."""

@@ -16,7 +16,6 @@ from ..flows import QUOTIENT, Expression, refuse
 from ..integrators import EQUATION_INTEGRATORS
 from ..ode.base import ODEBase
 from ..progress import in_parts
-from .checksum import digest
 from .flows import FLOWS
 from .formulas import evaluate
 from .integrators import NotConverged, solve
@@ -275,9 +274,6 @@ class ODEStepper(Exclusive, ODEBase):
     def evaluations(self) -> int:
         """Evaluations of the right-hand side in completed steps (maximum over trajectories)."""
         return self._evaluations
-
-    def _digest(self, values: np.ndarray, place: int) -> int:
-        return digest(values, place)
 
     def step(self, n: int = 1, progress: bool = False) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.ODEStepper.step`."""
