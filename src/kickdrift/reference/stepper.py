@@ -14,7 +14,7 @@ from ..integrators.exact import Exact
 from ..progress import in_parts
 from ..stepper.base import StepperBase
 from ..stepper.interpolation import Weights, canvas, weights
-from .checksum import digest
+from .body import bodies
 from .clock import FixedClock
 from .events import Log
 from .interpolation import draw
@@ -22,10 +22,10 @@ from .lock import Exclusive, taped
 from .queries import Level
 from .rotation import Turning
 from .slots import SlotArrays
-from .system import System, bodies
+from .system import System
 
 if TYPE_CHECKING:
-    from .system import Body
+    from .body import Body
 
 
 class Stepper(SlotArrays, Exclusive, StepperBase):
@@ -150,9 +150,6 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
 
     def _restart(self) -> None:
         self._started, self._last_h = False, self._h
-
-    def _digest(self, values: np.ndarray, place: int) -> int:
-        return digest(values, place)
 
     def step(self, n: int = 1, progress: bool = False) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
