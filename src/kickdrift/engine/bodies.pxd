@@ -7,7 +7,7 @@ from .binding cimport Binding
 from .coupled cimport Coupled
 from ..kernels.abi.applied cimport Applied
 from .events cimport EventStore
-from ..kernels.abi.plan cimport Job, Plan
+from ..kernels.abi.plan cimport Plan
 from ..kernels.abi.coupled cimport Coupling, RunCoupled
 from .runner cimport Runner
 from .rotation cimport BoundRotation

@@ -193,19 +193,18 @@ cdef inline void report_contacts(
             if data.other[last - 1] < n:
                 walls = last
         for k in range(last - 1, walls - 1, -1):
-            report_contact(dim, n, stride, x, k, key_of(data.one[k], n - 1 - data.other[k]), &p, data, log)
+            report_contact(dim, stride, x, k, key_of(data.one[k], n - 1 - data.other[k]), &p, data, log)
         for k in range(first, walls):
-            report_contact(dim, n, stride, x, k, key_of(data.one[k], data.other[k]), &p, data, log)
+            report_contact(dim, stride, x, k, key_of(data.one[k], data.other[k]), &p, data, log)
         first = last
     while p < events.count:
-        part_contact(dim, n, stride, x, events.touching[p], data, log)
+        part_contact(dim, stride, x, events.touching[p], data, log)
         p += 1
     finish_events(events)
 
 
 cdef inline void report_contact(
-    int dim, int64_t n, int64_t stride, const real* x, int64_t k, int64_t key, int64_t* p, const Contacts* data,
-    Log* log,
+    int dim, int64_t stride, const real* x, int64_t k, int64_t key, int64_t* p, const Contacts* data, Log* log,
 ) noexcept nogil:
     """Make events of a contact found in the step; earlier keys in `touching` were not found, and end."""
     cdef EventSource* events = data.grid.events
@@ -214,7 +213,7 @@ cdef inline void report_contact(
     if events.mark[k] == 0 and p[0] == events.count:
         return
     while p[0] < events.count and events.touching[p[0]] < key:
-        part_contact(dim, n, stride, x, events.touching[p[0]], data, log)
+        part_contact(dim, stride, x, events.touching[p[0]], data, log)
         p[0] += 1
     was = p[0] < events.count and events.touching[p[0]] == key
     p[0] += was
@@ -222,14 +221,14 @@ cdef inline void report_contact(
     if found != NULL:
         visit(
             log, events, dim, found, True, was,
-            (log.begin or log.end) and (found.left < 0 or contact_touches(dim, n, stride, x, key, data)),
+            (log.begin or log.end) and (found.left < 0 or contact_touches(dim, stride, x, key, data)),
         )
     elif was:
-        part_contact(dim, n, stride, x, key, data, log)
+        part_contact(dim, stride, x, key, data, log)
 
 
 cdef inline void part_contact(
-    int dim, int64_t n, int64_t stride, const real* x, int64_t key, const Contacts* data, Log* log,
+    int dim, int64_t stride, const real* x, int64_t key, const Contacts* data, Log* log,
 ) noexcept nogil:
     """End the contact of a pair that touched and had no contact in this step, unless it still touches."""
     cdef int64_t i = key >> 32
@@ -241,7 +240,7 @@ cdef inline void part_contact(
     cdef Contact still
     cdef real n_c
     cdef int c
-    if contact_touches(dim, n, stride, x, key, data):
+    if contact_touches(dim, stride, x, key, data):
         keep_touching(log, data.grid.events, key)
         return
     unmet(&still, key, log.h)
@@ -264,7 +263,7 @@ cdef inline void part_contact(
 
 
 cdef inline bint contact_touches(
-    int dim, int64_t n, int64_t stride, const real* x, int64_t key, const Contacts* data,
+    int dim, int64_t stride, const real* x, int64_t key, const Contacts* data,
 ) noexcept nogil:
     cdef int64_t i = key >> 32
     cdef int64_t j = other_of(key)

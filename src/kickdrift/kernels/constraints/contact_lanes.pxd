@@ -368,7 +368,7 @@ cdef inline vec solve(
     push = select(greater(push, zero), push, zero * push)
     active = select(greater(push, zero), select(greater(more[MOST], zero), zero, same[CHOSEN]), zero)
     if not all_zero(active):
-        touch(data, sweep, block, active, gap, speed, more)
+        touch(data, sweep, active, gap, speed, more)
         if sweep.events:
             report_events(dim, data, block, active, gap, speed, same[LEFT])
     # Neither is negative.
@@ -438,7 +438,7 @@ cdef inline void note_deep(const Contacts* data, int64_t block, vec deep) noexce
 
 
 cdef inline void touch(
-    const Contacts* data, const Sweep* sweep, int64_t block, vec newly, vec gap, vec speed, vec* more,
+    const Contacts* data, const Sweep* sweep, vec newly, vec gap, vec speed, vec* more,
 ) noexcept nogil:
     """Store the approach speed of contacts that begin in the lanes where `newly` > 0."""
     cdef bint ahead = not sweep.soft > 0

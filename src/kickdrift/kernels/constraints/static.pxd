@@ -10,8 +10,8 @@ from libc.stdint cimport int64_t
 from .events cimport slack
 from .motion cimport begin_motion, lay
 from ..abi.constraints cimport (
-    BOX, CORNERS, MOVING, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, ConstraintKind, Corners, Each, Periodic,
-    Sensor, Shapes, Torus, Wall,
+    BOX, CORNERS, MOVING, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes,
+    Torus, Wall,
 )
 from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, Plan

@@ -95,7 +95,7 @@ cdef enum:
     FIRST_TERMS = 3     # terms whose coefficients a loop over bodies keeps, and whose accelerations a step does
 
 
-cdef inline void load_term(kinds.TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
+cdef inline void load_term(int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
     """Load the coefficients of a vector of bodies."""
     cdef int j
     c[AT_STRENGTH] = field_vec(&term.field[STRENGTH], 0, body, c)
@@ -107,7 +107,7 @@ cdef inline void load_term(kinds.TermKind kind, int dim, const Term* term, Py_ss
             c[AT_AXIS + j] = field_vec(&term.field[AXIS], j, 0, c)
 
 
-cdef inline void load_each(kinds.TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
+cdef inline void load_each(int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
     """Load the per-body coefficients of the next vector of bodies. Uniform ones stay in registers."""
     cdef int j
     if term.field[STRENGTH].body != 0:
@@ -209,7 +209,7 @@ cdef inline void load_terms(int dim, const Plan* plan, Py_ssize_t body, vec* c) 
     """Load the coefficients of the first FIRST_TERMS terms, for `add_terms`."""
     cdef int number
     for number in range(min(plan.terms, FIRST_TERMS)):
-        load_term(plan.term[number].kind, dim, &plan.term[number], body, c + number * TERM_VECTORS)
+        load_term(dim, &plan.term[number], body, c + number * TERM_VECTORS)
 
 
 cdef inline void add_terms(
@@ -238,9 +238,9 @@ cdef inline void add_terms(
             for j in range(dim):
                 b[j] = none
             if here == c:
-                load_term(term.kind, dim, term, body, c)
+                load_term(dim, term, body, c)
             elif term.per_body:
-                load_each(term.kind, dim, term, body, here)
+                load_each(dim, term, body, here)
             add_known(term.kind, dim, here, x, v, b)
             for j in range(dim):
                 a[j] = a[j] + b[j]
@@ -450,5 +450,5 @@ cdef inline bint has_branches(int scheme, int dim, const Term* term, const real*
         return False
     if scheme == ENERGY_EULER and not potential_difference(term, dim, 0, &dphi, &y[0], &y[0]):
         return False
-    load_term(term.kind, dim, term, 0, c)
+    load_term(dim, term, 0, c)
     return add_known(term.kind, dim, c, x, x, a)

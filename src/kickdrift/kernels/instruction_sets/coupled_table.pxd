@@ -19,7 +19,6 @@ from ..loops.coupled cimport leap, run
 from ..loops.few cimport run_few
 from ..loops.planes cimport move_bodies
 from ..ode.steps cimport check, correct, finite, first_bad, increments, quotients, set_step, solve, sweep
-from ..simd.quads cimport f32quad, f64quad
 from ..simd.vec cimport f32vec, f64vec, real, vec
 from .joints_table cimport tied
 
@@ -28,24 +27,20 @@ cdef inline int near_pairs(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const real* x, const real* v, real* out, Pairs* data,
 ) noexcept nogil:
-    cdef f32vec* f32 = NULL
-    cdef f64vec* f64 = NULL
     if real is float:
-        return add_pairs(dim, stride, x, out, data, f32)
+        return add_pairs(dim, stride, x, out, data, <f32vec*> NULL)
     else:
-        return add_pairs(dim, stride, x, out, data, f64)
+        return add_pairs(dim, stride, x, out, data, <f64vec*> NULL)
 
 
 cdef inline int change_springs(
     double t, int64_t n, int64_t dim, int64_t stride,
     const real* x, const real* v, const real* dx, const real* dv, real* out, const Springs* data,
 ) noexcept nogil:
-    cdef f32vec* f32 = NULL
-    cdef f64vec* f64 = NULL
     if real is float:
-        return springs_tangent(dim, stride, x, v, dx, dv, out, data, f32)
+        return springs_tangent(dim, stride, x, v, dx, dv, out, data, <f32vec*> NULL)
     else:
-        return springs_tangent(dim, stride, x, v, dx, dv, out, data, f64)
+        return springs_tangent(dim, stride, x, v, dx, dv, out, data, <f64vec*> NULL)
 
 
 cdef inline int change_n_body(
@@ -56,24 +51,20 @@ cdef inline int change_n_body(
 
 
 cdef inline void solve_flow(const ODEPlan* plan, Job* job, const real* like) noexcept nogil:
-    cdef f32vec* f32 = NULL
-    cdef f64vec* f64 = NULL
     if real is float:
-        solve(plan, job, like, f32)
+        solve(plan, job, like, <f32vec*> NULL)
     else:
-        solve(plan, job, like, f64)
+        solve(plan, job, like, <f64vec*> NULL)
 
 
 cdef inline void sweep_stage(
     const ODEPlan* plan, int stage, Py_ssize_t count, const vec* k, const vec* y, vec* u, vec* s,
 ) noexcept nogil:
-    cdef float* f32 = NULL
-    cdef double* f64 = NULL
     cdef vec constants[4]
     if vec is f32vec:
-        set_step(plan.h, f32, constants)
+        set_step(plan.h, <float*> NULL, constants)
     else:
-        set_step(plan.h, f64, constants)
+        set_step(plan.h, <double*> NULL, constants)
     sweep(plan, stage, constants, count, k, y, u, s)
 
 

@@ -26,7 +26,7 @@ from ..loops.stages cimport along, between, finish
 from ..loops.fused cimport accelerate_planes
 from ..loops.tiles cimport in_a_row, in_passes, in_place, run_merged_rows, run_row, run_rows, run_tiles
 from ..ode.tiles cimport run
-from ..simd.quads cimport QUADS, f32quad, f64quad
+from ..simd.quads cimport QUADS
 from ..simd.vec cimport f32vec, f64vec, real, vec, width
 from .dispatch cimport choose, set_up
 
@@ -70,8 +70,6 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
 
 cdef inline int missing(Plan* plan, const vec* like) noexcept nogil:
     """Number of the first term without a kernel, or SCHEME, or NOTHING."""
-    cdef float* f32 = NULL
-    cdef double* f64 = NULL
     cdef bint there
     cdef int number
     if not (
@@ -81,33 +79,29 @@ cdef inline int missing(Plan* plan, const vec* like) noexcept nogil:
         return SCHEME
     for number in range(plan.terms):
         if vec is f32vec:
-            there = has_branches(plan.scheme, plan.dim, &plan.term[number], f32, like)
+            there = has_branches(plan.scheme, plan.dim, &plan.term[number], <float*> NULL, like)
         else:
-            there = has_branches(plan.scheme, plan.dim, &plan.term[number], f64, like)
+            there = has_branches(plan.scheme, plan.dim, &plan.term[number], <double*> NULL, like)
         if not there:
             return number
     return NOTHING
 
 
 cdef inline void run_flow(const ODEPlan* plan, Job* job, const real* like) noexcept nogil:
-    cdef f32vec* f32 = NULL
-    cdef f64vec* f64 = NULL
     if real is float:
-        run(plan, job, like, f32)
+        run(plan, job, like, <f32vec*> NULL)
     else:
-        run(plan, job, like, f64)
+        run(plan, job, like, <f64vec*> NULL)
 
 
 cdef inline int add_springs(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const real* x, const real* v, real* out, const Springs* data,
 ) noexcept nogil:
-    cdef f32vec* f32 = NULL
-    cdef f64vec* f64 = NULL
     if real is float:
-        return springs(dim, stride, x, v, out, data, f32)
+        return springs(dim, stride, x, v, out, data, <f32vec*> NULL)
     else:
-        return springs(dim, stride, x, v, out, data, f64)
+        return springs(dim, stride, x, v, out, data, <f64vec*> NULL)
 
 
 cdef inline int add_n_body(

@@ -191,12 +191,10 @@ cdef inline void run_few(
     const vec* like,
 ) noexcept nogil:
     """three: two or three bodies in registers of quads; otherwise loops over vectors."""
-    cdef f32quad* f32 = NULL
-    cdef f64quad* f64 = NULL
     if vec is f32vec:
-        run_quads(three, coupling, steps, tick, source, to, like, f32)
+        run_quads(three, coupling, steps, tick, source, to, like, <f32quad*> NULL)
     else:
-        run_quads(three, coupling, steps, tick, source, to, like, f64)
+        run_quads(three, coupling, steps, tick, source, to, like, <f64quad*> NULL)
 
 
 cdef inline void run_quads(

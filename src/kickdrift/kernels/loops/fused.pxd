@@ -3,7 +3,7 @@
 from libc.string cimport memset
 
 from ..abi.constants cimport EXTRA
-from ..abi.kinds cimport QUADRATIC_DRAG, TermKind
+from ..abi.kinds cimport QUADRATIC_DRAG
 from ..abi.registers cimport P, S, V, X, Z
 from ..simd.vec cimport alone, f32alone, f32vec, f64vec, vec, width
 from ..abi.plan cimport (
@@ -120,7 +120,7 @@ cdef inline void step_vectors(
         locate_affine(plan, j, first, &affine[j], r)
     if kind >= 0:
         term = plan.term[0]
-        load_term(<TermKind> kind, dim, &term, first, c)
+        load_term(dim, &term, first, c)
     elif kind == MANY:
         load_terms(dim, plan, first, c)
     for n in range(vectors):
@@ -130,7 +130,7 @@ cdef inline void step_vectors(
             if fsal(scheme, drag):
                 p[j] = r[P * row + j * plane + n]
         if each:
-            load_each(<TermKind> kind, dim, &term, body, c)
+            load_each(dim, &term, body, c)
         if carries and recalled:
             load_held(dim, held_terms, plane, n, r, held)
         if has_opening(scheme, drag):
