@@ -352,11 +352,10 @@ ctypedef struct Contacts:
     void* body
     # TRAITS numbers per body: radius, inverse mass, friction, restitution, and delta_v by forces.
     void* traits
-    # SPIN numbers per rotating body: angular velocity; from number 4 on radius, 1/I, rolling resistance, radius (inf
-    # for
-    # walls). TWIST numbers per contact, in blocks like `contact`.
+    # SPIN numbers per rotating body: angular velocity; from number 4 on radius, 1/I, rolling resistance, and radius,
+    # which is infinite for walls.
     void* spin
-    void* twist
+    void* twist                 # TWIST numbers per contact of rotating bodies, in blocks like `contact`
     const void* rolling         # rolling resistance length of each body; NULL: 0
     int64_t axes                # components of an angular velocity; 0 if nothing rotates
     void* surface               # surface velocity of each contact with a wall or shape, MAX_DIM vectors; or NULL

@@ -119,7 +119,7 @@ ctypedef struct Job:
     bint start                  # True: initialise the history of all bodies
     bint begin                  # True: initialise the history of bodies spawned since the last step
     const Array* before         # destination of positions and velocities before the steps; or NULL
-    bint recalled               # a tile has what the last step left for this one: accelerations of where it is
+    bint recalled               # True: a tile still has the accelerations at its positions, from the last step
     Measure measure             # called after each step of a tile in planes; or NULL
     void* extent                # its last argument
     # Results.

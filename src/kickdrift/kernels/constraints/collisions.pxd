@@ -1,4 +1,4 @@
-# Collisions of bodies with each other: the formulas of kickdrift/reference/collisions.py.
+# Collisions of bodies with each other: the formulas of kickdrift/reference/constraints/collisions.py.
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset

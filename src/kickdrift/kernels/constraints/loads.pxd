@@ -1,4 +1,4 @@
-# Loads and breaks of pairs, once a step is completed: `resolve` of kickdrift/reference/system.py.
+# Loads and breaks of pairs, once a step is completed: `Loads.resolve` of kickdrift/reference/loads.py.
 
 from libc.stdint cimport int64_t
 

@@ -35,7 +35,7 @@ class Shapes:
         self.lay(0.0)
         reach = [system.real(r) for r in fields["reach"]]
         self.reach = reach * (len(system.alive) if len(reach) == 1 else 1)
-        #: Of each shape, see `passes`; None where all hold bodies from every side.
+        #: Direction of each one-way shape, see `passes`; None if no shape is one-way.
         self.one_way = fields.get("one_way")
 
     def lay(self, time):
