@@ -384,26 +384,18 @@ def main() -> None:
     options = parser.parse_args()
     rounds = 5 if options.quick else 21
     about = table.machine({"numpy": np.__version__})
-    for key, value in about.items():
-        print(f"- {key}: {value}")
-    print(f"\n{table.header()}")
-    printed: list[Row] = []
-    for rows in (
-        lambda: loops(rounds),
-        lambda: forces(rounds),
-        lambda: changes(rounds, options.before),
-        lambda: levels(rounds),
-        lambda: slots(rounds),
-        lambda: frames(rounds),
-        lambda: rollback(rounds),
-        lambda: games(rounds),
-    ):
-        for row in rows():
-            printed.append(row)
-            print(table.line(row.cells()), flush=True)
-    print(f"\n{sum(row.met is True for row in printed)} goals met, {sum(row.met is False for row in printed)} missed.")
-    if options.json:
-        table.save(options.json, about, printed)
+
+    def rows() -> Iterator[Row]:
+        yield from loops(rounds)
+        yield from forces(rounds)
+        yield from changes(rounds, options.before)
+        yield from levels(rounds)
+        yield from slots(rounds)
+        yield from frames(rounds)
+        yield from rollback(rounds)
+        yield from games(rounds)
+
+    table.report(about, rows(), options.json)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The command line: check, measure, print."""
 
 import argparse
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -92,27 +93,16 @@ def main() -> None:
     about = table.machine(peers.versions())
     if options.note:
         about["note"] = options.note
-    for key, value in about.items():
-        print(f"- {key}: {value}")
-    print()
-    print(table.header())
-    printed: list[Row] = []
 
-    def show(new: list[Row]) -> None:
-        for row in new:
-            print(table.line(row.cells()), flush=True)
-        printed.extend(new)
+    def measured() -> Iterator[Row]:
+        for case in CASES:
+            for scene in case.scenes if case.name in wanted else ():
+                if not (options.quick and scene.dtype == "float64"):
+                    yield from rows(case, scene, rounds)
+        for name, function in functions.items():
+            if name in wanted:
+                yield from function(rounds)
 
-    for case in CASES:
-        for scene in case.scenes if case.name in wanted else ():
-            if not (options.quick and scene.dtype == "float64"):
-                show(rows(case, scene, rounds))
-    for name, function in functions.items():
-        if name in wanted:
-            show(function(rounds))
-    missed = [row for row in printed if row.met is False]
-    print(f"\n{sum(row.met is True for row in printed)} goals met, {len(missed)} missed.")
-    if options.json:
-        table.save(options.json, about, printed)
+    printed = table.report(about, measured(), options.json)
     if options.plot:
         table.plot(options.plot, about, printed)

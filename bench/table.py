@@ -3,7 +3,7 @@
 import json
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -120,6 +120,22 @@ def processor() -> str:
     found = dict(part.split("\t: ", 1) for part in lines if "\t: " in part)
     keys = ("vendor_id", "cpu family", "model\t", "model name")
     return ", ".join(f"{key.strip()} {found[key]}" for key in keys if key in found) or platform.machine()
+
+
+def report(about: dict[str, str], rows: Iterable[Row], path: str | None) -> list[Row]:
+    """Print the machine, each row as it comes, and the number of goals met; save all to a file, if one is given."""
+    for key, value in about.items():
+        print(f"- {key}: {value}")
+    print(f"\n{header()}")
+    printed = []
+    for row in rows:
+        printed.append(row)
+        print(line(row.cells()), flush=True)
+    met, missed = (sum(row.met is outcome for row in printed) for outcome in (True, False))
+    print(f"\n{met} goals met, {missed} missed.")
+    if path:
+        save(path, about, printed)
+    return printed
 
 
 def save(path: str, about: dict[str, str], rows: list[Row]) -> None:

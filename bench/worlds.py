@@ -233,10 +233,6 @@ def main() -> None:
     options = parser.parse_args()
     rounds = 5 if options.quick else 21
     about = table.machine({"numpy": np.__version__})
-    for key, value in about.items():
-        print(f"- {key}: {value}")
-    print(f"\n{table.header()}")
-    printed: list[Row] = []
 
     def rows() -> Iterator[Row]:
         yield from made(rounds)
@@ -247,12 +243,7 @@ def main() -> None:
         if options.sweep:
             yield sweep()
 
-    for row in rows():
-        printed.append(row)
-        print(table.line(row.cells()), flush=True)
-    print(f"\n{sum(row.met is True for row in printed)} goals met, {sum(row.met is False for row in printed)} missed.")
-    if options.json:
-        table.save(options.json, about, printed)
+    table.report(about, rows(), options.json)
 
 
 if __name__ == "__main__":

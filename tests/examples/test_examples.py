@@ -1,24 +1,14 @@
 """Example games: they play automatically, and their score equals that of the events."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from example_files import in_sources, load
 
-FOLDER = Path(__file__).parents[2] / "examples"
-pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="examples are in the sources alone")
-
-
-def example(name):
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+pytestmark = in_sources
 
 
 def play(name, seconds):
     """Play a game automatically at 60 frames per second."""
-    game = example(name).Game()
+    game = load(name).Game()
     for _ in range(60 * seconds):
         game.frame(1 / 60, **({"alone": True} if name == "pinball" else {}))
     return game
@@ -40,7 +30,7 @@ def test_breakout_scores_removed_bricks():
 
 def test_the_platformer_plays_by_itself():
     """It is carried by lifts and the belt, jumps through ledges, and comes to the end of the level."""
-    games = [example("platformer").Game() for _ in range(2)]
+    games = [load("platformer").Game() for _ in range(2)]
     for game in games:
         most = 0.0
         for _ in range(60 * 14):
@@ -55,7 +45,7 @@ def test_the_platformer_plays_by_itself():
 def test_examples_draw_something(name, monkeypatch):
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    game, screen = example(name).main(frames=30)
+    game, screen = load(name).main(frames=30)
     picture = pygame.surfarray.array3d(screen)
     pygame.quit()
     assert (picture != picture[0, -1]).any(axis=-1).mean() > 0.01

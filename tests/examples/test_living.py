@@ -1,26 +1,22 @@
 """Games in examples/: they run without a window and behave as described."""
 
-import importlib.util
 import os
 import random
 import subprocess
 import sys
-from pathlib import Path
 
+import example_files
 import numpy as np
 import pytest
+from example_files import EXAMPLES, in_sources
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="examples/ is not beside the tests")
+pytestmark = in_sources
 
 
 def load(name):
     if name != "netplay":
         pytest.importorskip("pygame")
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return example_files.load(name)
 
 
 @pytest.fixture(autouse=True)

@@ -5,20 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from example_files import EXAMPLES, load
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 FRAMES = 40
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def run_frames(shown, count):

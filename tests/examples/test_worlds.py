@@ -1,27 +1,18 @@
 """The examples of many worlds: Gymnasium's checker has nothing against them, they learn, and they find the hole."""
 
-import importlib.util
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+from example_files import in_sources, load
 
-FOLDER = Path(__file__).parents[2] / "examples"
-pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="examples are in the sources alone")
-
-
-def example(name):
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+pytestmark = in_sources
 
 
 @pytest.fixture
 def hockey():
     pytest.importorskip("gymnasium")
-    return example("air_hockey")
+    return load("air_hockey")
 
 
 def test_gymnasium_checks_it(hockey):
@@ -89,7 +80,7 @@ def test_a_policy_learns(hockey):
 
 def test_the_search_finds_strokes_that_lead_there():
     """What the tree says, a stepper of its own does: stroke after stroke, with the same bits."""
-    golf = example("golf_search")
+    golf = load("golf_search")
     search = golf.Search(12)
     strokes = search.run(12)
     start = golf.left_to_go(np.array([golf.TEE]))[0]
