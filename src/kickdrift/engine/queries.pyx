@@ -25,8 +25,8 @@ require_rounding(__name__)
 
 cdef enum:
     TESTS = 1_000_000   # between two checks for Ctrl-C: some milliseconds
-    BESIDE = 1024       # bodies are in contact up to this part of the sum of their radii
-    FEW = 64            # shapes in contact with a body for which there is room
+    BESIDE = 1024       # bodies touch up to a gap of 1/1024 of the sum of their radii
+    FEW = 64            # room for shapes near one body; for more, memory is allocated
 
 NEAR = np.dtype(
     [("row", np.int64), ("number", np.int64), ("distance", np.float64), ("normal", np.float64, (MAX_DIM,))]

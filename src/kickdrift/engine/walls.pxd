@@ -23,7 +23,7 @@ cdef class BoundConstraint:
     cdef list kept          # memory that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
     cdef object common      # the writable field that must be the same in all of `Worlds`, by name, or None
-    cdef object declaration  # that it was bound for
+    cdef object declaration  # the constraint that this binds
     cdef object generations     # generations of the slots that it belongs to, or None
     cdef object last        # the last array made by `allocate`
     cdef list owners        # load arrays of its `Distance` declarations, see stepper/loads.py
