@@ -74,7 +74,7 @@ ctypedef struct LoadCell:
     int64_t rank                # order in which breaks of a step are recorded
 
 # Pairs by level: levels run in order; pairs of one level share no body and have the same `how`.
-# Bodies are copied to rows of HELD_ROW numbers and back in each step.
+# Bodies are copied to rows of PAIR_ROW numbers and back in each step.
 ctypedef struct Distance:
     Torus torus
     int64_t stages
@@ -106,7 +106,7 @@ ctypedef struct Distance:
     void* least                 # bounds of the accumulated velocity impulse
     void* most
     void* load                  # load of each pair in this step, N
-    void* row                   # vectors of members, HELD_ROW numbers each
+    void* row                   # vectors of members, PAIR_ROW numbers each
     void* displacement                   # unit vectors from first to second body, component by component
     void* force                 # accumulated position impulse of each pair
     void* pull         # accumulated velocity impulse of each compliant pair; of rigid ones > 0: skip the velocity solve

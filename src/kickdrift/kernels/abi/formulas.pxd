@@ -2,9 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-# Operation codes. r: result of the previous operation, in registers; a, b, c, d: operands. SAME_ codes have an operand
-# a
-# (of two products also c) that is uniform over bodies.
+# Operation codes. r: result of the previous operation, in registers; a, b, c, d: operands. Of SAME_ codes the operand
+# a, and in a sum of two products also c, is uniform over bodies.
 cdef enum OperationCode:
     AND_ADD                 # r + a
     SAME_AND_ADD
