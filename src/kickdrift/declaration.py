@@ -297,8 +297,7 @@ class Declaration(Frozen):
         array = getattr(self, name)
         if array.ndim == 0:
             return array.reshape(1)
-        array = validation.per_body(f"{type(self).__name__}({name})", getattr(self, name), plan.n)
-        return array if plan.rows is None or len(array) == 1 else array[plan.rows]
+        return validation.per_body(f"{type(self).__name__}({name})", getattr(self, name), plan.n)
 
     def _scaled(self, plan: Plan, name: str, share: Literal["inverse_mass", "mobility"]) -> np.ndarray:
         """Return a coefficient times the inverse mass or mobility of the plan."""
@@ -309,8 +308,7 @@ class Declaration(Frozen):
         array: np.ndarray = getattr(self, name)
         if array.shape == (plan.dim,):
             return array.reshape(1, plan.dim)
-        array = validation.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
-        return array if plan.rows is None or len(array) == 1 else array[plan.rows]
+        return validation.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
 
 
 def known(base: type[Any]) -> set[type[Any]]:

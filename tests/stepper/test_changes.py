@@ -580,25 +580,6 @@ def test_a_snapshot_with_a_forgotten_applied_force_is_refused(Stepper):
     assert world.forces == (forces[-9],)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_coefficients_of_selected_rows_equal_those_of_the_whole_plan(seed):
-    rng = np.random.default_rng(seed)
-    world = scene_of(rng, INTEGRATORS[seed % len(INTEGRATORS)], n=9).make(kd.Stepper)
-    rows = rng.permutation(9)[: 1 + seed % 4]
-    mass = rng.uniform(0.5, 3, len(rows))
-    few = world._plan.of_rows(rows, mass)
-    world.set_mass(mass, rows)
-    plan = world._plan
-    whole = {name: getattr(plan, name) for name in ("g", "c", "w", "k", "p", "rate")}
-    whole["1/mass"], whole["mobility"] = (a.astype(plan.dtype) for a in (plan.inverse_mass, plan.mobility))
-    pairs = [(few[name], array) for name, array in whole.items()]
-    for mine, record in zip(few["records"], plan.records, strict=True):
-        pairs += [(mine[name], record.fields[name]) for name in mine]
-    for mine, array in pairs:
-        each = np.broadcast_to(array, (9, *array.shape[1:]))[rows]
-        assert_same_bits(np.broadcast_to(mine, each.shape), each)
-
-
 # rebind() to other arrays.
 
 

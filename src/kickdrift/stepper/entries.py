@@ -61,7 +61,7 @@ class Origin:
 
     @property
     def key(self) -> str:
-        """The token and the label, which distinguishes arrays of users: their contents are state."""
+        """The token and the label. Equal forces in users' arrays differ in the label: the token ignores contents."""
         return f"{self.token}+{self.label}" if self.label else self.token
 
 

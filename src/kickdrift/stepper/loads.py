@@ -137,7 +137,7 @@ class LoadsPart(Part):
         arrays = _arrays(stepper._entries)
         kept = [array[1:] for array, saved in arrays if saved]
         others = [array for array, saved in arrays if not saved]
-        # At once for all, which is faster: row 0 has no break.
+        # All arrays are joined because one test is faster. Row 0 of each, its constraint's number, has no break.
         breaks = len(others) > 0 and bool(np.concatenate(others)[:, 1].any())
         if not breaks and not any(array.any() for array in kept):
             return b""

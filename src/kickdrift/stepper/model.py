@@ -48,8 +48,6 @@ class Plan(Additions):
     the changed coefficients. idle: disabled declarations.
     """
 
-    #: The bodies whose coefficients are computed; None for all: see `of_rows`.
-    rows: np.ndarray | None = None
     events_enabled: bool = False  #: whether events are enabled
     motion: Any = None  #: `Motion` of the stepper; None where no shape moves
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
@@ -288,29 +286,6 @@ class Plan(Additions):
             else record
             for record in self._undragged
         ]
-
-    def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
-        """Return the coefficients of some bodies after a change of mass, bitwise equal to those of a new plan.
-
-        rows: ints of shape (k,). mass: kg, shape (k,). Returns g, c, w, k, p, rate, "1/mass" and "mobility" in the
-        dtype of the state and, as "records", the fields of each record; all with one row, or one for each of the
-        rows. Coefficients that also depend on other bodies are left out: pairs, attractions, constraints.
-        """
-        few = object.__new__(Plan)
-        few.n, few.dim, few.dtype, few.integrator, few.constraints = self.n, self.dim, self.dtype, self.integrator, ()
-        few.mass, few.uniform_mass, few.rows = mass, len(mass) == 1, rows
-        few.forces = tuple(term for term in self.forces if not self._parts[id(term)].interactions)
-        few._derive_masses()
-        with np.errstate(over="ignore", invalid="ignore"):
-            few._parts = {}
-            few._push({}, None)
-            few._merge(None)
-        names = ("g", "c", "w", "k", "p", "rate")
-        return {name: getattr(few, name) for name in names} | {
-            "1/mass": self._round("1/mass", few.inverse_mass),
-            "mobility": self._round("1/mass", few.mobility),
-            "records": [record.fields for record in few.records],
-        }
 
     def _merge(self, previous: Plan | None) -> None:
         """Merge the affine forces, and compute the properties that follow."""

@@ -83,7 +83,7 @@ class ConstraintRecord(Changeable):
 
     @property
     def solid(self) -> bool:
-        """Whether it is a wall or shape. Corners are not: those that meet there are."""
+        """Whether it is a wall or shape. The record of corners is none: it has no extent beside that of its walls."""
         return bool(self.constraint.solid) and self.kind != "corners"
 
     @property

@@ -127,12 +127,11 @@ def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
         for place in places_of(stepper, declaration):
             entries[place] = changes.with_coefficients(stepper, entries[place], given, stepper._plan)
             now, then = entries[place].today, before[place].today
-            # After a refused call the numbers before may be those of other coefficients than the given ones.
+            # A refused call may have left other coefficients changed than those given now: these change back.
             changed[id(now)] = stepper._plan._parts.get(id(then)), given | differences(now, then)
     made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
     made["attributes"]["_fitted_entries"] = made["attributes"].pop("_entries")
     if made["attributes"].get("_motion") is not None:
-        made["attributes"]["_motion"].know(
-            stepper._entries, stepper._entries
-        )  # what users ask about is what they declared
+        # Users ask about the shapes that they declared.
+        made["attributes"]["_motion"].know(stepper._entries, stepper._entries)
     stepper._commit(numbers=stepper._numbers(made["binding"], stepper._dt), **made)

@@ -156,7 +156,7 @@ cdef inline bint rests(int64_t i, const Contacts* data) noexcept nogil:
 
 
 cdef inline bint are_finite(const real* numbers, int64_t count) noexcept nogil:
-    """x - x is 0 if x is finite, and NaN otherwise."""
+    """True if all numbers are finite: x - x is NaN for any other."""
     cdef real total = 0
     cdef int64_t k
     for k in range(count):
