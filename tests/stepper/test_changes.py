@@ -11,7 +11,6 @@ from changing import play
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plans import INTEGRATORS, LAYOUTS, assert_same_bits, lay_out
-from plans import scene as scene_of
 from samples import CONSTRAINTS
 
 import kickdrift as kd

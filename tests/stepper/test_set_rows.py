@@ -225,3 +225,20 @@ def test_sizes_change_among_many(kind, alive, isa):
         for world in (changed, anew):
             world.step(3)
         assert_same_state(changed, anew)
+
+
+@pytest.mark.parametrize("touch", [kd.ElasticCollisions(0.4), kd.Contacts(0.4)], ids=["collisions", "contacts"])
+def test_masses_and_the_space_change_at_once(touch):
+    """A restored snapshot may change both: pairs are then searched in the space as it was."""
+    rng = np.random.default_rng(6)
+    space = kd.Periodic(0.0, 10.0)
+    start = rng.uniform(0, 10, (40, 2)), rng.normal(0, 4, (40, 2))
+    world, other = (kd.Stepper(*(a.copy() for a in start), hz=30, constraints=[touch, space]) for _ in range(2))
+    saved = world.snapshot()
+    world.set(space, upper=7.0)
+    world.set_mass(rng.uniform(1, 2, 40))
+    world.step()
+    world.restore(saved)
+    for each in (world, other):
+        each.step(10)
+    assert_same_state(world, other)

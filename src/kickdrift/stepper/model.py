@@ -110,7 +110,8 @@ class Plan(Additions):
             self._surround(previous)
             own.pop("_numbers", None)
         known = self._known(previous) if previous is not None and same else {}
-        self._replaced = {} if previous is None or same else previous._parts
+        other_masses = previous is not None and not same and previous.periodic is self.periodic
+        self._replaced = previous._parts if other_masses else {}  # type: ignore[union-attr]
         for name in _COMPUTED if previous is None or known is not previous._parts else _COMPUTED[:1]:
             own.pop(name, None)
         whole = previous is None or known is not previous._parts  # whether all parts are collected anew

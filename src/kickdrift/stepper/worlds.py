@@ -114,7 +114,7 @@ class Worlds(WorldsBase, WorldsCore):
             self._waiting += self._new_events()
 
     def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any:
-        """Call a function with a stepper that has the state of a world; the world then takes the state of that stepper."""
+        """Call a function with a stepper that has the state of a world, which has that of the stepper afterwards."""
         guest, fitted = self._guest, self._fitted
         plan = guest._plan
         if function.__name__ in ("spawn", "kill") and self._alive is None:
