@@ -85,7 +85,7 @@ cdef class BoundGrid(BoundConstraint):
         for a, laid in enumerate(grid.laid):
             for b, (count, width) in enumerate(laid):
                 cells[0, 3 * a + b], per_width[0, 3 * a + b] = count, width
-        classes, points = np.array([[len(grid.per_cell)]]), np.array([[(radius == 0).any()]], np.int32)
+        classes, points = np.array([[len(grid.per_cell)]], np.int64), np.array([[(radius == 0).any()]], np.int32)
         return [
             (self.size_class[None], None, grid.size_class[None]), (self.own_class[None], None, grid.size_class[None]),
             (numbers_at(data.per_cell, per_cell), None, per_cell), (numbers_at(data.cells, cells), None, cells),

@@ -7,7 +7,7 @@ from ..abi.constraints cimport PAIR_ROW, Distance
 from ..abi.plan cimport MAX_DIM
 from ..simd.masks cimport greater, positive, select, select_or_zero
 from ..simd.rows cimport (
-    change_displacements, displacements, lay_f32, lay_f64, shrink_displacements,
+    change_displacements, displacements_f32, displacements_f64, lay_f32, lay_f64, shrink_displacements,
 )
 from ..simd.vec cimport f32vec, filled, product, store_part, vec, vec_root, width
 from ..space cimport is_periodic, turn_to_images
@@ -38,7 +38,10 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
         end = min(last, p + BATCH)
         k = p
         while k < end:
-            displacements(data.row, data.first + k, data.second + k, d)
+            if vec is f32vec:
+                displacements_f32(<const float*> data.row, data.first + k, data.second + k, d)
+            else:
+                displacements_f64(<const double*> data.row, data.first + k, data.second + k, d)
             r = vec_root(product(dim, d, d))
             f = select_or_zero(positive(r), (r - (<const vec*> numbers(data.length, k, like))[0]) / r)
             (<vec*> numbers(room, k - p, like))[0] = f
@@ -74,7 +77,10 @@ cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* lik
         end = min(last, p + BATCH)
         k = p
         while k < end:
-            displacements(data.row, data.first + k, data.second + k, d)
+            if vec is f32vec:
+                displacements_f32(<const float*> data.row, data.first + k, data.second + k, d)
+            else:
+                displacements_f64(<const double*> data.row, data.first + k, data.second + k, d)
             total = (<const vec*> numbers(move_first, k, like))[0] + (<const vec*> numbers(move_second, k, like))[0]
             if work.velocities:
                 slow(work, dim, h, total, data, k, end - k, d)

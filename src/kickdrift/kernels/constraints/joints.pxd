@@ -8,7 +8,7 @@ from .joint_limits cimport exceeds, find_loads, numbers, set_bounds, set_limits
 from ..abi.constraints cimport DIRECTION, PAIR_ROW, LIMITED, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport root
-from ..simd.rows cimport displacements
+from ..simd.rows cimport displacements_f32, displacements_f64
 from ..simd.masks cimport greater, select
 from ..simd.vec cimport f32vec, f64vec, filled, product, real, store_part, vec, vec_root, width
 from ..space cimport is_periodic, toward, turn_to_images
@@ -159,7 +159,10 @@ cdef inline void directions(int dim, int64_t count, const Distance* data, const 
     cdef int64_t p = 0
     cdef int c
     while p < count:
-        displacements(data.row, data.first + p, data.second + p, d)
+        if vec is f32vec:
+            displacements_f32(<const float*> data.row, data.first + p, data.second + p, d)
+        else:
+            displacements_f64(<const double*> data.row, data.first + p, data.second + p, d)
         if is_periodic(&data.torus):
             turn_to_images(dim, d, &data.torus)
         r = vec_root(product(dim, d, d))

@@ -349,14 +349,6 @@ cdef inline void put_back(
         set_lane(<vec*> rows, first + c, lane_of(&q[c], lane))
 
 
-cdef inline void displacements(const void* rows, const int32_t* first, const int32_t* second, vec* q) noexcept nogil:
-    """Gather the separations of pairs; first, second: offsets of their rows in numbers."""
-    if vec is f32vec:
-        displacements_f32(<const float*> rows, first, second, q)
-    else:
-        displacements_f64(<const double*> rows, first, second, q)
-
-
 cdef inline void shrink_displacements(
     void* rows, const int32_t* first, const int32_t* second, const vec* share, const void* to_first,
     const void* to_second, long count,
