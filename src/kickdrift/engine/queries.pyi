@@ -39,7 +39,7 @@ class Level:
         scene: Any,
         x: NDArray[Any],
         displacement: NDArray[Any],
-        indices: list[Any],
+        pairs: list[Any],
         known: tuple[int, NDArray[Any], NDArray[Any]] | None,
     ) -> tuple[NDArray[Any], NDArray[Any]]: ...
     def near(
