@@ -6,7 +6,7 @@ from plans import assert_same_state
 
 import kickdrift as kd
 from kickdrift import reference
-from kickdrift.stepper.tying import Ties, sprung, tied
+from kickdrift.stepper.tying import sprung, tied
 
 PAIRS = [(2 * k, 2 * k + 1) for k in range(12)]
 APART = pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["kernels", "reference"])
@@ -228,8 +228,8 @@ def test_what_is_joined_does_not_depend_on_what_came_before(seed):
             name = "stiffness" if seed % 2 else "length" if one.max_length is None else "max_length"
             changed.set(one, **{name: float(rng.uniform(0.5, 2.0))})
         plan = changed._plan
-        first = tied(plan.n, plan._ties.records, Ties())
-        alike(plan._ties.joined, first.joined)
+        rods = [part for each in changed.constraints for part in plan._parts[id(each)].constraint_records]
+        alike(plan._ties, tied(plan.n, rods, ()))
         parts = [part for each in changed.forces for part in plan._parts[id(each)].interactions]
         alike(plan.interactions, sprung(parts, ()))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
+from kickdrift.stepper.queries import much_larger
 
 GRAVITY = kd.Gravity((0.0, -900.0))
 SCHEMES = [
@@ -232,3 +233,14 @@ def test_few_large_bodies_do_not_make_all_cells_large(Stepper, monkeypatch):
     i, j = np.nonzero((away <= 0.1) & alive)
     assert (there["query"].tolist(), there["slot"].tolist()) == (i.tolist(), j.tolist())
     assert all(0.3 < width < 0.7 for width in widths)
+
+
+def test_who_is_much_larger():
+    """More than four times as large as all others, at most 16 of them, and of more than 128 bodies."""
+    sizes = np.full(129, 0.5)
+    for large, found in ((2.0, 0), (2.0000001, 1)):
+        sizes[5] = large
+        assert len(much_larger(sizes)) == found
+    assert len(much_larger(sizes[:128])) == 0
+    for count, found in ((16, 16), (17, 0)):
+        assert len(much_larger(np.where(np.arange(129) < count, 3.0, 0.5))) == found

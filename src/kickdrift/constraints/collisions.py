@@ -98,7 +98,7 @@ class ElasticCollisions(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        if not set(names) <= {"radius", "restitution", "friction", "category", "mask", "sensor", "mass"}:
+        if not self.independent.union(("mass",)).issuperset(names):
             return None
         friction, fields = self._scalars(plan, "friction"), self._changed_filters(plan, names, before)
         if fields is None or bool(friction.any()) != ("friction" in before):

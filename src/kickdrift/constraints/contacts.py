@@ -217,8 +217,8 @@ class Contacts(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        softness, filters = {"hertz", "damping_ratio"}, {"category", "mask", "sensor"}
-        if not set(names) <= softness | filters | {"radius", "restitution", "friction", "mass"}:
+        softness = {"hertz", "damping_ratio"}
+        if not set(names) <= Filtered.independent | softness | {"radius", "restitution", "friction", "mass"}:
             return None
         if "mass" in names and self.joints:  # of which those of immovable bodies are left out
             return None

@@ -418,8 +418,10 @@ cdef class Level:
         return 0
 
     cdef int64_t write(self, Touches found, double* to, uint8_t* sensed, object known) except -1:
-        """Write contacts as rows of numbers, with the impulses that `Contacts` has stored, sorted by pair; leave out
-        bodies that a one-way shape lets pass, without an impulse. Return their number."""
+        """Write contacts as rows of numbers, with the impulses that `Contacts` has stored, sorted by pair.
+
+        Return their number: a body that a one-way shape lets pass, without an impulse, is left out.
+        """
         cdef const int64_t* pair = NULL
         cdef const double* push = NULL
         cdef int64_t n = self.core._plan.n

@@ -286,7 +286,7 @@ cdef class BoundCorners(BoundConstraint):
     cdef const int64_t* wall        # number of the wall of each face
 
     cdef void join(self, const Common* common) noexcept:
-        cdef int64_t number = 0
+        cdef int64_t number = 0     # of the wall, as in the record
         cdef int64_t face = 0
         cdef Py_ssize_t k
         self.corners.weight = common.weight

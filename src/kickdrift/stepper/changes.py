@@ -46,10 +46,10 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
     each. If left out, all bodies change. Coefficients are copied: changing an array that you passed has no effect, call
     `set` instead.
 
-    Setting one number takes some 40 microseconds, in a world of any size, and 1 to 2 more for each other force or
-    constraint that was declared. Rates of `Damping`, and drag and
-    stiffness under `exact`, take some 40 microseconds for each distinct value. Raises TypeError or ValueError as the
-    constructors do, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+    Setting one number takes some 40 microseconds, in a world of any size, and 1 to 3 more for each other force or
+    constraint that was declared (10 for each `Plane`). Rates of `Damping`, and drag and stiffness under `exact`, take
+    some 40 microseconds for each distinct value. Raises TypeError or ValueError as the constructors do, RuntimeError
+    during a step; nothing has changed then. Thread-safety: as `step`.
 
     >>> import kickdrift as kd
     >>> wind = kd.LinearDrag(1.0, wind=(2.0,))

@@ -24,24 +24,18 @@ if TYPE_CHECKING:
 
 def present(entry: Entry) -> list[tuple[Any, np.ndarray, bool]]:
     """Return (current declaration, array, enabled) of each `Distance` of an entry that was not removed."""
-    arrays, now = entry.origin.loads, (entry.today, entry.enabled)
+    arrays = entry.origin.loads
     if not arrays:
         return []
-    held = (now,) if hasattr(entry.origin.first, "pairs") else states(entry)
-    pairs = zip(held, arrays, strict=True)
-    return [(each[0], array, each[1] and entry.enabled) for each, array in pairs if each is not None]
+    if hasattr(entry.origin.first, "pairs"):
+        return [(entry.today, arrays[0], entry.enabled)]
+    joints = zip(states(entry), arrays, strict=True)
+    return [(each[0], array, each[1] and entry.enabled) for each, array in joints if each is not None]
 
 
 def by_declaration(entries: Iterable[Entry]) -> dict[int, np.ndarray]:
     """Return the arrays by id of the current declarations."""
-    found = {}
-    for entry in entries:
-        arrays, today = entry.origin.loads, entry.today
-        if arrays and hasattr(today, "pairs"):  # as `present` does, faster for worlds of many `Distance`
-            found[id(today)] = arrays[0]
-        elif arrays:
-            found.update({id(each): array for each, array, _ in present(entry)})
-    return found
+    return {id(each): array for entry in entries if entry.origin.loads for each, array, _ in present(entry)}
 
 
 def load(self: StepperBase, declaration: Any) -> np.ndarray:

@@ -27,7 +27,7 @@ from ..integrators.verlet import Verlet
 from . import energies, merging, step_numbers
 from .additions import Additions, check_finite
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
-from .tying import PAIRED, Ties, common_ends, sprung, tied
+from .tying import PAIRED, common_ends, sprung, tied
 
 _F64 = np.dtype(np.float64)
 #: Record fields that follow from the others or from the declaration.
@@ -70,13 +70,12 @@ class Plan(Additions):
     drag: bool
     linked: bool
     _parts: dict[int, Part]  #: by id of the declaration, disabled ones included; each part references its declaration
-    _replaced: Mapping[int, Part]  #: by id of the declaration, parts for other masses
     _pins: list[Constraint]
     _late: list[Part]  #: the parts of forces that act like constraints
     _event_velocities: bool  #: whether forces other than linear drag depend on velocities
     _shares: list[merging.Share]
     _columns: dict[str, merging.Column]
-    _ties: Ties
+    _ties: list[ConstraintRecord]  #: those of `Distance`, joined where they share a body
     _undragged: list[ConstraintRecord]  #: the constraints before `_drag`
     contacts: dict[str, np.ndarray] | None  #: the fields of `Contacts`, if there are any
 
@@ -110,8 +109,8 @@ class Plan(Additions):
             self._surround(previous)
             own.pop("_numbers", None)
         known = self._known(previous) if previous is not None and same else {}
-        other_masses = previous is not None and not same and previous.periodic is self.periodic
-        self._replaced = previous._parts if other_masses else {}  # type: ignore[union-attr]
+        if previous is not None and not same:
+            changed = self._with_masses(changed, previous)
         for name in _COMPUTED if previous is None or known is not previous._parts else _COMPUTED[:1]:
             own.pop(name, None)
         whole = previous is None or known is not previous._parts  # whether all parts are collected anew
@@ -160,6 +159,15 @@ class Plan(Additions):
             if not (part.constraint_records or part.linked or any(each.term.per_mass for each in part.interactions))
         }
 
+    def _with_masses(self, changed: Changed, previous: Plan) -> Changed:
+        """Return the changes together with that of all masses. In another space, all parts are compiled again."""
+        if previous.periodic is not self.periodic:
+            return {}
+        masses: dict[int, tuple[Part | None, Collection[str]]] = {
+            key: (part, {"mass"}) for key, part in previous._parts.items()
+        }
+        return masses | {key: (part, {*names, "mass"}) for key, (part, names) in changed.items()}
+
     def _push(self, changed: Changed, previous: Plan | None) -> None:
         """Collect the parts of forces."""
         known = () if previous is None else previous.interactions
@@ -200,11 +208,9 @@ class Plan(Additions):
         """Return the part of a declaration: reused, updated for a change, or compiled."""
         part = self._parts.get(id(declaration))
         if part is None:
-            before, names = changed.get(id(declaration), (self._replaced.get(id(declaration)), ()))
-            if before is not None and not self._replaced:
+            before, names = changed.get(id(declaration), (None, ()))
+            if before is not None:
                 part = self._with_fields(before, declaration, names)
-            elif before is not None and before.constraint_records:  # forces are divided by masses
-                part = self._with_fields(before, declaration, {*names, "mass"})
             if part is None:
                 part = self._compile(declaration)
                 if before is not None:
@@ -215,8 +221,8 @@ class Plan(Additions):
     def _with_fields(self, part: Part, now: Any, names: Collection[str]) -> Part | None:
         """Return a part with replaced fields in its only record; None if these coefficients affect more than that."""
         whole: tuple[Any, ...] = (*part.interactions, *part.constraint_records)
-        if len(whole) != 1 or part.records or part.affine:
-            return None
+        if len(whole) != 1 or part.records or part.affine or (part.interactions and "mass" in names):
+            return None  # forces are divided by masses
         (record,) = whole
         which = "interactions" if part.interactions else "constraint_records"
         if part.interactions and now.velocity_dependent != record.term.velocity_dependent:
@@ -261,8 +267,8 @@ class Plan(Additions):
     def _in_turn(self, records: list[ConstraintRecord], previous: Plan | None) -> list[ConstraintRecord]:
         """Sort all constraints by turn; those of one turn stay in declared order."""
         paired = [record for record in records if record.kind in PAIRED]
-        self._ties = tied(self.n, paired, Ties() if previous is None else previous._ties)
-        turns: list[list[ConstraintRecord]] = [[], self._ties.joined, [], [], [], []]
+        self._ties = tied(self.n, paired, () if previous is None else previous._ties)
+        turns: list[list[ConstraintRecord]] = [[], self._ties, [], [], [], []]
         for record in records:
             if record.kind not in PAIRED:
                 turns[record.constraint.turn].append(record)
@@ -270,7 +276,7 @@ class Plan(Additions):
 
     def _drag(self, previous: Plan | None) -> None:
         """Set the drag of both ends for compliant distances under velocity Verlet."""
-        drags = self.drag and any(record.splits for record in self._ties.joined)
+        drags = self.drag and any(record.splits for record in self._ties)
         if not drags:
             self.constraint_records = self._undragged
             return

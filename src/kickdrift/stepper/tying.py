@@ -6,11 +6,11 @@ what one declaration of a hundred pairs does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
 from operator import is_, is_not
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,67 +27,41 @@ MISSING = np.zeros((0, 0))
 R = TypeVar("R", ConstraintRecord, InteractionRecord)
 
 
-class Ties(NamedTuple):
-    """The records of `Distance`, and what they are joined into."""
-
-    records: tuple[ConstraintRecord, ...] = ()  #: in declared order
-    #: Records of systems that are joined, by number: (soft, iterations, systems) of each joined record.
-    groups: tuple[tuple[bool, int, list[list[int]]], ...] = ()
-    joined: list[ConstraintRecord] = []  # noqa: RUF012 # replaced as a whole
-
-
-def tied(n: int, records: Sequence[ConstraintRecord], before: Ties) -> Ties:
+def tied(n: int, records: Sequence[ConstraintRecord], known: Sequence[ConstraintRecord]) -> list[ConstraintRecord]:
     """Join distance records of the same kind and number of iterations.
 
     Correcting one constraint violates others at the same body, therefore records that share a movable body are a
     system, which is iterated together. Different systems share no body: joined, they have the same result as apart.
-    before: the previous ties. What they have in common with these is taken over.
+    known: previous records, which are reused with the same members.
     """
-    records = tuple(records)
     if len(records) < 2:
-        return Ties(records, (), list(records))
-    groups = before.groups if _group_alike(before.records, records) else _grouped(records, _systems(n, records))
-    joined = [_joined(records, *group, before.joined) for group in groups]
-    return Ties(records, groups, joined)
-
-
-def _group_alike(before: Sequence[ConstraintRecord], now: Sequence[ConstraintRecord]) -> bool:
-    """Return whether these records are the same but for numbers, one by one: one that is solved otherwise is new."""
-    return len(before) == len(now) and all(map(is_, *([record.moved for record in each] for each in (before, now))))
-
-
-def _grouped(
-    records: Sequence[ConstraintRecord], systems: Iterable[list[int]]
-) -> tuple[tuple[bool, int, list[list[int]]], ...]:
-    """Group systems that are solved alike."""
-    alike: dict[tuple[bool, int], list[list[int]]] = {}
-    for system in systems:
-        key = records[system[0]].solved
-        for number in system[1:]:
-            soft, iterations = records[number].solved
-            key = key[0] or soft, max(key[1], iterations)
+        return list(records)
+    alike: dict[tuple[bool, int], list[list[ConstraintRecord]]] = {}
+    for system in _systems(n, records):
+        key = system[0].solved
+        for other in system[1:]:
+            key = key[0] or other.solved[0], max(key[1], other.solved[1])
         alike.setdefault(key, []).append(system)
-    return tuple([(*key, those) for key, those in alike.items()])
+    return [_joined(systems, *key, known) for key, systems in alike.items()]
 
 
-def _systems(n: int, records: Sequence[ConstraintRecord]) -> Iterable[list[int]]:
-    """Group the numbers of records that share a movable body, directly or through others."""
+def _systems(n: int, records: Sequence[ConstraintRecord]) -> list[list[ConstraintRecord]]:
+    """Group records that share a movable body, directly or through others."""
     moved = [record.moved for record in records]
     holders = np.repeat(np.arange(len(records)), list(map(len, moved)))
     bodies = np.concatenate(moved)
     first = np.zeros(n, np.int64)
     first[bodies[::-1]] = holders[::-1]  # per body: the first record that can move it
     owner = [*range(len(records))]  # per record: parent in a union-find forest
-    linked = first[bodies] != holders
-    if not linked.any():
-        return [[number] for number in owner]
-    for one, other in zip(holders[linked].tolist(), first[bodies][linked].tolist(), strict=True):
+    for one, other in zip(
+        holders[linked := first[bodies] != holders].tolist(), first[bodies][linked].tolist(), strict=True
+    ):
         low, high = sorted((_root(owner, one), _root(owner, other)))
         owner[high] = low
-    systems: dict[int, list[int]] = {}
-    for number in range(len(records)):
-        systems.setdefault(_root(owner, number), []).append(number)
-    return systems.values()
+    systems: dict[int, list[ConstraintRecord]] = {}
+    for number, record in enumerate(records):
+        systems.setdefault(_root(owner, number), []).append(record)
+    return [*systems.values()]
 
 
 def _root(owner: list[int], number: int) -> int:
@@ -97,20 +71,15 @@ def _root(owner: list[int], number: int) -> int:
 
 
 def _joined(
-    records: Sequence[ConstraintRecord],
-    soft: bool,
-    iterations: int,
-    systems: list[list[int]],
-    known: Sequence[ConstraintRecord],
+    systems: Sequence[Sequence[ConstraintRecord]], soft: bool, iterations: int, known: Sequence[ConstraintRecord]
 ) -> ConstraintRecord:
     """Join the records of systems into one."""
-    members = tuple([records[number] for system in systems for number in system])
+    members = tuple([record for system in systems for record in system])
     before = _before(members, known)
     if len(members) == 1 or (before is not None and before.members == members):
         return members[0] if len(members) == 1 else before  # type: ignore[return-value]
     columns = _columns(members, before)
-    sizes = [len(system) for system in systems]
-    order = None if len(sizes) == len(members) else _order(columns, members, sizes)
+    order = _order(columns, members, systems)
     fields = columns if order is None else {name: column[order] for name, column in columns.items()}
     fields = fields | {"iterations": np.array([iterations])}
     if soft:  # a property of the integrator
@@ -211,8 +180,10 @@ def _spread(values: np.ndarray, count: int, name: str, like: np.ndarray) -> np.n
     return values if len(values) == count else np.broadcast_to(values, (count, *values.shape[1:]))
 
 
-def _order(columns: dict[str, np.ndarray], members: Sequence[ConstraintRecord], sizes: Sequence[int]) -> np.ndarray:
-    """Return the order of pairs in the solver. sizes: the numbers of members of each system.
+def _order(
+    columns: dict[str, np.ndarray], members: Sequence[ConstraintRecord], systems: Sequence[Sequence[ConstraintRecord]]
+) -> np.ndarray | None:
+    """Return the order of pairs in the solver; None for the order of the members.
 
     The pairs of several members that form a system are sorted by their bodies, independent of the declarations and of
     the order in which they were added. Pairs with graph colouring follow, colour by colour. A member alone keeps its
@@ -220,8 +191,10 @@ def _order(columns: dict[str, np.ndarray], members: Sequence[ConstraintRecord], 
     """
     from ..constraints.joints import colours  # loaded late: only needed for joined constraints
 
+    if all(len(system) == 1 for system in systems):
+        return None
     member = columns["member"]
-    several = np.repeat(np.array(sizes) > 1, sizes)[member]
+    several = np.array([len(system) > 1 for system in systems for _ in system])[member]
     coloured = np.array([_is_coloured(each) for each in members])[member][several]
     pairs = np.stack([columns["first"][several], columns["second"][several]], axis=1)
     order = np.lexsort((pairs.max(axis=1), pairs.min(axis=1), coloured))

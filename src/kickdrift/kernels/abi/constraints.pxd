@@ -381,7 +381,7 @@ ctypedef struct Contacts:
     uint64_t* taken             # bit mask of the colours that each body's contacts use
     uint8_t* touched
 
-# Corner solver: the faces of all walls. What holds for bodies at a face is its wall's.
+# Corner solver: the faces of all walls. Coefficients, filter and belt of a face are those of its wall.
 ctypedef struct Corners:
     int64_t faces
     const void* normal
