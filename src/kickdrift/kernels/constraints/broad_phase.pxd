@@ -245,7 +245,7 @@ cdef inline Found find_few(
     cdef int64_t row, k, first
     cdef uint64_t bucket, beside
     cdef int32_t i
-    cdef int size_class, c, width
+    cdef int size_class, c, buckets
     cdef bint own
     cdef Around around
     for c in range(MOST_CLASSES):
@@ -274,8 +274,8 @@ cdef inline Found find_few(
             else:
                 around.ranges = data.rows
             for row in range(around.ranges):
-                width = around.last[row] - around.first[row] if is_periodic(&data.torus) else 3
-                for c in range(width):
+                buckets = around.last[row] - around.first[row] if is_periodic(&data.torus) else 3
+                for c in range(buckets):
                     if is_periodic(&data.torus):
                         beside = <uint64_t> (around.first[row] + c)
                     else:

@@ -61,7 +61,7 @@ cdef inline void report_shapes(
     cdef EventSource* events = data.wall.events
     cdef bint tracked = log.begin or log.end
     cdef const Contact* met[BOUNCES]
-    cdef const Contact* contact
+    cdef const Contact* found
     cdef int64_t i, key
     cdef int64_t p = 0
     cdef int count, k, j
@@ -71,14 +71,14 @@ cdef inline void report_shapes(
         # Collect the contacts of body i in the order of their keys.
         count = 0
         for k in range(events.slots):
-            contact = met_at(events, i * events.slots + k)
-            if contact == NULL:
+            found = met_at(events, i * events.slots + k)
+            if found == NULL:
                 continue
             j = count
-            while j > 0 and met[j - 1].key > contact.key:
+            while j > 0 and met[j - 1].key > found.key:
                 met[j] = met[j - 1]
                 j -= 1
-            met[j] = contact
+            met[j] = found
             count += 1
         k = 0
         while k < count or (p < events.count and events.touching[p] < key_of(i + 1, -2147483647)):
@@ -96,7 +96,7 @@ cdef inline void report_shapes(
 
 
 cdef inline void report_one_shape(
-    int dim, int64_t stride, const real* x, int64_t i, int64_t key, const Contact* contact, bint was, bint tracked,
+    int dim, int64_t stride, const real* x, int64_t i, int64_t key, const Contact* met, bint was, bint tracked,
     const Shapes* data, Log* log,
 ) noexcept nogil:
     cdef int64_t number = -1 - other_of(key)
@@ -116,8 +116,8 @@ cdef inline void report_one_shape(
     distance = away(dim, y, number, data, n)
     if tracked and data.enabled[number]:
         now = distance <= reach + reach / share + rounding(reach) * large
-    if contact != NULL:
-        visit(log, data.wall.events, dim, contact, True, was, now)
+    if met != NULL:
+        visit(log, data.wall.events, dim, met, True, was, now)
     elif now:
         keep_touching(log, data.wall.events, key)
     else:
