@@ -20,7 +20,7 @@ from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses
-from . import changes, contacts, entries, kinds, loads, motion, moves, queries, rebinding, rotation
+from . import changes, contacts, entries, kinds, loads, motion, moves, queries, rebinding, rotation, rows
 from .common import State
 from .model import Plan
 from .rotation import Rotation, RotationPart, rotation_of
@@ -399,17 +399,7 @@ class StepperBase(State):
         """Number of active bodies."""
         return self.n if self._slots is None else int(np.count_nonzero(self._slots.mask))
 
-    def _rows_of(self, index: Any) -> Any:
-        """Replace ids in an index by their rows: every id is at least 2**32, every row is less."""
-        if isinstance(index, (list, np.ndarray, int, np.integer)):
-            try:
-                array = np.asarray(index)
-            except ValueError:
-                return index  # invalid as an index: the caller raises the error
-            if array.dtype.kind in "iu" and array.size and array.max() >= 2**32:
-                return self.slots(index)
-        return index
-
+    _rows_of = rows.rows_of
     slots = find_slots
     _give_kinds = kinds.give
 

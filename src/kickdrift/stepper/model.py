@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,9 +32,6 @@ from .tying import PAIRED, common_ends, sprung, tied
 _F64 = np.dtype(np.float64)
 #: Record fields that follow from the others or from the declaration.
 DERIVED = ("pair", "member", "unit")
-
-if TYPE_CHECKING:
-    pass
 
 Changed = Mapping[int, tuple[Part | None, Collection[str]]]
 #: What a plan computes at first use: of all, and the rest of masses and pins.

@@ -1,4 +1,4 @@
-"""Coefficients of indexed bodies: the `index=` argument of `set`."""
+"""Indexed bodies, and their coefficients: the `index=` argument of `set` and others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,19 @@ from .. import validation
 
 if TYPE_CHECKING:
     from ..declaration import Declaration
+    from .base import StepperBase
+
+
+def rows_of(self: StepperBase, index: Any) -> Any:
+    """Replace ids in an index by their rows: every id is at least 2**32, every row is less."""
+    if isinstance(index, (list, np.ndarray, int, np.integer)):
+        try:
+            array = np.asarray(index)
+        except ValueError:
+            return index  # invalid as an index: the caller raises the error
+        if array.dtype.kind in "iu" and array.size and array.max() >= 2**32:
+            return self.slots(index)
+    return index
 
 
 def with_rows(
