@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import validation
 from ..declaration import declaration, filter_field, numbers, place
-from .base import ABSENT, ALL_BITS, SHAPES_PER_BODY, Filtered, countable, weights
+from .base import ABSENT, ALL_BITS, OF_SHAPES, SHAPES_PER_BODY, Filtered, countable, weights
 from .joints import Distance
 from .shapes import Boxes, Segments, Shapes
 from .walls import Box, Plane, Wall
@@ -217,14 +217,23 @@ class Contacts(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        softness = {"hertz", "damping_ratio"}
-        if not set(names) <= Filtered.independent | softness | {"radius", "restitution", "friction", "mass"}:
+        softness, own = {"hertz", "damping_ratio"}, {name for name in names if not name.startswith(OF_SHAPES)}
+        if not own <= Filtered.independent | softness | {"radius", "restitution", "friction", "mass"}:
             return None
         if "mass" in names and self.joints:  # of which those of immovable bodies are left out
             return None
         fields = self._changed_filters(plan, names, before)
-        if fields is None or (fields and (self.walls or self.shapes)):  # whose filters depend on those of bodies
+        if fields is None:
             return None
+        if fields and self.walls:  # whose filters depend on those of bodies
+            through = self._walls_through(plan)
+            if bool(through.any()) != ("through" in before):
+                return None
+            fields |= {"through": through} if "through" in before else {}
+        of_shapes = self._shape_numbers(plan, {name.removeprefix(OF_SHAPES) for name in {*names} - own}, fields, before)
+        if of_shapes is None:
+            return None
+        fields |= of_shapes
         if "mass" in names:
             fields["weight"] = weights(plan)
         if not softness.isdisjoint(names):
@@ -235,6 +244,40 @@ class Contacts(Filtered):
         if "radius" in names and self.shapes:
             fields["shape_reach"] = np.stack([shapes.reach(plan, fields["radius"]) for shapes in self.shapes])
         return fields | (self._frictions(plan) if "friction" in names else {})
+
+    def _shape_numbers(
+        self, plan: Plan, names: Collection[str], filters: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        """Return the record fields of changed coefficients of shapes, or of filters of bodies; None if of others."""
+        numbers_ = {"friction", "restitution", "radius", "surface_speed", "enabled", "thickness"}
+        if not set(names) <= Filtered.independent | numbers_:
+            return None
+        fields = {}
+        if "enabled" in names:
+            fields["shape_enabled"] = np.concatenate([shapes.flags(plan) for shapes in self.shapes])
+        if not {"enabled", "thickness"}.isdisjoint(names):
+            fields["shape_reach"] = np.stack([shapes.reach(plan, before["radius"]) for shapes in self.shapes])
+        if "friction" in names:
+            fields["shape_friction"] = self._frictions(plan)["shape_friction"]
+        if "surface_speed" in names:
+            fields["shape_belt"] = np.stack([shapes.belt(plan) for shapes in self.shapes])
+            if fields["shape_belt"].any() != ("shape_belt" in before):
+                return None
+        if self.shapes and (filters or not Filtered.independent.isdisjoint(names)):
+            fields["shape_through"] = self._shapes_through(plan)
+        return fields
+
+    def _walls_through(self, plan: Plan) -> np.ndarray:
+        sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
+        rows = [np.zeros((0, plan.n), np.uint8)]
+        for wall in self.walls:
+            through = np.maximum(wall._through(plan, self), sensor)
+            rows.append(np.broadcast_to(through, (len(wall.faces(plan)[1]), plan.n)))
+        return np.concatenate(rows)
+
+    def _shapes_through(self, plan: Plan) -> np.ndarray:
+        sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
+        return np.stack([np.maximum(shapes._through(plan, self), sensor) for shapes in self.shapes])
 
     def _frictions(self, plan: Plan) -> dict[str, np.ndarray]:
         """Return frictions per body, and per wall or shapes and body; one without friction uses that of the body."""
@@ -259,13 +302,10 @@ class Contacts(Filtered):
             np.broadcast_to(self._scalars(plan, name), (plan.n,)) for name in ("radius", "restitution", "rolling")
         )
         normals, offsets = [np.zeros((0, plan.dim))], [np.zeros(0)]
-        passes, belts = [np.zeros((0, plan.n), np.uint8)], [np.zeros((0, plan.dim + 1))]
-        sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
+        belts = [np.zeros((0, plan.dim + 1))]
         for wall in self.walls:
             order = np.argsort(wall.numbers(plan))  # sort by event numbers
             normal, offset = (rows[order] for rows in wall.faces(plan))
-            through = np.maximum(wall._through(plan, self), sensor)
-            passes.append(np.broadcast_to(through, (len(offset), plan.n)))
             belts.append(np.broadcast_to(wall.belt(plan), (len(offset), plan.dim + 1)))
             normals.append(normal)
             offsets.append(offset)
@@ -291,8 +331,8 @@ class Contacts(Filtered):
             lag=np.array([plan.integrator.velocity_lag]),
             **({"sleep": np.ones(1, np.int64)} if self.sleep else {}),
             **({"wall_belt": belt} if (belt := np.concatenate(belts)).any() else {}),
-            **({"through": through} if (through := np.concatenate(passes)).any() else {}),
-            **self._level(plan, radius, frictions, sensor),
+            **({"through": through} if (through := self._walls_through(plan)).any() else {}),
+            **self._level(plan, radius, frictions),
             **self._filters(plan),
             **{name: rods[name] for name in ("pair", "member", "lower", "upper", "limit") if name in rods},
         )
@@ -315,13 +355,11 @@ class Contacts(Filtered):
         }
         return fields | {"member": np.repeat(np.arange(len(rods)) - 1, [len(each["first"]) for each in rods])}
 
-    def _level(
-        self, plan: Plan, radius: np.ndarray, frictions: dict[str, np.ndarray], sensor: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    def _level(self, plan: Plan, radius: np.ndarray, frictions: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return record fields of the shapes, concatenated: per part, per part and body, and per shape."""
         if not self.shapes:
             return {}
-        found: dict[str, list[np.ndarray]] = {"through": []}
+        found: dict[str, list[np.ndarray]] = {}
         moves = any(shapes.moves for shapes in self.shapes)
         for shapes in self.shapes:
             shapes.check(plan)
@@ -332,16 +370,15 @@ class Contacts(Filtered):
             fields = nothing | fields
             for name, each in fields.items():
                 found.setdefault(name, []).append(each)
-            found["through"].append(np.maximum(shapes._through(plan, self), sensor))
         belt = np.stack([shapes.belt(plan) for shapes in self.shapes])
         if not any(sides.any() for sides in found["one_way"]):
             del found["one_way"]
-        reach, through = np.stack(found.pop("reach")), np.stack(found.pop("through"))
+        reach = np.stack(found.pop("reach"))
         begin = np.cumsum([0, *(len(lower) for lower in found["lower"])])
         return {
             "shape_reach": reach,
             "shape_friction": frictions["shape_friction"],
-            "shape_through": through,
+            "shape_through": self._shapes_through(plan),
             **{f"shape_{name}": np.concatenate(each) for name, each in found.items()},
             "shape_begin": begin,
             **({"shape_belt": belt} if belt.any() else {}),

@@ -151,9 +151,21 @@ class Shapes(Wall):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        if not self.places.isdisjoint(names) or "radius" in names:
-            return None  # the tree and the margins depend on these coefficients: compile again
-        return super().fields_of(plan, names, before)
+        shape = {"enabled", "thickness", "radius"} | self.places
+        if self.moves and not self.places.isdisjoint(names):
+            return None  # their motion begins anew
+        fields = super().fields_of(plan, set(names) - shape, before)
+        if fields is None or shape.isdisjoint(names):
+            return fields
+        self.check(plan)
+        radius = self._scalars(plan, "radius")
+        if "enabled" in names:
+            fields["enabled"] = self.flags(plan)
+        if not self.places.isdisjoint(names):
+            fields["lower"], fields["upper"] = self.ends()
+            if len(fields["lower"]) != len(before["lower"]):
+                return None
+        return fields | {"radius": radius, "reach": self.reach(plan, radius)}
 
     def _open_sides(self, plan: Plan) -> np.ndarray:
         """Return the direction above each shape of a one-way declaration, see `Shapes.passes` of the reference."""
@@ -183,20 +195,25 @@ class Shapes(Wall):
         name = type(self).__name__
         countable(name, plan)
         lower, upper = self.ends()
-        enabled = np.asarray(self.enabled)  # type: ignore[attr-defined]
-        if enabled.shape not in ((), (len(lower),)):
-            raise ValueError(
-                f"{name}(enabled): expected a bool or shape ({len(lower)},), one per shape, got shape {enabled.shape}"
-            )
         return {
             "segments": np.array([name == "Segments"], np.uint8),
             "lower": lower,
             "upper": upper,
-            "enabled": np.broadcast_to(enabled, (len(lower),)).astype(np.uint8),
+            "enabled": self.flags(plan),
             **(self._motion() if self.moves else {}),
             **({} if self.one_way is False else {"one_way": self._open_sides(plan)}),  # type: ignore[attr-defined]
             "reach": self.reach(plan, radius),
         }
+
+    def flags(self, plan: Plan) -> np.ndarray:
+        """Return which shapes are enabled."""
+        enabled = np.asarray(self.enabled)  # type: ignore[attr-defined]
+        if enabled.shape not in ((), (self.count,)):
+            raise ValueError(
+                f"{type(self).__name__}(enabled): expected a bool or shape ({self.count},), one per shape, "
+                f"got shape {enabled.shape}"
+            )
+        return np.broadcast_to(enabled, (self.count,)).astype(np.uint8)
 
     def reach(self, plan: Plan, radius: np.ndarray) -> np.ndarray:
         """Return the distance at which bodies of these radii touch."""

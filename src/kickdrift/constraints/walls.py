@@ -46,9 +46,14 @@ class Wall(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        if not set(names) <= {*_EACH, *self.places, "mass"}:
+        if not set(names) <= {*_EACH, *self.places, *Filtered.independent, "surface_speed", "mass"}:
             return None
         fields = {name: self._scalars(plan, name) for name in _EACH if name in names}
+        if "surface_speed" in names or not Filtered.independent.isdisjoint(names):
+            optional = self._optional(plan)
+            if optional.keys() != before.keys() & {"sensor", "belt"}:
+                return None
+            fields |= optional
         if "mass" in names:
             fields["weight"] = weights(plan)
         return fields if self.places.isdisjoint(names) else fields | self._places(plan)
@@ -72,12 +77,12 @@ class Wall(Filtered):
         plan.add_wall(self)
         each = {name: self._scalars(plan, name) for name in _EACH}
         fields = {"weight": weights(plan), "lag": np.array([plan.integrator.velocity_lag])}
-        through, belt = self._through(plan), self.belt(plan)
-        if through.any():
-            fields["sensor"] = through
-        if belt.any():
-            fields["belt"] = belt
-        plan.add_constraint(self.kind, self, **places, **each, **fields)
+        plan.add_constraint(self.kind, self, **places, **each, **fields, **self._optional(plan))
+
+    def _optional(self, plan: Plan) -> dict[str, np.ndarray]:
+        """Return the record fields of filters and of a belt that differ from the defaults."""
+        found = {"sensor": self._through(plan), "belt": self.belt(plan)}
+        return {name: values for name, values in found.items() if values.any()}
 
 
 @declaration()

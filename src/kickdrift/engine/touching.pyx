@@ -1,6 +1,7 @@
 """Bound constraints of bodies with each other: collisions and contacts, and the grid in which both find pairs."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from ..kernels.abi.constraints cimport (
     COLOURS, CONTACT, CONTACT_EVENT, MOST_CLASSES, PAIRS_PER_BODY, ROD, SHAPES_PER_BODY, SPIN, TRAITS, TWIST,
@@ -9,11 +10,12 @@ from ..kernels.abi.constraints cimport (
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.plan cimport MAX_DIM
+from ..kernels.constraints.contact_level cimport fit_level
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
 from .runner cimport look
 from .slots cimport Ends, Links, address, write_sources
-from .walls cimport BoundConstraint, Common, bind_spin, saves_loads
+from .walls cimport BoundConstraint, Common, bind_spin, fitted, saves_loads
 
 import numpy as np
 
@@ -161,7 +163,7 @@ cdef class BoundContacts(BoundGrid):
         data.friction = self.field(fields, "friction", real)
         self.filter(&data.grid, fields, n)
         if "through" in fields:
-            data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
+            data.through = <const uint8_t*> self.field(fields, "through", np.uint8)
         data.found = <int64_t*> self.allocate(4, np.int64)
         data.n = n
         if "shape_begin" in fields:
@@ -237,24 +239,39 @@ cdef class BoundContacts(BoundGrid):
     cdef int lay_level(self, Contacts* data, dict fields, object plan) except -1:
         """Bind the shapes, one Shapes struct per declaration."""
         cdef Shapes* shapes
+        cdef int64_t dim = plan.dim
         cdef char* reach
+        cdef char* lower
+        cdef char* upper
+        cdef char* belt = NULL
+        cdef const uint8_t* enabled
+        cdef const uint8_t* through
         cdef int64_t part, first, last, count
+        cdef int64_t item = plan.dtype.itemsize
         data.parts = len(fields["shape_segments"])
         data.shape_begin = <const int64_t*> self.keep(fields["shape_begin"], np.int64)
         number = np.repeat(np.arange(data.parts), np.diff(fields["shape_begin"]))
         data.part = <const int32_t*> self.keep(number, np.int32)
         data.shape_friction = self.field(fields, "shape_friction", plan.dtype)
         reach, count = <char*> self.field(fields, "shape_reach", plan.dtype), fields["shape_reach"].shape[1]
+        lower = <char*> self.field(fields, "shape_lower", plan.dtype)
+        upper = <char*> self.field(fields, "shape_upper", plan.dtype)
+        enabled = <const uint8_t*> self.field(fields, "shape_enabled", np.uint8)
+        through = <const uint8_t*> self.field(fields, "shape_through", np.uint8)
+        if "shape_belt" in fields:
+            belt = <char*> self.field(fields, "shape_belt", plan.dtype)
         shapes = <Shapes*> self.allocate(data.parts * sizeof(Shapes), np.uint8)
         data.shapes = shapes
         for part in range(data.parts):
             first, last = data.shape_begin[part], data.shape_begin[part + 1]
-            own = {name: fields[f"shape_{name}"][first:last] for name in ("lower", "upper", "enabled")}
+            own = {name: fields[f"shape_{name}"][first:last] for name in ("lower", "upper")}
             own["segments"] = fields["shape_segments"][part : part + 1]
             if "shape_one_way" in fields and fields["shape_one_way"][first:last].any():
-                own["one_way"] = fields["shape_one_way"][first:last]
-            if "shape_belt" in fields:
-                shapes[part].wall.belt = self.keep(fields["shape_belt"][part], plan.dtype)
+                shapes[part].one_way = self.keep(fields["shape_one_way"][first:last], plan.dtype)
+            shapes[part].lower, shapes[part].upper = lower + first * dim * item, upper + first * dim * item
+            shapes[part].enabled = enabled + first
+            if belt != NULL:
+                shapes[part].wall.belt = belt + part * (dim + 1) * item
             rows = None
             if "shape_far" in fields:
                 own |= {name: fields[f"shape_{name}"][first:last] for name in ("center", "far")}
@@ -262,15 +279,20 @@ cdef class BoundContacts(BoundGrid):
                     rows = plan.motion.of(self.declaration.shapes[part])
                     data.moves, self.motion = True, plan.motion.rows
             self.lay_shapes(&shapes[part], own, plan.dtype, rows)
-            shapes[part].reach.number = reach + part * count * <int64_t> plan.dtype.itemsize
+            shapes[part].reach.number = reach + part * count * item
             shapes[part].reach.body = count > 1
-            if fields["shape_through"][part].any():
-                shapes[part].wall.sensor = <const uint8_t*> self.keep(fields["shape_through"][part], np.uint8)
+            shapes[part].wall.sensor = through + part * <int64_t> plan.n
         self.each(&data.level.reach, {"level_reach": fields["shape_reach"].max(axis=0)}, "level_reach", plan.dtype)
         there = [part for part in range(data.parts) if shapes[part].count > 0]
-        corners = np.array([shapes[part].bounds[k] for part in there for k in range(2 * plan.dim)])
-        lower, upper = corners.reshape(-1, 2, plan.dim).transpose(1, 0, 2)
-        self.lay_tree(&data.level, np.array(there, np.int64), lower, upper)
+        ends = np.stack([fields["shape_lower"], fields["shape_upper"]]).astype(np.float64)
+        begin = fields["shape_begin"]
+        boxes = [ends[:, begin[part] : begin[part + 1]].reshape(-1, plan.dim) for part in there]
+        lower_corners, upper_corners = (
+            np.array([extreme(box, axis=0) for box in boxes]).reshape(-1, plan.dim) for extreme in (np.min, np.max)
+        )
+        self.lay_tree(&data.level, np.array(there, np.int64), lower_corners, upper_corners)
+        if data.level.count > 0:
+            fit_level(plan.dim, data)
         data.shape_contacts = <int32_t*> self.allocate(SHAPES_PER_BODY * plan.n, np.int32)
         return 0
 
@@ -278,6 +300,28 @@ cdef class BoundContacts(BoundGrid):
         BoundGrid.derive(self, plan, old, now, writes)
         if "shape_reach" in now.fields and now.fields["shape_reach"] is not old.fields["shape_reach"]:
             writes.append((self.places["level_reach"][0], None, now.fields["shape_reach"].max(axis=0)[None]))
+        if "shape_enabled" in now.fields and now.fields["shape_enabled"] is not old.fields["shape_enabled"]:
+            self.fit_again(plan, now.fields, writes)
+        return 0
+
+    cdef int fit_again(self, object plan, dict fields, list writes) except -1:
+        """Append the writes of the boxes of all trees, for other flags of the shapes."""
+        cdef Contacts other = self.contacts
+        shapes = np.empty(other.parts * sizeof(Shapes), np.uint8)
+        memcpy(address(shapes), other.shapes, other.parts * sizeof(Shapes))
+        other.shapes = <const Shapes*> address(shapes)
+        begin, boxes = fields["shape_begin"], []
+        for part in range(other.parts):
+            mine = slice(begin[part], begin[part + 1])
+            own = {name: fields[f"shape_{name}"][mine] for name in ("lower", "upper", "enabled")}
+            if other.shapes[part].count > 0:
+                boxes.append(fitted(plan.dim, <Shapes*> &other.shapes[part], own, plan.dtype))
+        if other.level.count > 0:
+            level = np.empty((1, 2 * plan.dim * other.level.nodes))
+            other.level.bounds = <double*> address(level)
+            fit_level(plan.dim, &other)
+            boxes.append(level)
+        writes += [(place, None, box) for place, box in zip(self.places["bounds"], boxes, strict=True)]
         return 0
 
     cdef int find_links(self, Links links) except -1:

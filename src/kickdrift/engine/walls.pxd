@@ -50,5 +50,6 @@ cdef class BoundConstraint:
     cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1
 
 
+cdef object fitted(int dim, Shapes* shapes, dict fields, object dtype)
 cdef bint saves_loads(dict fields) except -1
 cdef int bind_spin(Spin* spin, object memory) except -1

@@ -7,6 +7,7 @@ from ..kernels.abi.constraints cimport (
 )
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport Contact, EventSource
+from ..kernels.constraints.motion cimport refit
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
 from .slots cimport Links, address
@@ -60,25 +61,21 @@ cdef class BoundConstraint:
         return 0
 
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype, object rows) except -1:
-        """Bind the positions of shapes, their enabled flags, and a bounding-volume tree of the enabled ones.
+        """Bind a bounding-volume tree of shapes whose positions and flags are bound, and their motion.
 
         rows: their motion, see `Motion` of motion.py; None if they do not move.
         """
         shapes.segments = fields["segments"][0]
-        if "one_way" in fields:
-            shapes.one_way = self.keep(fields["one_way"], dtype)
-        shapes.lower = self.keep(fields["lower"], dtype)
-        shapes.upper = self.keep(fields["upper"], dtype)
-        shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
         if rows is not None:
             shapes.motion.state, shapes.motion.count = <const double*> address(rows), len(rows)
             shapes.motion.lower = <const double*> self.keep(fields["lower"], np.float64)
             shapes.motion.upper = <const double*> self.keep(fields["upper"], np.float64)
             shapes.motion.center = <const double*> self.keep(fields["center"], np.float64)
             shapes.motion.far = <const double*> self.keep(fields["far"], np.float64)
-        there = np.flatnonzero(fields["enabled"])
-        ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
-        return self.lay_tree(shapes, there, np.minimum(*ends), np.maximum(*ends))
+        ends = fields["lower"].astype(np.float64), fields["upper"].astype(np.float64)
+        self.lay_tree(shapes, np.arange(len(ends[0])), np.minimum(*ends), np.maximum(*ends))
+        fit(fields["lower"].shape[1], shapes, dtype)
+        return 0
 
     cdef int lay_tree(self, Shapes* shapes, object numbers, object lower, object upper) except -1:
         """Bind a bounding-volume tree of boxes with these numbers."""
@@ -88,6 +85,7 @@ cdef class BoundConstraint:
             order, bounds, first, leaves = tree(lower, upper)
             shapes.number = <const int64_t*> self.keep(numbers[order], np.int64)
             shapes.bounds = <double*> self.keep(bounds, np.float64)
+            self.places.setdefault("bounds", []).append(self.last[None, : bounds.size])
             shapes.nodes = len(first)
             shapes.first = <const int64_t*> self.keep(first, np.int64)
             shapes.leaves = <const int64_t*> self.keep(leaves, np.int64)
@@ -155,11 +153,31 @@ cdef class BoundConstraint:
         self.each(&wall.radius, fields, "radius", dtype)
         wall.lag = fields["lag"][0]
         if "sensor" in fields:
-            wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+            wall.sensor = <const uint8_t*> self.field(fields, "sensor", np.uint8)
         if "belt" in fields:
             wall.belt = self.field(fields, "belt", dtype)
         bind_spin(&wall.spin, plan.rotating)
         return 0
+
+
+cdef void fit(int dim, Shapes* shapes, object dtype):
+    """Fit the boxes of a tree to its shapes."""
+    if shapes.count > 0 and dtype.itemsize == sizeof(double):
+        refit(dim, shapes, <const double*> shapes.lower, <const double*> shapes.upper)
+    elif shapes.count > 0:
+        refit(dim, shapes, <const float*> shapes.lower, <const float*> shapes.upper)
+
+
+cdef object fitted(int dim, Shapes* shapes, dict fields, object dtype):
+    """Return the boxes of a tree for other positions or flags of its shapes; `shapes` refers to them from then on."""
+    arrays = [np.array(fields[name], order="C") for name in ("lower", "upper", "enabled")]
+    shapes.lower, shapes.upper, shapes.enabled = (
+        address(arrays[0]), address(arrays[1]), <const uint8_t*> address(arrays[2])
+    )
+    bounds = np.empty((1, 2 * dim * shapes.nodes))
+    shapes.bounds = <double*> address(bounds)
+    fit(dim, shapes, dtype)
+    return bounds
 
 
 cdef bint saves_loads(dict fields) except -1:
@@ -201,12 +219,41 @@ cdef class BoundWall(BoundConstraint):
         self.wall.weight = common.weight
 
 
+cdef enum:
+    FEW = 16        # shapes that may be put elsewhere whatever their number is
+
+
 cdef class BoundShapes(BoundConstraint):
     cdef Shapes shapes
     cdef object motion      # the rows of all shapes that move, or None
 
+    cdef object lower, upper    # the fields that are bound
+    cdef int64_t moved      # shapes that were put elsewhere since the tree was made
+
     cdef bint serves(self, object plan, object record):
+        # The tree of shapes that were put elsewhere becomes a slow one.
+        if self.moved + self.moved_by(record.fields) > max(FEW, self.shapes.count // 4):
+            return False
         return self.motion is None or (plan.motion is not None and self.motion is plan.motion.rows)
+
+    cdef int64_t moved_by(self, dict fields) except -1:
+        """Return how many shapes a change of fields puts elsewhere."""
+        if fields["lower"] is self.lower and fields["upper"] is self.upper:
+            return 0
+        shape = fields["lower"].shape
+        if shape[0] != self.shapes.count:
+            return self.shapes.count
+        lower, upper = (self.places[name][0].reshape(shape) for name in ("lower", "upper"))
+        return np.count_nonzero(((lower != fields["lower"]) | (upper != fields["upper"])).any(axis=1))
+
+    cdef int derive(self, object plan, object old, object now, list writes) except -1:
+        cdef Shapes other = self.shapes
+        if any([old.fields[name] is not now.fields[name] for name in ("lower", "upper", "enabled")]):
+            self.moved += self.moved_by(now.fields)
+            self.lower, self.upper = now.fields["lower"], now.fields["upper"]
+            if self.shapes.count > 0:
+                writes.append((self.places["bounds"][0], None, fitted(plan.dim, &other, now.fields, plan.dtype)))
+        return 0
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Shapes* shapes = &self.shapes
@@ -215,6 +262,11 @@ cdef class BoundShapes(BoundConstraint):
         if "far" in fields:
             self.constraint.kind, self.motion = MOVING, plan.motion.rows
             rows = plan.motion.of(self.declaration)
+        if "one_way" in fields:
+            shapes.one_way = self.field(fields, "one_way", plan.dtype)
+        self.lower, self.upper = fields["lower"], fields["upper"]
+        shapes.lower, shapes.upper = self.field(fields, "lower", plan.dtype), self.field(fields, "upper", plan.dtype)
+        shapes.enabled = <const uint8_t*> self.field(fields, "enabled", np.uint8)
         self.lay_shapes(shapes, fields, plan.dtype, rows)
         self.each(&shapes.reach, fields, "reach", plan.dtype)
         self.bind_wall(&shapes.wall, fields, plan)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .. import validation
-from ..constraints.base import Constraint
+from ..constraints.base import OF_SHAPES, Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
 from . import joints, motion
@@ -86,20 +86,13 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
     if shapes and index is None and motion.set_speeds(self, shapes, coefficients):
         return
     if shapes and motion.are_contacts(self, shapes):
-
-        def given_to(part: Any) -> dict[str, Any]:
-            return coefficients if index is None else _of_rows(self, _alone(self, part, part), coefficients, index)
-
-        new, follow = motion.changed(self, shapes, given_to)
-        entries = [*self._entries]
-        for place, level in new.items():
-            entries[place] = with_coefficients(self, entries[place], {"shapes": level}, self._plan)
-        _change(self, tuple(entries), new, follow=follow)
+        _set_shapes(self, shapes, coefficients, index)
         return
     entries, places = [*self._entries], places_of(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # a parameter of an expression, not body indices
         coefficients, index = {**coefficients, "index": index}, None
-    given, changed = coefficients, {}
+    given = coefficients
+    changed = {}
     for place in places:
         if index is not None:
             given = _of_rows(self, entries[place], coefficients, index)
@@ -108,11 +101,26 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
             given = {**given, "shapes": motion.present(entry, given["shapes"])}
         entries[place] = with_coefficients(self, entry, given, self._plan)
         changed[id(entries[place].today)] = self._plan._parts.get(id(entry.today)), given
-    follow = {}
+    follow: dict[tuple[int, int], int | None] = {}
     for place in places:
         if motion.shapes_of(entries[place]):
             follow |= motion.followed(entries[place], self._entries[place], given, place)
     _change(self, tuple(entries), places, changed, follow=follow)
+
+
+def _set_shapes(self: StepperBase, shapes: list[tuple[int, int]], coefficients: dict[str, Any], index: Any) -> None:
+    """Change coefficients of shapes of `Contacts`."""
+
+    def given_to(part: Any) -> dict[str, Any]:
+        return coefficients if index is None else _of_rows(self, _alone(self, part, part), coefficients, index)
+
+    new, follow = motion.changed(self, shapes, given_to)
+    entries, names, changed = [*self._entries], [OF_SHAPES + name for name in coefficients], {}
+    for place, level in new.items():
+        part = self._plan._parts.get(id(entries[place].today))
+        entries[place] = with_coefficients(self, entries[place], {"shapes": level}, self._plan)
+        changed[id(entries[place].today)] = part, names
+    _change(self, tuple(entries), new, changed, follow=follow)
 
 
 def _alone(self: StepperBase, first: Declaration, now: Declaration) -> Entry:

@@ -169,7 +169,7 @@ ctypedef struct Shapes:
     const void* one_way         # direction above each shape, (shapes, dim), see the reference; or NULL
     Each reach                  # contact distance per body: its radius and the shape's
     int64_t count
-    const uint8_t* enabled
+    const uint8_t* enabled      # per shape; NULL: all are
     const int64_t* number       # shape numbers in the order of the leaves
     double* bounds              # bounding box of each node: lower corner, upper corner
     const int64_t* first

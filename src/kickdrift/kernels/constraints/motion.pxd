@@ -1,8 +1,9 @@
 # Shapes that move: the formulas of kickdrift/reference/constraints/motion.py, in double but for points and vectors.
 
-from libc.math cimport fabs, sqrt
+from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 
+from .shape_tree cimport is_enabled
 from ..abi.constraints cimport Motion, Shapes
 from ..abi.plan cimport MAX_DIM
 from ..functions.elementary cimport cos, each, sin
@@ -80,6 +81,7 @@ cdef inline void lay(int dim, double time, const Shapes* given, const real* like
 
 
 cdef inline void refit(int dim, Shapes* shapes, const real* lower, const real* upper) noexcept nogil:
+    """Fit the boxes of the tree to where its enabled shapes are. The box of none is empty: nothing is near it."""
     cdef double* box
     cdef const double* below
     cdef double low, high
@@ -91,13 +93,14 @@ cdef inline void refit(int dim, Shapes* shapes, const real* lower, const real* u
             below = shapes.bounds + shapes.first[node] * 2 * dim
             unite(dim, below, below + 2 * dim, box)
             continue
+        for j in range(dim):
+            box[j], box[dim + j] = INFINITY, -INFINITY
         for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
             number = shapes.number[k]
-            for j in range(dim):
+            for j in range(dim if is_enabled(number, shapes) else 0):
                 low = min(<double> lower[number * dim + j], <double> upper[number * dim + j])
                 high = max(<double> lower[number * dim + j], <double> upper[number * dim + j])
-                box[j] = low if k == shapes.first[node] else min(box[j], low)
-                box[dim + j] = high if k == shapes.first[node] else max(box[dim + j], high)
+                box[j], box[dim + j] = min(box[j], low), max(box[dim + j], high)
 
 
 cdef inline void unite(int dim, const double* one, const double* other, double* box) noexcept nogil:

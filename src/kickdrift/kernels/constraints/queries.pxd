@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from .outlines cimport away, touch
-from .shape_tree cimport Walk, begin_walk, next_in_box, open_node
+from .shape_tree cimport Walk, begin_walk, is_enabled, next_in_box, open_node
 from ..abi.constraints cimport Shapes
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude
@@ -70,6 +70,8 @@ cdef inline int64_t first_shape(
         open_node(node, data, &walk)
         for k in range(walk.next, walk.last):
             number = data.number[k]
+            if not is_enabled(number, data):
+                continue
             tests[0] += 4
             t = 0
             if not away(dim, y, number, data, n) < reach and not touch(False, dim, y, motion, reach, number, data, &t):

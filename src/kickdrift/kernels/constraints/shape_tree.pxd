@@ -1,4 +1,6 @@
 # The tree of shapes, or of declarations of shapes: a walk through the leaves that may be in a box.
+#
+# Disabled shapes stay in their leaves and are skipped, so that a change of `enabled` only fits the boxes again.
 
 from libc.stdint cimport int64_t
 
@@ -22,18 +24,23 @@ cdef inline void begin_walk(Walk* walk, const Shapes* tree) noexcept nogil:
 cdef inline int64_t next_in_box(
     int dim, const double* low, const double* high, const Shapes* tree, Walk* walk,
 ) noexcept nogil:
-    """Number of the next shape whose node reaches into a box, or -1."""
+    """Number of the next enabled shape whose node reaches into a box, or -1."""
     cdef int64_t node
-    while walk.next == walk.last:
+    while True:
+        while walk.next < walk.last:
+            walk.next += 1
+            if is_enabled(tree.number[walk.next - 1], tree):
+                return tree.number[walk.next - 1]
         if walk.waits == 0:
             return -1
         walk.waits -= 1
         node = walk.waiting[walk.waits]
-        if is_beside(dim, low, high, tree.bounds + node * 2 * dim):
-            continue
-        open_node(node, tree, walk)
-    walk.next += 1
-    return tree.number[walk.next - 1]
+        if not is_beside(dim, low, high, tree.bounds + node * 2 * dim):
+            open_node(node, tree, walk)
+
+
+cdef inline bint is_enabled(int64_t number, const Shapes* tree) noexcept nogil:
+    return tree.enabled == NULL or tree.enabled[number]     # declarations are always enabled
 
 
 cdef inline void open_node(int64_t node, const Shapes* tree, Walk* walk) noexcept nogil:

@@ -1,0 +1,121 @@
+"""Numbers of many shapes that change in a running world: results are those of the reference, which has no tree."""
+
+import numpy as np
+import pytest
+from plans import assert_same_state
+
+import kickdrift as kd
+from kickdrift import kernels
+
+COUNT, BODIES = 40, 12
+#: A change draws one of these; a list is of one value per shape.
+CHANGES = {
+    "bricks": lambda rng: {"enabled": rng.random(COUNT) < rng.choice([0.02, 0.5, 0.98])},
+    "all off": lambda rng: {"enabled": False},
+    "all on": lambda rng: {"enabled": True},
+    "friction": lambda rng: {"friction": rng.uniform(0, 1)},
+    "belt": lambda rng: {"surface_speed": rng.normal()},
+    "no belt": lambda rng: {"surface_speed": 0.0},
+    "mask": lambda rng: {"mask": rng.integers(0, 4, BODIES)},
+    "sensor": lambda rng: {"sensor": rng.random(BODIES) < 0.3},
+    "category": lambda rng: {"category": int(rng.integers(1, 4))},
+}
+BOUNCES = CHANGES | {"restitution": lambda rng: {"restitution": rng.uniform(0, 1)}}
+RADII = {"radius": lambda rng: {"radius": rng.uniform(0.1, 0.4)}}
+
+
+def boxes(rng, **more):
+    """A wall of bricks, some of which overlap."""
+    lower = rng.uniform(-6, 6, (COUNT, 2))
+    return kd.Boxes(lower, lower + rng.uniform(0.2, 1.2, (COUNT, 2)), **more)
+
+
+def segments(rng, **more):
+    points = rng.uniform(-6, 6, (COUNT, 1, 2)) + rng.uniform(-1, 1, (COUNT, 2, 2))
+    return kd.Segments(points, **more)
+
+
+def elsewhere(rng, shapes, some):
+    """Put some shapes elsewhere, or all of them."""
+    way = rng.normal(0, 2, (COUNT, 2)) * (rng.random((COUNT, 1)) < (0.05 if some else 1))
+    if isinstance(shapes, kd.Boxes):
+        return {"lower": shapes.lower + way, "upper": shapes.upper + way}
+    return {"points": shapes.points + way[:, None]}
+
+
+def seen(world):
+    """What queries find."""
+    rng = np.random.default_rng(3)
+    hits = world.cast(rng.uniform(-8, 8, (8, 2)), rng.normal(0, 6, (8, 2)), radius=0.1)
+    return [hits.tobytes(), world.touching().tobytes(), world.overlap((0.5, 0.5), 2.0).tobytes()]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [boxes, segments])
+@pytest.mark.parametrize("resting", [False, True], ids=["alone", "in Contacts"])
+def test_a_world_with_changed_shapes_equals_the_reference(monkeypatch, resting, make, dtype, seed):
+    rng = np.random.default_rng(seed)
+    more = {"radius": 0.2, "restitution": 0.5} if not resting else {}
+    shapes, other = make(rng, friction=0.3, **more), make(rng, **more)
+    changes = CHANGES if resting else BOUNCES | RADII
+    constraints = [kd.Contacts(0.2, friction=0.5, shapes=[other, shapes])] if resting else [other, shapes]
+    position, velocity = rng.uniform(-7, 7, (BODIES, 2)).astype(dtype), rng.normal(0, 3, (BODIES, 2)).astype(dtype)
+
+    def made(stepper):
+        forces, events = [kd.Gravity((0, -5))], kd.Events(end=True)
+        return stepper(position.copy(), velocity.copy(), hz=60, forces=forces, constraints=constraints, events=events)
+
+    book, ours = made(kd.reference.Stepper), []
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        ours.append(made(kd.Stepper))
+    for _ in range(9):
+        name = rng.choice([*changes, "some elsewhere", "all elsewhere"])
+        if name.endswith("elsewhere") and resting:
+            continue  # shapes of Contacts that are put into bodies are refused
+        given = (
+            elsewhere(rng, book.current(shapes), name.startswith("some"))
+            if name.endswith("elsewhere")
+            else changes[name](rng)
+        )
+        book.set(shapes, **given)
+        found = seen(book)
+        book.step(3)
+        events = book.events.take().tobytes()
+        for world in ours:
+            world.set(shapes, **given)
+            assert seen(world) == found, name
+            world.step(3)
+            assert_same_state(world, book)
+            assert world.events.take().tobytes() == events, name
+            assert world.snapshot() == book.snapshot()
+
+
+@pytest.mark.parametrize("resting", [False, True], ids=["alone", "in Contacts"])
+def test_a_refused_change_of_shapes_has_no_effect(resting):
+    shapes = boxes(np.random.default_rng(1))
+    constraints = [kd.Contacts(0.2, shapes=[shapes])] if resting else [shapes]
+    world = kd.Stepper(np.zeros((3, 2)), hz=60, constraints=constraints)
+    before = world.snapshot()
+    for wrong in ({"enabled": [True, False]}, {"friction": [0.1, 0.2]}, {"surface_speed": (1.0, 2.0, 3.0)}):
+        with pytest.raises(ValueError, match="expected"):
+            world.set(shapes, **wrong)
+    assert world.snapshot() == before
+    world.set(shapes, enabled=False)
+    assert len(world.overlap((0.0, 0.0), 9.0)) == 3
+
+
+def test_shapes_that_are_put_elsewhere_one_by_one_are_found():
+    """The tree is made anew from time to time: the boxes of the old one would overlap, and each cast visit them all."""
+    rng = np.random.default_rng(5)
+    points = np.stack([rng.uniform(0, 400, (400, 2))] * 2, axis=1)
+    points[:, 1] += 0.5
+    shapes = kd.Segments(points)
+    world = kd.Stepper([[0.0, -50.0]], hz=60, constraints=[shapes])
+    for k in range(400):
+        points[k] += rng.uniform(-200, 200, 2)
+        world.set(shapes, points=points)
+    anew = kd.Stepper([[0.0, -50.0]], hz=60, constraints=[kd.Segments(points)])
+    rays = rng.uniform(0, 400, (200, 2)), rng.normal(0, 20, (200, 2))
+    assert world.cast(*rays).tobytes() == anew.cast(*rays).tobytes()
