@@ -133,6 +133,7 @@ def level(shapes: int, alive: int | None, contacts: bool) -> tuple[kd.Stepper, d
     else:
         changing |= {"hits": kd.ElasticCollisions(2.0, sensor=True, category=1, mask=3), "boxes": boxes}
     forces, constraints = [kd.Gravity(GRAVITY), changing["wind"]], [*changing.values()][1:]
+    changing["boxes"] = boxes
     start = rng.uniform(0, 1000, (6200, 2)), rng.normal(0, 50, (6200, 2))
     return kd.Stepper(*start, hz=60, forces=forces, constraints=constraints, alive=alive), changing
 
@@ -151,7 +152,15 @@ def levels(rounds: int) -> list[Row]:
         def added(make: Callable[[], Any]) -> Run:
             return lambda: game.remove(game.add(make()))
 
+        def one_off() -> None:
+            there = np.ones(game.current(changing["boxes"]).count, np.bool_)
+            there[next(each) % len(there)] = False
+            game.set(changing["boxes"], enabled=there)
+
         yield "set of a wind", 1, lambda: game.set(changing["wind"], wind=(number(), 0.0))
+        yield "set of the boxes' friction", 1, lambda: game.set(changing["boxes"], friction=number() / 1000)
+        yield "set of the boxes' surface speed", 1, lambda: game.set(changing["boxes"], surface_speed=number())
+        yield "one of the boxes off", 1, one_off
         if "contacts" in changing:
             contacts = changing["contacts"]
             yield "set of the contacts' friction", 1, lambda: game.set(contacts, friction=number() / 1000)
@@ -162,7 +171,6 @@ def levels(rounds: int) -> list[Row]:
                 yield "spawn and kill of 30 with a radius and masses", 1.5, lambda: game.kill(game.spawn(**some))
             return
         yield "set of a rod's length", 1, lambda: game.set(changing["rod"], length=number())
-        yield "set of the boxes' friction", 1, lambda: game.set(changing["boxes"], friction=number() / 1000)
         yield (
             "set of two categories and masks, index=[5, 7]",
             1,
