@@ -137,3 +137,40 @@ def test_impulses_that_overflow_are_forgotten(Stepper):
         each.step()
         assert (each.position == start).all()
         assert not each.touching()["impulse"].any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_of_contacts_that_change_between_births_equal_the_reference(isa, dtype, seed):
+    """Numbers of joints, filters beside walls and rolling resistance are written where kernels read them."""
+    rng = np.random.default_rng(seed)
+    pairs = np.arange(12).reshape(6, 2)
+    rods, ropes = kd.Distance(pairs[:3], length=0.5), kd.Distance(pairs[3:], max_length=0.6)
+    soft = kd.Distance([(12, 13)], length=0.4, compliance=1e-4)
+    walls = [kd.Plane((0, 1), -3.0, mask=2), kd.Box(-4.0, 4.0, sensor=rng.random(16) < 0.5)]
+    contacts = kd.Contacts(0.2, friction=0.6, rolling=0.1, category=3, joints=[rods, ropes, soft], walls=walls)
+    place = rng.uniform(-2, 2, (16, 2)).astype(dtype)
+    how = {"hz": 60, "forces": [kd.Gravity((0, -9.0))], "constraints": [contacts], "alive": 16, "angular_velocity": 0}
+    worlds = [stepper(place.copy(), **how) for stepper in (kd.Stepper, kd.reference.Stepper)]
+    changes = [
+        lambda: (rods, {"length": rng.uniform(0.3, 0.8)}),
+        lambda: (rods, {"length": rng.uniform(0.3, 0.8, 3)}),
+        lambda: (ropes, {"max_length": rng.uniform(0.3, 0.8)}),
+        lambda: (soft, {"compliance": rng.uniform(0, 1e-3), "length": 0.5}),
+        lambda: (contacts, {"category": rng.integers(1, 4, 16)}),
+        lambda: (contacts, {"sensor": rng.random(16) < 0.2}),
+        lambda: (contacts, {"rolling": rng.uniform(0, 0.5)}),
+        lambda: (contacts, {"friction": rng.uniform(0, 1), "rolling": 0.0}),
+    ]
+    for _ in range(14):
+        declaration, given = rng.choice(changes)()
+        gone = rng.integers(0, 16, 2)
+        born = rng.uniform(-2, 2, (2, 2))
+        for world in worlds:
+            world.set(declaration, **given)
+            world.step(2)
+            world.kill([world.ids[row] for row in set(gone.tolist()) if world.alive[row]])
+            world.step()
+            world.spawn(born[: 16 - world.count])
+        assert_same_state(*worlds)
+        assert worlds[0].snapshot() == worlds[1].snapshot()

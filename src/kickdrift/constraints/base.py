@@ -69,8 +69,8 @@ NEVER_BREAKS = -2.0
 ALL_BITS = 2**64 - 1
 #: Contacts of one body with shapes per step, at most; the nearest shapes are used.
 SHAPES_PER_BODY = 8
-#: Among names of changed coefficients of `Contacts`, the beginning of those of its shapes.
-OF_SHAPES = "shapes."
+#: Among names of changed coefficients of `Contacts`, the beginning of those of its shapes, and of its joints.
+OF_SHAPES, OF_JOINTS = "shapes.", "joints."
 
 
 def bits(name: str, value: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import validation
 from ..declaration import declaration, filter_field, numbers, place
-from .base import ABSENT, ALL_BITS, OF_SHAPES, SHAPES_PER_BODY, Filtered, countable, weights
+from .base import ABSENT, ALL_BITS, OF_JOINTS, OF_SHAPES, SHAPES_PER_BODY, Filtered, countable, weights
 from .joints import Distance
 from .shapes import Boxes, Segments, Shapes
 from .walls import Box, Plane, Wall
@@ -217,8 +217,9 @@ class Contacts(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        softness, own = {"hertz", "damping_ratio"}, {name for name in names if not name.startswith(OF_SHAPES)}
-        if not own <= Filtered.independent | softness | {"radius", "restitution", "friction", "mass"}:
+        softness, numbers_ = {"hertz", "damping_ratio"}, {"radius", "restitution", "friction", "rolling", "mass"}
+        own = {name for name in names if not name.startswith((OF_SHAPES, OF_JOINTS))}
+        if not own <= Filtered.independent | softness | numbers_:
             return None
         if "mass" in names and self.joints:  # of which those of immovable bodies are left out
             return None
@@ -230,15 +231,19 @@ class Contacts(Filtered):
             if bool(through.any()) != ("through" in before):
                 return None
             fields |= {"through": through} if "through" in before else {}
-        of_shapes = self._shape_numbers(plan, {name.removeprefix(OF_SHAPES) for name in {*names} - own}, fields, before)
-        if of_shapes is None:
+        of_shapes = {name.removeprefix(OF_SHAPES) for name in names if name.startswith(OF_SHAPES)}
+        of_joints = {name.removeprefix(OF_JOINTS) for name in names if name.startswith(OF_JOINTS)}
+        parts = self._shape_numbers(plan, of_shapes, fields, before), self._rod_numbers(plan, of_joints, before)
+        if parts[0] is None or parts[1] is None:
             return None
-        fields |= of_shapes
+        fields |= parts[0] | parts[1]
         if "mass" in names:
             fields["weight"] = weights(plan)
         if not softness.isdisjoint(names):
             fields["stiffness"] = self._stiffness()
-        for name in ("radius", "restitution"):
+        if "rolling" in names and self._scalars(plan, "rolling").any() != ("rolling" in before):
+            return None
+        for name in ("radius", "restitution", *({"rolling"} & before.keys())):
             if name in names:
                 fields[name] = np.broadcast_to(self._scalars(plan, name), (plan.n,))
         if "radius" in names and self.shapes:
@@ -266,6 +271,20 @@ class Contacts(Filtered):
         if self.shapes and (filters or not Filtered.independent.isdisjoint(names)):
             fields["shape_through"] = self._shapes_through(plan)
         return fields
+
+    def _rod_numbers(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        """Return the record fields of changed coefficients of joints; None if they decide which fields there are."""
+        if not names:
+            return {}
+        if not set(names) <= {"length", "max_length", "min_length", "compliance"}:
+            return None
+        rods = self._rods(plan)
+        changing = ("length", "compliance", "lower", "upper")
+        if any((name in rods) != (name in before) for name in changing) or len(rods["first"]) != len(before["first"]):
+            return None
+        return {name: rods[name] for name in changing if name in rods}
 
     def _walls_through(self, plan: Plan) -> np.ndarray:
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)

@@ -161,6 +161,8 @@ cdef class BoundContacts(BoundGrid):
         self.lay_out(&data.grid, fields, plan, table)
         data.restitution = self.field(fields, "restitution", real)
         data.friction = self.field(fields, "friction", real)
+        if "rolling" in fields:
+            data.rolling = self.field(fields, "rolling", real)
         self.filter(&data.grid, fields, n)
         if "through" in fields:
             data.through = <const uint8_t*> self.field(fields, "through", np.uint8)
@@ -184,11 +186,10 @@ cdef class BoundContacts(BoundGrid):
         kept = len(self.kept)
         data.rod_first = <const int32_t*> self.keep(fields["first"], np.int32)
         data.rod_second = <const int32_t*> self.keep(fields["second"], np.int32)
-        data.length = self.keep(fields["length"], real)
-        data.compliance = self.keep(fields["compliance"], real)
+        data.length, data.compliance = self.field(fields, "length", real), self.field(fields, "compliance", real)
         data.number = <const int32_t*> self.keep(fields["number"], np.int32)
         if "upper" in fields:
-            data.lower, data.upper = self.keep(fields["lower"], real), self.keep(fields["upper"], real)
+            data.lower, data.upper = self.field(fields, "lower", real), self.field(fields, "upper", real)
         data.cell = self.lay_loads(fields, slice(None))
         data.saves_loads = saves_loads(fields)
         self.rods, self.generations = self.kept[kept:], fields["generations"]
@@ -223,8 +224,6 @@ cdef class BoundContacts(BoundGrid):
             spins[n:, 7] = np.inf  # a wall has an infinite rolling radius
             data.spin = self.keep(spins, real)
             data.twist = self.allocate(TWIST * places, real)
-            if "rolling" in fields:
-                data.rolling = self.field(fields, "rolling", real)
         if "wall_belt" in fields or "shape_belt" in fields or "shape_far" in fields:
             data.surface = self.allocate(MAX_DIM * places, real)
         data.rod = self.allocate((plan.dim + <int> ROD) * data.rods, real)

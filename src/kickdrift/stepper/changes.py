@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .. import validation
-from ..constraints.base import OF_SHAPES, Constraint
+from ..constraints.base import OF_JOINTS, OF_SHAPES, Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
 from . import joints, motion
@@ -74,13 +74,7 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
 
 def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
     if parts := joints.found(self, declaration):
-
-        def other(state: Any, first: Any) -> Any:
-            entry = _alone(self, first, state[0])
-            given = coefficients if index is None else _of_rows(self, entry, coefficients, index)
-            return with_coefficients(self, entry, given, self._plan).now, state[1]
-
-        _change(self, joints.changed(self, parts, other))
+        _set_joints(self, parts, coefficients, index)
         return
     shapes = motion.found(self, declaration)
     if shapes and index is None and motion.set_speeds(self, shapes, coefficients):
@@ -106,6 +100,20 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         if motion.shapes_of(entries[place]):
             follow |= motion.followed(entries[place], self._entries[place], given, place)
     _change(self, tuple(entries), places, changed, follow=follow)
+
+
+def _set_joints(self: StepperBase, parts: list[tuple[int, int]], coefficients: dict[str, Any], index: Any) -> None:
+    """Change coefficients of joints of `Contacts`."""
+
+    def other(state: Any, first: Any) -> Any:
+        entry = _alone(self, first, state[0])
+        given = coefficients if index is None else _of_rows(self, entry, coefficients, index)
+        return with_coefficients(self, entry, given, self._plan).now, state[1]
+
+    entries, names, changed = joints.changed(self, parts, other), [OF_JOINTS + name for name in coefficients], {}
+    for place, _ in parts:
+        changed[id(entries[place].today)] = self._plan._parts.get(id(self._entries[place].today)), names
+    _change(self, entries, changed=changed)
 
 
 def _set_shapes(self: StepperBase, shapes: list[tuple[int, int]], coefficients: dict[str, Any], index: Any) -> None:
