@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from samples import CONSTRAINTS, POSITION, TERMS
+from samples import CONSTRAINTS, POSITION, TERMS, in_space, varied
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -203,13 +203,20 @@ def wrapped_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     return drawn
 
 
-def added_scene(rng, name, integrator=None, dtype=None):
-    """Draw a random scene with one of ADDED_FORCES or ADDED_CONSTRAINTS; the latter come with other constraints."""
+def added_scene(rng, name, integrator=None, dtype=None, dim=2, vary=False):
+    """Draw a random scene with one of ADDED_FORCES or ADDED_CONSTRAINTS; the latter come with other constraints.
+
+    Samples are made for the plane: for dim=3 `in_space` changes them. vary: with other values of the coefficients.
+    """
     held = name in ADDED_CONSTRAINTS
     added = (ADDED_CONSTRAINTS if held else ADDED_FORCES)[name]
-    size = {} if callable(added) else {"n": len(POSITION), "dim": 2}  # the size that samples are made for
+    size = {} if callable(added) else {"n": len(POSITION), "dim": dim}
     drawn = (held_scene if held else scene)(rng, integrator, dtype=dtype, **size)
-    added = added(rng, *drawn.position.shape) if callable(added) else added
+    if callable(added):
+        added = added(rng, *drawn.position.shape)
+    else:
+        added = varied(rng, added) if vary else added
+        added = in_space(added) if dim == 3 else added
     drawn.arguments["constraints" if held else "forces"].append(added)
     return drawn
 

@@ -3,6 +3,7 @@
 Tests that cover all forces and constraints use them, see `check.py`. A new declaration needs one entry here.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -142,6 +143,27 @@ def missing() -> list[str]:
         f"{cls.__name__}({name})" for cls in kinds for name in kinds[cls].coefficients if (cls, name) not in there
     ]
     return sorted(names)
+
+
+#: Coefficients that get more than one component more in space: {name: value}.
+IN_SPACE = {"axis": (1.0, 2.0, -2.0), "omega": (0.5, -0.2, 0.5)}
+
+
+def in_space(one: Any) -> Any:
+    """Return a sample for three dimensions: vectors of the plane get a third component."""
+    found = {name: np.asarray(getattr(one, name)) for name in one.coefficients}
+    vectors = {name: value for name, value in found.items() if value.dtype.kind == "f" and value.shape[-1:] == (2,)}
+    higher = {name: np.insert(value, 2, 0.375, axis=-1) for name, value in vectors.items()}
+    return one.changed(higher | {name: value for name, value in IN_SPACE.items() if name in found})
+
+
+def varied(rng: Any, one: Any) -> Any:
+    """Return a sample with some of its other values."""
+    for name, values in SAMPLES[one].items():
+        if rng.integers(2):
+            with suppress(TypeError, ValueError):  # some coefficients exclude each other
+                one = one.changed({name: values[rng.integers(len(values))]})
+    return one
 
 
 def world(cls: Any, *declared: Any, dtype: Any = np.float64, dt: float = 1 / 64, **more: Any) -> Any:

@@ -43,10 +43,12 @@ def test_added_integrators_equal_the_reference(monkeypatch, integrator):
 
 @pytest.mark.parametrize("name", [*ADDED_FORCES, *ADDED_CONSTRAINTS])
 def test_added_forces_and_constraints_equal_the_reference(monkeypatch, name):
+    """As in samples.py, with other values of the coefficients, and with these in space."""
     takes = takers(name)
 
     def make(seed, rng):
-        return added_scene(rng, name, takes[seed % len(takes)])
+        vary = seed // len(takes)
+        return added_scene(rng, name, takes[seed % len(takes)], dim=2 + vary // 2, vary=vary > 0)
 
     compare_with_reference(monkeypatch, make, range(3 * len(takes)))
 

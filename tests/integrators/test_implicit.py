@@ -1,11 +1,9 @@
 """Implicit Euler: stiff springs, the guaranteed residual, and failures to converge."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from plans import assert_same_bits, assert_same_state
-from samples import TERMS
+from samples import TERMS, in_space
 
 import kickdrift as kd
 from kickdrift.forces.base import FieldTerm
@@ -77,9 +75,7 @@ FIELDS = [term for term in TERMS if isinstance(term, FieldTerm) and term.kind]
 def test_jacobians_are_the_derivatives_of_the_accelerations(term, dim):
     # Tests the reference; the kernels are bitwise equal to it.
     if dim == 3:
-        others = {"axis": (1.0, 2.0, -2.0), "omega": (0.5, -0.2, 0.5)}
-        others |= dict.fromkeys(("center", "wind"), (0.3, -0.7, 0.4))
-        term = dataclasses.replace(term, **{name: others[name] for name in others.keys() & vars(term).keys()})
+        term = in_space(term)
     (record,) = Plan(1, dim, np.dtype(np.float64), np.ones(1), kd.RK4(), [term]).records
     fields = {
         name: float(values[0]) if values.ndim == 1 else Vector(values[0]) for name, values in record.fields.items()
