@@ -84,6 +84,7 @@ def test_jacobians_are_the_derivatives_of_the_accelerations(term, dim):
     x, v, d = np.array([1.1, 0.2, -0.6])[:dim], np.array([-0.5, 0.8, 0.3])[:dim], 1e-6
     by_x, by_v = ([[0.0] * dim for _ in range(dim)] for _ in range(2))
     term.jacobian(by_x, by_v, Vector(x), Vector(v))
+    assert np.any([by_x, by_v]), f"tests/samples.py: expected a sample whose acceleration varies at x = {x}, v = {v}"
 
     def a(x, v):
         return np.array(term.acceleration(Vector(np.zeros(dim)), Vector(x), Vector(v)))
