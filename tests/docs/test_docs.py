@@ -115,7 +115,8 @@ def test_docstrings_of_validating_names_mention_exceptions(value):
     if inspect.isclass(value) and not checks(value):
         # The class uses the checks of its base class, which documents the exceptions.
         text = " ".join(base.__doc__ or "" for base in value.__mro__ if base.__module__ != "builtins")
-    assert any(word in text for word in ("Raises", "raises", "raise ", "rrors as those of"))
+    named = any(word in text for word in ("Raises", "raises", "raise ", "rrors as those of"))
+    assert named, "expected a docstring that names the exceptions: Raises ValueError for ..."
 
 
 def test_the_reference_has_the_members_of_the_stepper():
