@@ -53,6 +53,8 @@ from kickdrift.reference.functions import FUNCTIONS, call
 FILE = Path(__file__).with_name("golden.txt")
 DTYPES = (np.float32, np.float64)
 ROUNDS = 6  # scenes for each integrator and dtype
+FEW = 5  # rows that changed for which `advice` asks the reference
+INTENDED = "If that is intended, run `python tests/golden.py --write`, and give the reason in the commit message."
 ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8")
 
 
@@ -407,16 +409,32 @@ def write():
     print(f"{len(found)} digests written")
 
 
+def unequal(found):
+    """Return the names of the rows of golden.txt that have another digest in {name: digest}."""
+    return [name for name, digest in written().items() if found.get(name) != digest]
+
+
+def advice(found):
+    """Return what to do about {name: digest} by the kernels; asks the reference about a few rows that changed."""
+    few = unequal(found)[:FEW]
+    book = {name: compute(kd.reference) for name, compute in cases() if name in few}
+    if any(found.get(name) != book.get(name) for name in few):
+        return "The kernels do not equal the reference: mend them."
+    return f"The reference has changed, too (or a plan or sample that rows draw from). {INTENDED}"
+
+
 def compare():
     """Return the number of differing digests; new rows do not count."""
     wrong = 0
     for isa in kernels.isas:
         kernels.isa = isa
         found, expected = digests(), written()
-        differ = [name for name in expected if found.get(name) != expected[name]]
+        differ = unequal(found)
         print(f"{isa}: {len(found)} plans, {len(differ)} differ, {len(found.keys() - expected.keys())} are new")
         for name in differ:
             print(f"  {found.get(name)}, not {expected[name]}: {name}")
+        if differ:
+            print(advice(found))
         wrong += len(differ)
     return wrong
 

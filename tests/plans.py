@@ -622,7 +622,7 @@ def compare_with_reference(monkeypatch, make, seeds):
         halfway, evaluations, later = (failure, *_state(book)), book.force_evaluations, None
         for isa in kernels.isas:
             monkeypatch.setattr(kernels, "isa", isa)
-            with said(scene=drawn, seed=seed, isa=isa):
+            with said(scene=drawn, seed=seed, isa=f"{isa} against the reference"):
                 ours = drawn.make(kd.Stepper)
                 ended = outcome(ours, n)
                 compared += _same((ended, *_state(ours)), halfway)
