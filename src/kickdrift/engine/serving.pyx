@@ -1,4 +1,9 @@
-"""Which bindings of a model can serve a changed one, and the numbers to write into them."""
+"""Which bindings of a model can serve a changed one, and the numbers to write into them.
+
+Every change of a coefficient makes a new plan and a new binding. The plan reuses unchanged parts and columns, and the
+binding reuses the data bound to unchanged records. A changed record keeps its `lineage`. If only numbers in its fields
+differ, these are written in place into the arrays that kernels read (`places` of the bound object).
+"""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.string cimport memcmp
