@@ -186,6 +186,12 @@ def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = 
     return array
 
 
+def unit(direction: np.ndarray) -> np.ndarray:
+    """Return a direction other than zero with length 1."""
+    scaled = direction / max(map(abs, direction.tolist()))  # avoids overflow of squares
+    return scaled / math.sqrt(sum(a * a for a in scaled.tolist()))
+
+
 def per_body(name: str, array: np.ndarray, n: int, what: str = "body") -> np.ndarray:
     """Return a coefficient as shape (1,), shared, or (n,), one per body (`what` in messages)."""
     if array.ndim == 0:

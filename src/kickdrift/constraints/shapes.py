@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
@@ -13,7 +12,7 @@ import numpy as np
 from .. import validation
 from ..declaration import declaration, filter_field, numbers
 from .base import ALL_BITS, countable, flags
-from .walls import Wall, dot
+from .walls import Wall
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -183,8 +182,7 @@ class Shapes(Wall):
             sides = np.zeros((len(lower), plan.dim))
             sides[:, 0] = 1.0 if way is True else np.where(left < 0, -1.0, 1.0)
             return sides
-        above = above / np.abs(above).max()
-        return np.broadcast_to(above / math.sqrt(dot(above, above)), lower.shape)
+        return np.broadcast_to(validation.unit(above), lower.shape)
 
     def check(self, plan: Plan) -> None:
         """Raise ValueError for bodies in another number of dimensions."""

@@ -15,7 +15,6 @@ Units are SI: metres, seconds, kilograms, newtons.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -226,14 +225,13 @@ class Vortex(FieldTerm):
         strength = self._scalars(plan, "strength") * plan.mobility
         if plan.dim == 2:
             strength, axis = strength * np.sign(axis[2]), np.array([0.0, 0.0, 1.0])
-        axis = axis / np.abs(axis).max()  # avoids overflow of squares
         plan.add_record(
             self.kind,
             self,
             s=strength,
             e2=softening * softening,
             center=self._vectors(plan, "center"),
-            axis=(axis / math.sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2])).reshape(1, 3),
+            axis=validation.unit(axis).reshape(1, 3),
         )
 
 

@@ -6,7 +6,6 @@ its methods in base.py.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,8 +69,7 @@ def grounded(self: StepperBase, up: ArrayLike = (0, 1), slope: float = 0.7) -> n
     direction = validation.numbers("up", up)
     if direction.shape != (self.dim,) or not direction.any():
         raise ValueError(f"up: expected a direction of shape ({self.dim},) other than zero, got {validation.show(up)}")
-    direction = direction / max(map(abs, direction.tolist()))
-    direction = direction / math.sqrt(dot(direction, direction))
+    direction = validation.unit(direction)
     slope = validation.real("slope", slope, minimum=0.0)
     if slope > 1:
         raise ValueError(f"slope: expected a number from 0 to 1, got {slope!r}")
