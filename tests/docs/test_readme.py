@@ -124,8 +124,8 @@ def test_the_game_loops_run_on_the_real_engines(engine):
     count = 'print("ticks:", world.tick)'
     game = python(HEADLESS[engine], FIRST, LOOPS_OF_ENGINES[engine], count)
     assert game.returncode == 0, game.stderr
-    # 1.5 s on a machine that may be busy.
-    assert 3 <= int(game.stdout.rpartition("ticks: ")[2]) - 120 <= 100
+    ticks = int(game.stdout.rpartition("ticks: ")[2]) - 120
+    assert 3 <= ticks <= 100, "expected 3 to 100 ticks in 1.5 s; a machine that is very busy has fewer: run it again"
 
 
 def test_shell_commands_create_an_environment_first():
