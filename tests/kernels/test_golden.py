@@ -52,7 +52,7 @@ def test_every_declaration_has_golden_digests():
     parts = {part for part in parts if not issubclass(part, Callback)}
     parts |= {*kd.INTEGRATORS.values(), *kd.flows.Flow.__subclasses__()}
     missing = {part.__name__ for part in parts} - words
-    assert not missing, "golden.txt: enter these in an ADDED_... of plans.py, and run `python tests/golden.py --write`"
+    assert not missing, "run `python tests/golden.py --write`: samples, and ADDED_INTEGRATORS of plans.py, have rows"
 
 
 def test_digests_depend_on_bits_order_dtype_and_shape():
