@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from samples import CONSTRAINTS, POSITION, TERMS, in_space, varied
+from samples import CONSTRAINTS, PLANE, POSITION, TERMS, in_space, varied
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -210,6 +210,7 @@ def added_scene(rng, name, integrator=None, dtype=None, dim=2, vary=False):
     """
     held = name in ADDED_CONSTRAINTS
     added = (ADDED_CONSTRAINTS if held else ADDED_FORCES)[name]
+    dim = 2 if type(added) in PLANE else dim
     size = {} if callable(added) else {"n": len(POSITION), "dim": dim}
     drawn = (held_scene if held else scene)(rng, integrator, dtype=dtype, **size)
     if callable(added):
@@ -218,6 +219,12 @@ def added_scene(rng, name, integrator=None, dtype=None, dim=2, vary=False):
         added = varied(rng, added) if vary else added
         added = in_space(added) if dim == 3 else added
     drawn.arguments["constraints" if held else "forces"].append(added)
+    if dim == 3:
+        try:
+            drawn.make(kd.reference.Stepper)
+        except ValueError as error:
+            error.add_note("tests/samples.py: expected an entry in IN_SPACE for other vectors, or the class in PLANE")
+            raise
     return drawn
 
 

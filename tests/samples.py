@@ -145,6 +145,8 @@ def missing() -> list[str]:
     return sorted(names)
 
 
+#: Classes that refuse three dimensions.
+PLANE = {kd.Segments}
 #: Coefficients that get more than one component more in space: {name: value}.
 IN_SPACE = {"axis": (1.0, 2.0, -2.0), "omega": (0.5, -0.2, 0.5)}
 
