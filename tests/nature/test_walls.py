@@ -2,17 +2,14 @@
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS
+from plans import AT_WALLS, largest_rest_speed, uses_old_velocity
 
 import kickdrift as kd
 
 G = 9.81
 R = 0.125  # radius of the bodies
 DOWN = [k * np.pi / 4 for k in range(8)]  # directions of the force, as angles: each wall is floor, ceiling and side
-#: energy_euler is excluded: its speed is independent of its positions, so walls cannot know the speed of an impact.
-FOLLOWING = pytest.mark.parametrize(
-    "integrator", [each for each in INTEGRATORS if each.name != "energy_euler"], ids=repr
-)
+FOLLOWING = pytest.mark.parametrize("integrator", AT_WALLS, ids=repr)
 
 
 def turned(angle, vectors):
@@ -48,19 +45,9 @@ def room(angle, **more):
     return kd.Box(ends.min(0), ends.max(0), **more) if straight(angle) else None
 
 
-def uses_old_velocity(integrator):
-    """True if positions use the velocity of the step before: resting bodies touch walls in every other step only."""
-    return integrator.velocity_lag < 0 or getattr(integrator, "form", "") == "alternate"
-
-
 def speed_tolerance(integrator):
     """Relative accuracy of the impact speed: the alternating form is half a kick off at odd ticks."""
     return 1e-2 if getattr(integrator, "form", "") == "alternate" else 1e-9
-
-
-def largest_rest_speed(integrator, hz):
-    """Largest speed of a body at rest: at most the gravity of one step."""
-    return 1.01 * G / hz if uses_old_velocity(integrator) else 1e-9
 
 
 def largest_creep(integrator, hz):
@@ -192,7 +179,7 @@ def test_a_body_slides_down_a_slope_like_a_block(integrator):
             assert along == pytest.approx(a / 2, abs=a / hz if a else largest_creep(integrator, hz))
             speed = turned(-np.pi - angle, world.velocity)[0]
             assert speed[0] == pytest.approx(a, abs=1.1 * G / hz)
-            assert abs(speed[1]) <= largest_rest_speed(integrator, hz)
+            assert abs(speed[1]) <= largest_rest_speed(integrator, G / hz)
 
 
 def test_points_slide_along_segments_of_any_direction():
@@ -350,7 +337,7 @@ def test_a_sliding_body_stops_after_v_squared_over_2_mu_g(integrator):
             assert height == pytest.approx(R, abs=1e-9)
             # A velocity half a step after or before the position corresponds to half a step of distance.
             assert along == pytest.approx(v * v / (2 * mu * G), abs=1.1 * v / hz)
-            assert np.abs(world.velocity).max() <= largest_rest_speed(integrator, hz)
+            assert np.abs(world.velocity).max() <= largest_rest_speed(integrator, G / hz)
 
 
 @FOLLOWING
@@ -360,7 +347,7 @@ def test_a_dropped_body_comes_to_rest(integrator):
                            constraints=[wall])  # fmt: skip
         world.step(300)
         np.testing.assert_allclose(turned(-np.pi - angle, world.position), [(0.0, R)], atol=1e-9)
-        assert np.abs(world.velocity).max() <= largest_rest_speed(integrator, 60)
+        assert np.abs(world.velocity).max() <= largest_rest_speed(integrator, G / 60)
 
 
 @FOLLOWING
