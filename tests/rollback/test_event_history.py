@@ -90,6 +90,18 @@ def test_each_event_is_confirmed_once():
     assert np.concatenate(taken).tobytes() == plain.events(confirmed=40).tobytes()
 
 
+def test_ticks_that_are_confirmed_in_advance_keep_their_events():
+    straight, game = Game(kd.Stepper), Game(kd.Stepper)
+    plain, past = kd.Rollback(straight.world), kd.Rollback(game.world)
+    plain.resimulate(40, straight.inputs)
+    taken = []
+    for tick in range(0, 40, 4):
+        taken.append(past.events(confirmed=tick + 3))
+        past.resimulate(tick + 4, game.inputs)
+    taken.append(past.events(confirmed=1000))
+    assert np.concatenate(taken).tobytes() == plain.events(confirmed=40).tobytes()
+
+
 @STEPPERS
 def test_sync_test_passes_for_game_logic_with_events(stepper):
     game = Game(stepper)

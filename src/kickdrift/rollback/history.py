@@ -88,7 +88,9 @@ class EventHistory:
 
     def confirm(self, tick: int) -> np.ndarray:
         """Return the events up to a tick, each once."""
-        self.withdraw(int(self._stepper.tick))
+        now = int(self._stepper.tick)
+        self.withdraw(now)
+        tick = min(tick, now)  # the events of later ticks are still to come, and a later call returns them
         rows = [rows for each, rows in self._rows.items() if self._confirmed < each <= tick]
         self._confirmed = max(self._confirmed, tick)
         self._forget()

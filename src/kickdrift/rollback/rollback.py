@@ -95,11 +95,11 @@ class Rollback:
     def events(self, confirmed: int) -> Any:
         """Return the events up to a tick that can no longer change, each once; see `Events`.
 
-        confirmed: a tick. Events of later ticks are kept. `rollback` drops the events of ticks that it undoes,
-        because replayed steps record them again. While the Rollback exists, it owns the events of the stepper:
-        `events.take()` raises RuntimeError. Game logic that depends on events reads `stepper.events.of(tick)` in
-        `inputs` instead. Call it regularly: of ticks before the oldest saved state, at most
-        `Events(capacity)` events are kept, and the rest is counted in `dropped`.
+        confirmed: a tick, also one ahead of the stepper. Events of later ticks are kept. `rollback` drops the events of
+        ticks that it undoes, because replayed steps record them again. While the Rollback exists, it owns the events
+        of the stepper: `events.take()` raises RuntimeError. Game logic that depends on events reads
+        `stepper.events.of(tick)` in `inputs` instead. Call it regularly: of ticks before the oldest saved state, at
+        most `Events(capacity)` events are kept, and the rest is counted in `dropped`.
 
         Raises RuntimeError for a stepper without `events=` and if a later Rollback of the stepper owns them, and
         TypeError if `confirmed` is not an int.
