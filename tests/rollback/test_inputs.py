@@ -67,6 +67,44 @@ def test_peers_agree_over_a_bad_line(players):
     assert all(5 <= table.deepest <= 40 for table in line.tables)
 
 
+def balls():
+    return kd.Stepper(
+        [[1.0], [3.0]],
+        clock=kd.FixedClock(60, substeps=2),
+        constraints=[kd.Box(0, 4, radius=0.5)],
+        events=kd.Events(begin=False, end=False, hits_above=0),
+    )
+
+
+def test_confirmed_events_are_those_of_the_true_inputs():
+    """Read as soon as packets arrive, before `play` corrects what was predicted, and ahead of the stepper."""
+    dice, worlds, sent = random.Random(5), [balls(), balls()], []
+    pasts, tables = [kd.Rollback(world) for world in worlds], [kd.Inputs(2, delay=3, me=me) for me in range(2)]
+    heard, pressed, ahead = [[], []], [[0] * 3, [0] * 3], 0
+    for frame in range(300):
+        late = 0 if frame % 100 < 50 else 9
+        for me, table in enumerate(tables):
+            keys = dice.randrange(2**32)
+            if table.play(pasts[me], keys, control):
+                pressed[me].append(keys)
+            sent.append((frame + dice.randint(0, late), 1 - me, table.packet()))
+        for _, to, data in [each for each in sent if each[0] <= frame]:
+            tables[to].receive(data)
+            ahead += 2 * tables[to].confirmed > worlds[to].tick
+            heard[to].append(pasts[to].events(confirmed=2 * tables[to].confirmed))
+        sent = [each for each in sent if each[0] > frame]
+    true = balls()
+    for keys in zip(*pressed, strict=False):
+        control(true, keys)
+        true.step(2)
+    hits = true.events.take()
+    for events in map(np.concatenate, heard):
+        assert len(events) > 50
+        assert events.tobytes() == hits[: len(events)].tobytes()
+    assert ahead > 100
+    assert max(table.deepest for table in tables) > 3
+
+
 def test_who_started_earlier_waits_and_is_slowed_down():
     """Nobody goes back by 50 frames where the other goes back by none."""
     line = Line(2, seed=3, starts=[0.0, 0.8])

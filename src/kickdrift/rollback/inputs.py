@@ -80,9 +80,16 @@ class Inputs:
         return self._first + len(self._known[player])
 
     @property
-    def confirmed(self) -> int:
-        """How many frames have all inputs known: the state before frame `confirmed` can no longer change."""
+    def _complete(self) -> int:
+        """How many frames have all inputs known."""
         return min(map(self._count, range(self.players)))
+
+    @property
+    def confirmed(self) -> int:
+        """How many frames have all inputs known, and were not played with others: the state before frame `confirmed`
+        can no longer change. A frame that was played with a wrong prediction counts from the next `play` on, which
+        corrects it. It may be ahead of the stepper."""
+        return min([self._complete, *(now for now, used in self._used.items() if self._differs(now, used))])
 
     @property
     def ready(self) -> bool:
@@ -131,7 +138,7 @@ class Inputs:
         def inputs(world: Any, tick: int) -> None:
             now = tick // substeps
             used = self.at(now)
-            if now >= self.confirmed:
+            if now >= self._complete:
                 self._used[now] = used
             control(world, used)
 
@@ -140,7 +147,7 @@ class Inputs:
             self.deepest = max(self.deepest, frame - min(wrong))
             past.rollback(min(wrong) * substeps)
             past.resimulate(frame * substeps, inputs)
-        confirmed = self.confirmed
+        confirmed = self._complete
         self._used = {now: used for now, used in self._used.items() if now >= confirmed}
         self._compare(past, min(confirmed, frame), substeps)
         if keys is None or not self.ready or frame - confirmed >= past._ticks - 1:
