@@ -338,6 +338,19 @@ def test_what_is_no_trajectory_is_refused(tmp_path):
         kd.Trajectory.load(tmp_path / "none.npz")
 
 
+def test_a_damaged_file_is_refused_whatever_zipfile_and_numpy_raise(tmp_path):
+    path = tmp_path / "run.npz"
+    world(kd.Stepper).record(1).save(path)
+    whole, refused = path.read_bytes(), 0
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
+        try:
+            kd.Trajectory.load(path)  # bytes without meaning, such as dates
+        except ValueError as error:
+            refused += str(error).startswith("path: expected a file of Trajectory.save, got")
+    assert refused > len(whole) / 2
+
+
 def test_reprs_are_short():
     run = world(kd.Stepper, np.float32, n=1000).record(1000, every=10)
     assert repr(run) == "<kickdrift.Trajectory: 101 samples of position 1000x2, float32, 0 to 15.625 s>"

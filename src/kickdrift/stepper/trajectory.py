@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -44,13 +43,17 @@ class Samples:
         Raises OSError if there is no such file, and ValueError if it is something else.
         """
         names = {field.name for field in fields(cls)}  # type: ignore[arg-type]
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
-                found = {name: saved[name] for name in saved.files}
-        except (TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            raise ValueError(
-                f"path: expected a file of {cls.__name__}.save, got {os.fspath(path)!r}, which is no archive of arrays"
-            ) from error
+        with open(path, "rb") as file:
+            try:
+                with np.load(file, allow_pickle=False) as saved:
+                    found = {name: saved[name] for name in saved.files}
+            except MemoryError:
+                raise
+            except Exception as error:  # zipfile and NumPy raise many others for damaged files
+                raise ValueError(
+                    f"path: expected a file of {cls.__name__}.save, got {os.fspath(path)!r}, "
+                    f"which is no archive of arrays"
+                ) from error
         lengths = {array.shape[:1] for array in found.values()}
         if not {"time"} <= found.keys() <= names or len(lengths) > 1 or () in lengths:
             known = ", ".join(found) or "nothing"
