@@ -200,10 +200,7 @@ def grid(
 
 def _points(name: str, given: ArrayLike) -> np.ndarray:
     """Return a copy as a contiguous float64 array of shape (n, dim)."""
-    try:
-        array = validation.plain(name, given)
-    except ValueError:
-        raise ValueError(f"{name}: expected numbers in a regular array, got {validation.show(given)}") from None
+    array = validation.plain(name, given)
     if array.dtype.kind not in "fiu":
         raise TypeError(f"{name}: expected real numbers, got {validation.show(given)}")
     if array.ndim not in ((2,) if name == "position" else (1, 2)):

@@ -121,7 +121,7 @@ def as_float(value: Any) -> float:
 
 
 def plain(name: str, value: Any) -> np.ndarray:
-    """Return numpy.asarray(value); refuse masked arrays, because the mask would be ignored.
+    """Return numpy.asarray(value); refuse masked arrays, because the mask would be ignored, and ragged lists.
 
     Subclasses of ndarray are converted too: they can override shape and strides, which kernels rely on.
     """
@@ -130,7 +130,10 @@ def plain(name: str, value: Any) -> np.ndarray:
             f"{name}: expected an array without a mask, got a MaskedArray; pass its .data, or what its .filled(...) "
             f"returns"
         )
-    return np.asarray(value)
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name}: expected numbers in a regular array, got {show(value)}") from None
 
 
 def holds_bool(value: Any) -> bool:
@@ -165,10 +168,7 @@ def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = 
             array = np.array(value, np.float64)
             array.setflags(write=False)
             return array
-    try:
-        array = plain(name, value)
-    except ValueError:
-        raise ValueError(f"{name}: expected numbers in a regular array, got {show(value)}") from None
+    array = plain(name, value)
     _check_kind(name, value, array)
     array = np.array(array, dtype=np.float64)
     if array.size <= 4:  # NumPy's call overhead dominates for few numbers

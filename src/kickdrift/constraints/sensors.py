@@ -22,7 +22,7 @@ class Sensor(Filtered):
 
     lower, upper: the corners of a box in m, vectors of shape (dim,) or numbers for all components.
     center, radius: a ball instead, a vector and a number >= 0 in m. Both forms may be given by position: Sensor(lower,
-    upper), Sensor(center, radius).
+    upper), Sensor(center, radius). A vector and a number are a ball also if they are named lower and upper.
     category, mask: bits, a number or (n,): only bodies whose category is in the mask are recorded.
 
     A body counts as a point, and its displacement in a step as straight; even the fastest body is detected. The events
@@ -52,7 +52,8 @@ class Sensor(Filtered):
         super().__post_init__()
         lower, upper = self.lower, self.upper
         numbers = self.center is self.radius is None and lower is not None and upper is not None
-        if numbers and np.ndim(lower) == 1 and np.ndim(upper) == 0:  # type: ignore[arg-type]
+        dims = [validation.plain(f"Sensor({name})", getattr(self, name)).ndim for name in ("lower", "upper")]
+        if numbers and dims == [1, 0]:
             # Positional vector and number: center and radius.
             for name, value in (("center", lower), ("radius", upper), ("lower", None), ("upper", None)):
                 object.__setattr__(self, name, value)
@@ -68,7 +69,15 @@ class Sensor(Filtered):
                 expected = "a number" if name == "radius" else "a number or a vector of shape (dim,)"
                 raise ValueError(f"Sensor({name}): expected {expected}, got shape {array.shape}")
             object.__setattr__(self, name, array)
-        if self.radius is None and (np.asarray(self.lower) > np.asarray(self.upper)).any():
+        if self.radius is not None:
+            return
+        shapes = np.shape(self.lower), np.shape(self.upper)  # type: ignore[arg-type]
+        if () not in shapes and shapes[0] != shapes[1]:
+            raise ValueError(
+                f"Sensor(lower, upper): expected numbers or vectors of one shape (dim,), "
+                f"got shapes {shapes[0]} and {shapes[1]}"
+            )
+        if (np.asarray(self.lower) > np.asarray(self.upper)).any():
             raise ValueError(
                 f"Sensor(lower, upper): expected lower <= upper, got {given['lower']} and {given['upper']}"
             )
