@@ -142,7 +142,7 @@ DIRECTION = "expected a direction of shape (3,) other than zero, got "
         (kd.Vortex(1, axis=(0, 0, 0)), "Vortex(axis)", DIRECTION + "[0.0, 0.0, 0.0]"),
         (kd.Vortex(1, axis=(1, 0, 1)), "Vortex(axis)", "expected the z axis in two dimensions"),
         (kd.Damping([1, 2]), "Damping(rate)", SCALARS + "(2,)"),
-        (kd.PointGravity(1, softening=1e200), "forces", "the merged coefficient e2 overflows float64"),
+        (kd.PointGravity(1, softening=1e200), "PointGravity", "its e2 overflows float64"),
         (kd.LinearDrag(1e308), "forces", "the merged coefficient c overflows float64"),
         (kd.AnchorSpring(1e308), "forces", "the merged coefficient k overflows float64"),
         (kd.AnchorSpring(1e200, anchor=1e200), "AnchorSpring(anchor)", VECTORS + "()"),
@@ -165,6 +165,27 @@ def test_merged_coefficients_that_overflow_are_refused():
     for name, term in (("g", kd.Gravity((1e39,))), ("k", kd.AnchorSpring(1e39)), ("c", kd.LinearDrag(1e39))):
         with pytest.raises(ValueError, match=f"^forces: the merged coefficient {name} overflows float32"):
             kd.Stepper(np.zeros((1, 1), np.float32), forces=[term])
+
+
+def test_numbers_that_overflow_name_their_owner():
+    for declared, message in (
+        (kd.ElasticCollisions(1e39), "ElasticCollisions: its radius"),
+        (kd.Box(-1e39, 9.0), "Box: its lower"),
+        (kd.Contacts(0.1, hertz=1e300), "Contacts: its stiffness"),
+        (kd.Springs([(0, 1)], 1e39), "Springs: its k"),
+        (kd.Langevin(1.0, 1e39), "Langevin: its heat"),
+        (kd.Expression(x="a*x", a=1e39), "Expression: its a"),
+    ):
+        what = "constraints" if isinstance(declared, (kd.Box, kd.ElasticCollisions, kd.Contacts)) else "forces"
+        with pytest.raises(ValueError, match=f"^{message} overflows float32"):
+            kd.Stepper(np.eye(2, dtype=np.float32), **{what: [declared]})
+    for more in ({"constraints": [kd.ElasticCollisions(0.1)]}, {"forces": [kd.Springs([(0, 1)], 1.0)]}):
+        with pytest.raises(ValueError, match=r"^mass: its reciprocal overflows float32"):
+            kd.Stepper(np.eye(2, dtype=np.float32), mass=1e-39, **more)
+        world = kd.Stepper(np.eye(2, dtype=np.float32), **more)
+        with pytest.raises(ValueError, match=r"^mass: its reciprocal overflows float32"):
+            world.set_mass(1e-39)
+        assert world.mass == 1
 
 
 def test_vortex_needs_a_plane():

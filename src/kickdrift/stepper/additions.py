@@ -15,6 +15,9 @@ _F64 = np.dtype(np.float64)
 #: Magnitudes that are rounded to float32 without overflow or underflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
+#: Owner of the sums of all affine forces; what a mass is rounded as.
+MERGED, RECIPROCAL = "forces", "reciprocal"
+
 if TYPE_CHECKING:
     from ..forces.applied import Applied
 
@@ -61,14 +64,14 @@ class Additions:
         self._add("affine", ("omega", omega, None))
 
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
-        self._add("records", Record(kind, term.velocity_dependent, self._rounded(fields)))
+        self._add("records", Record(kind, term.velocity_dependent, self._rounded(fields, term)))
 
     def add_interaction(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
-        factor = self._round("1/mass", self.inverse_mass if divided_by_mass else self.mobility)
-        self._add("interactions", InteractionRecord(kind, term, factor, self._rounded(fields)))
+        factor = self._round(RECIPROCAL, self.inverse_mass if divided_by_mass else self.mobility, "mass")
+        self._add("interactions", InteractionRecord(kind, term, factor, self._rounded(fields, term)))
 
     def add_constraint(self, kind: str, constraint: Constraint | Term, **fields: np.ndarray) -> None:
-        self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields)))
+        self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields, constraint)))
 
     def add_wall(self, wall: Any) -> None:
         """Register a wall, which takes part in corners."""
@@ -86,15 +89,15 @@ class Additions:
 
         return Neighbours(position, reach, alive, periodic=self.periodic).pairs()
 
-    def _rounded(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return real coefficients in the dtype of the state, read-only, and indices unchanged."""
-        weights = vars(self).get("weights")
+    def _rounded(self, fields: dict[str, np.ndarray], declared: Any) -> dict[str, np.ndarray]:
+        """Return real coefficients of a declaration in the dtype of the state, read-only, and indices unchanged."""
+        weights, owner = vars(self).get("weights"), type(declared).__name__
         return {
             name: field
             if field.dtype.kind != "f"
             else self.rounded_weights
             if field is weights
-            else self._round(name, field)
+            else self._round(name, field, owner)
             for name, field in fields.items()
         }
 
@@ -105,18 +108,20 @@ class Additions:
         least, most = _ORDINARY
         return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)
 
-    def _round(self, name: str, array: np.ndarray) -> np.ndarray:
+    def _round(self, name: str, array: np.ndarray, owner: str = MERGED) -> np.ndarray:
+        """Return an array in the dtype of the state. name, owner: of what, and whose it is, for an error."""
         if array.size <= 4 and self._ordinary(array.ravel().tolist()):  # much faster for few numbers
             array = array.astype(self.dtype, order="C")
             array.setflags(write=False)
             return array
         with np.errstate(over="ignore", under="ignore"):
             array = array.astype(self.dtype, order="C", copy=False)
-        check_finite(name, array, self.dtype)
+        check_finite(name, array, self.dtype, owner)
         array.flags.writeable = False
         return array
 
 
-def check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:
+def check_finite(name: str, array: np.ndarray, dtype: np.dtype, owner: str = MERGED) -> None:
     if not np.isfinite(array).all():
-        raise ValueError(f"forces: the merged coefficient {name} overflows {dtype}")
+        what = f"the merged coefficient {name}" if owner is MERGED else f"its {name}"
+        raise ValueError(f"{owner}: {what} overflows {dtype}")

@@ -25,7 +25,7 @@ from ..forces.base import Term
 from ..integrators.base import Integrator, shown
 from ..integrators.verlet import Verlet
 from . import energies, merging, step_numbers
-from .additions import Additions, check_finite
+from .additions import RECIPROCAL, Additions, check_finite
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 from .tying import PAIRED, common_ends, sprung, tied
 
@@ -229,7 +229,7 @@ class Plan(Additions):
             return None
         other = Part()
         vars(other).update(vars(part), declaration=now)
-        setattr(other, which, (record.changed(record.fields | self._rounded(fields), now),))
+        setattr(other, which, (record.changed(record.fields | self._rounded(fields, now), now),))
         other.walls = (now,) if part.walls else ()
         return other
 
@@ -283,7 +283,10 @@ class Plan(Additions):
         drag = self._c + np.zeros(self.n)
         self.constraint_records = [
             record.changed(
-                record.fields | self._rounded({f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}),
+                record.fields
+                | self._rounded(
+                    {f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}, record.constraint
+                ),
                 record.constraint,
             )
             if record.splits
@@ -328,7 +331,7 @@ class Plan(Additions):
 
     @once
     def rounded_weights(self) -> np.ndarray:
-        return self._round("weight", self.weights)
+        return self._round(RECIPROCAL, self.weights, "mass")
 
     def owners(self, record: ConstraintRecord) -> list[np.ndarray]:
         """Return the arrays of loads of the `Distance` declarations that a record consists of, see loads.py."""
@@ -383,7 +386,7 @@ class Plan(Additions):
     @once
     def applied_share(self) -> np.ndarray:
         """Return 1/m, the factor on users' forces: one, or one for each body."""
-        return self._round("1/mass", self.inverse_mass)
+        return self._round(RECIPROCAL, self.inverse_mass, "mass")
 
     @once
     def weight(self) -> np.ndarray:
