@@ -380,4 +380,4 @@ def test_run_calls_make(capsys, tmp_path):
     file.write_text("def make():\n    return 3\n")
     with pytest.raises(SystemExit):
         cli.main(("run", str(file)))
-    assert "expected it to leave one Stepper" in capsys.readouterr().err
+    assert "make(): expected it to return a Stepper or ODEStepper, got 3 (int)" in capsys.readouterr().err

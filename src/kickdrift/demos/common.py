@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..ode.stepper import ODEStepper
 from ..stepper.stepper import Stepper
+from ..validation import show
 
 
 def count(of: str, like: int, least: int = 1) -> Callable[[str], int]:
@@ -56,13 +57,15 @@ def stepper_of(text: str) -> Stepper | ODEStepper:
         found = {name: value for name, value in names.items() if isinstance(value, (Stepper, ODEStepper))}
         if not found and callable(names.get("make")):
             found = {"world": names["make"]()}
+            if not isinstance(found["world"], (Stepper, ODEStepper)):
+                raise TypeError(f"make(): expected it to return a Stepper or ODEStepper, got {show(found['world'])}")
     except SystemExit as error:
         raise argparse.ArgumentTypeError(f"{text} exited with code {error.code}") from error
     except Exception as error:
         raise argparse.ArgumentTypeError(f"{text} raised {type(error).__name__}: {error}") from error
     finally:
         sys.argv = own
-    if ("world" not in found and len(found) != 1) or not isinstance([*found.values()][-1], (Stepper, ODEStepper)):
+    if "world" not in found and len(found) != 1:
         left = f"{len(found)}: {', '.join(found)}" if found else "none"
         raise argparse.ArgumentTypeError(
             f"{text}: expected it to leave one Stepper or ODEStepper, or one named `world`, or make(), got {left}"
