@@ -119,6 +119,7 @@ READ_ONLY.flags.writeable = False
         ({"speed": "v.npy"}, ValueError, "out: expected names among time, tick, position, velocity, got 'speed'"),
         ({"energy": "e.npy"}, ValueError, "out: expected names among time, tick, position, velocity, got 'energy'"),
         ({"position": "x.npy", "velocity": 3}, TypeError, "out: expected a path, .* for velocity, got 3"),
+        ({"velocity": "x.npy", "position": "./x.npy"}, ValueError, "out: expected places .* for velocity and position"),
     ],
 )
 def test_out_that_does_not_fit_is_refused(Stepper, tmp_path, monkeypatch, out, error, message):
@@ -135,6 +136,19 @@ def test_out_that_the_stepper_uses_is_refused(Stepper):
     ours = Stepper(memory[1])
     with pytest.raises(ValueError, match=r"^out: expected memory of its own for position"):
         ours.record(2, out=memory)
+
+
+def test_one_array_for_two_quantities_is_refused_unless_they_are_columns_of_it(Stepper):
+    ours = Stepper([[0.0, 0.0]], [[1.0, 2.0]])
+    memory = np.zeros((3, 1, 4))
+    expected = Stepper([[0.0, 0.0]], [[1.0, 2.0]]).record(2)
+    for columns in (slice(2), slice(1, 3)):
+        with pytest.raises(ValueError, match=r"^out: expected places of their own for position and velocity"):
+            ours.record(2, out={"position": memory[..., :2], "velocity": memory[..., columns]})
+    assert ours.tick == 0
+    run = ours.record(2, out={"position": memory[..., :2], "velocity": memory[..., 2:]})
+    assert run.position.tobytes() == expected.position.tobytes()
+    assert run.velocity.tobytes() == expected.velocity.tobytes()
 
 
 def test_a_folder_that_is_not_there(Stepper, tmp_path):

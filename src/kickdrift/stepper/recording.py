@@ -160,7 +160,7 @@ def _arrays(out: Any, count: int, samples: dict[str, np.ndarray]) -> dict[str, A
     for name in given:
         if name not in samples:
             raise ValueError(f"out: expected names among {', '.join(samples)}, got {validation.show(name)}")
-    places = {}
+    places: dict[str, Any] = {}
     for name, place in given.items():
         shape = (count, *samples[name].shape)
         if isinstance(place, (str, os.PathLike)):
@@ -170,6 +170,9 @@ def _arrays(out: Any, count: int, samples: dict[str, np.ndarray]) -> dict[str, A
         else:
             places[name] = place
             _check(name, place, shape, samples)
+        for other in [*places][:-1]:
+            if _same(places[other], places[name]):
+                raise ValueError(f"out: expected places of their own for {other} and {name}, got the same for both")
     wanted = {
         name: (count, *value.shape)
         for name, value in samples.items()
@@ -188,6 +191,15 @@ def _arrays(out: Any, count: int, samples: dict[str, np.ndarray]) -> dict[str, A
         file = isinstance(place, str)
         arrays[name] = _File(place, wanted[name], samples[name].dtype) if file else place
     return arrays
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Return whether what is written to one place appears at the other."""
+    if isinstance(one, str) and isinstance(other, str):
+        return os.path.realpath(one) == os.path.realpath(other)
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.may_share_memory(one, other) and np.shares_memory(one, other)
+    return one is other
 
 
 def _check(name: str, array: Any, shape: tuple[int, ...], samples: dict[str, np.ndarray]) -> None:
