@@ -745,6 +745,18 @@ def test_refused_plans(FixedClock, arguments, error, message):
     assert clock.state() == before
 
 
+def test_plan_refuses_arrays_that_share_memory(FixedClock):
+    """Alphas that are written into the next frame times made 3 0 0 0 of 3 3 3 3 steps."""
+    clock, memory = FixedClock(60), np.full(5, 0.05)
+    numbers = np.zeros(4, np.int64)
+    for counts, alphas in ((None, memory[1:]), (None, memory[:-1]), (numbers, numbers.view(np.float64))):
+        with pytest.raises(ValueError, match="frame_times, counts, alphas: expected arrays of their own"):
+            clock.plan(memory[:-1], counts, alphas)
+    assert clock.fed_ns == 0
+    assert (memory == 0.05).all()
+    assert clock.plan(memory[:2], numbers[:2], memory[2:4])[0].tolist() == [3, 3]
+
+
 def test_plan_stops_at_an_overload_error(FixedClock):
     clock = FixedClock(60, overload="raise")
     counts = np.full(3, -1, np.int64)

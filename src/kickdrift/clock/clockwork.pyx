@@ -142,7 +142,8 @@ cdef class Clockwork:
         The GIL is released.
 
         frame_times: array or list of seconds, one dimension. All are checked before anything changes.
-        counts, alphas: arrays of int64 and float64 to write to, as long as `frame_times`; made when left out.
+        counts, alphas: arrays of int64 and float64 to write to, as long as `frame_times`; made when left out. Raises
+        ValueError for arrays that share memory.
 
         >>> import kickdrift as kd
         >>> counts, alphas = kd.FixedClock(60).plan([0.04, 0.01, 0.0])
@@ -151,8 +152,7 @@ cdef class Clockwork:
         """
         self._refuse_reentry()
         frames_array = rates.frame_array(frame_times)
-        counts = rates.output_array("counts", counts, len(frames_array), "int64")
-        alphas = rates.output_array("alphas", alphas, len(frames_array), "float64")
+        counts, alphas = rates.output_arrays(frames_array, counts, alphas)
         cdef const double[::1] frames = frames_array
         cdef int64_t[::1] counts_out = counts
         cdef double[::1] alphas_out = alphas

@@ -79,8 +79,18 @@ def frame_array(frame_times: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     return frames
 
 
-def output_array(name: str, given: Any, size: int, dtype: str) -> np.ndarray[Any, Any]:
-    """Check an output array, or allocate it if none is given."""
+def output_arrays(frames: np.ndarray, counts: Any, alphas: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Check the arrays to write to, one item per frame, or allocate those that are not given."""
+    counts = _output("counts", counts, len(frames), "int64")
+    alphas = _output("alphas", alphas, len(frames), "float64")
+    # Written frame by frame: one that shares memory would change frames that are still to be read.
+    for one, other in ((counts, alphas), (counts, frames), (alphas, frames)):
+        if np.may_share_memory(one, other) and np.shares_memory(one, other):
+            raise ValueError("frame_times, counts, alphas: expected arrays of their own, got two that share memory")
+    return counts, alphas
+
+
+def _output(name: str, given: Any, size: int, dtype: str) -> np.ndarray[Any, Any]:
     if given is None:
         return np.empty(size, dtype)
     array = np.asarray(given)

@@ -140,8 +140,7 @@ class FixedClock(Readings):
         """Advance by an array of frame times; return the step counts and the alphas after each."""
         self._refuse_reentry()
         frames = rates.frame_array(frame_times)
-        counts = rates.output_array("counts", counts, len(frames), "int64")
-        alphas = rates.output_array("alphas", alphas, len(frames), "float64")
+        counts, alphas = rates.output_arrays(frames, counts, alphas)
         for i, seconds in enumerate(frames):
             counts[i] = self.advance(seconds)
             alphas[i] = self.alpha
