@@ -235,3 +235,25 @@ def test_applied_forces_with_any_masses_and_gravity_equal_the_reference(monkeypa
         for isa in kernels.isas:
             monkeypatch.setattr(kernels, "isa", isa)
             assert end(kd.Stepper) == expected, isa
+
+
+@pytest.mark.parametrize("stepper", [kd.Stepper, kd.reference.Stepper])
+def test_forces_in_memory_of_the_state_are_refused(stepper):
+    """They are read when a call begins, and would change in the steps of step(4) but not in four calls."""
+    memory, spin, own = np.ones((3, 4)), np.zeros(3), np.zeros((3, 2))
+    push = kd.AppliedForce(memory[:, 1:3])
+    message = r"^forces: an applied force or torque shares memory with the state"
+    with pytest.raises(ValueError, match=message):
+        stepper(memory[:, :2], forces=[push])
+    with pytest.raises(ValueError, match=message):
+        stepper(own, memory[:, 2:], forces=[push])
+    with pytest.raises(ValueError, match=message):
+        stepper(own, forces=[kd.AppliedTorque(spin)], angular_velocity=spin, inertia=1.0)
+    world = stepper(memory[:, :2], forces=[kd.AppliedForce(memory[:, 2:])])
+    before = world.snapshot()
+    with pytest.raises(ValueError, match=message):
+        world.add(push)
+    with pytest.raises(ValueError, match=message):
+        world.rebind(own, memory[:, 2:])
+    assert world.snapshot() == before
+    world.step(4)

@@ -81,6 +81,9 @@ cdef class Core(Runner):
         cdef Binding previous = self.binding
         cdef Binding binding
         state = self.state if state is None else views([array for array in state if array is not None])
+        if model.applied or model.torques:
+            arrays = [(<View> view).array for view in state]
+            validation.own_memory([*model.applied, *model.torques], [*arrays, *self._turning_arrays().values()])
         if previous is not None and previous.plan.n != model.n:
             previous = None
         inverse_inertia = None

@@ -82,6 +82,8 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
 
     def _binding(self, plan, state=None):
         self._inverse_inertia_of(plan)  # raises errors for missing inertia
+        arrays = (self._position, self._velocity) if state is None else state[:2]
+        validation.own_memory([*plan.applied, *plan.torques], [*arrays, *self._turning_arrays().values()])
         return plan  # no compiled binding: each call reads the plan
 
     def _rebound(self, history) -> dict:
