@@ -175,14 +175,21 @@ class Level:
     def numbers_in(self, other: Level) -> np.ndarray:
         """Map each shape to its number in another level, or -1.
 
-        Shapes match by position. Otherwise they match by number within the part, if the part has as many shapes of the
-        same kind: the shape has then moved.
+        Shapes match by position, at best with the same number. Otherwise they match by number within the part, if the
+        part has as many shapes of the same kind: the shape has then moved.
         """
-        found, places = np.full(len(self), -1), [level._places() for level in (self, other)]
+        found, count = np.full(len(self), -1), min(len(self), len(other))
+        alike = self.kind[:count] == other.kind[:count]
+        for here, there in zip(self.ends, other.ends, strict=True):
+            alike = alike & (here[:count] == there[:count]).all(axis=1)
+        found[:count][alike] = np.flatnonzero(alike)
+        free = np.ones(len(other), np.bool_)
+        free[:count] = ~alike
+        rest = [np.flatnonzero(found < 0), np.flatnonzero(free)]
         waiting: dict[bytes, list[int]] = {}
-        for number, place in reversed([*enumerate(places[1])]):
+        for number, place in reversed([*zip(rest[1].tolist(), other._places(rest[1]), strict=True)]):
             waiting.setdefault(place, []).append(number)
-        for number, place in enumerate(places[0]):
+        for number, place in zip(rest[0].tolist(), self._places(rest[0]), strict=True):
             if waiting.get(place):
                 found[number] = waiting[place].pop()
         taken = np.zeros(len(other), np.bool_)
@@ -199,12 +206,16 @@ class Level:
         fields: the fields of the record of these shapes.
         """
         position, part = position.astype(np.float64), np.repeat(np.arange(len(self.begin) - 1), np.diff(self.begin))
-        for old, number in enumerate(before.numbers_in(self)):
-            if number < 0 or not fields["shape_enabled"][number]:
+        numbers = before.numbers_in(self)
+        known = np.flatnonzero(numbers >= 0)
+        moved = [
+            (one[known] != other[numbers[known]]).any(axis=1) for one, other in zip(before.ends, self.ends, strict=True)
+        ]
+        for old in known[moved[0] | moved[1]].tolist():
+            number = int(numbers[old])
+            if not fields["shape_enabled"][number]:
                 continue
             ends = [(level.ends[0][k], level.ends[1][k]) for level, k in ((before, old), (self, number))]
-            if np.array_equal(ends[0], ends[1]):
-                continue
             far, near = (outside(position, *each, self.kind[number]) for each in ends)
             if self.kind[number]:  # a segment has no interior: test bodies on its other side
                 sides = [(position - one) @ [one[1] - two[1], two[0] - one[0]] for one, two in ends]
@@ -213,11 +224,12 @@ class Level:
             reach = fields["shape_reach"][part[number]]
             into = (near < far) & (reach - near > fields["radius"]) & (abs(near) < reach)
             if (held & into).any():
-                return int(number), int(np.flatnonzero(held & into)[0])
+                return number, int(np.flatnonzero(held & into)[0])
         return None
 
-    def _places(self) -> list[bytes]:
-        return [row.tobytes() for row in np.concatenate([self.kind[:, None], *self.ends], axis=1) + 0.0]
+    def _places(self, numbers: np.ndarray) -> list[bytes]:
+        rows = np.concatenate([self.kind[numbers, None], *(ends[numbers] for ends in self.ends)], axis=1)
+        return [row.tobytes() for row in rows + 0.0]
 
     def _parts(self) -> list[slice]:
         return [slice(*ends) for ends in pairwise(self.begin.tolist())]
