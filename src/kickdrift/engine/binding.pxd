@@ -6,7 +6,7 @@ from .coefficients cimport AppliedForces
 from .rotation cimport Torques
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
-from ..kernels.abi.tables cimport Kernels
+from ..kernels.abi.coupled cimport Kernels
 
 
 cdef class StepNumbers:

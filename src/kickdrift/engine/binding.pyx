@@ -9,16 +9,15 @@ from libc.string cimport memcpy
 
 from .coupled cimport Coupled
 from .coefficients cimport AppliedForces, field
-from ..kernels.abi.constants cimport EXTRA, PER_KICK
-from ..kernels.abi.kinds cimport term_kinds
 from ..kernels.abi.plan cimport (
-    AXIS, COEFFICIENTS, COMPOSITION, COMPOSITION_RK4, ENERGY_EULER, EXACT, FLAT, GROOT_WARREN, IMPLICIT_EULER,
-    MAX_CONSTANTS, MAX_DIM, MAX_STAGES, ORIGIN, PLANES, ROW, SQUARE, STRENGTH, STRIDED, VERLET_BACKWARD, VERLET_CENTRAL,
-    Field, Layout, Plan, Term, scheme_kinds,
+    AXIS, COEFFICIENTS, COMPOSITION, COMPOSITION_RK4, ENERGY_EULER, EXACT, EXTRA, FLAT, GROOT_WARREN, IMPLICIT_EULER,
+    MAX_CONSTANTS, MAX_DIM, MAX_STAGES, ORIGIN, PER_KICK, PLANES, ROW, SQUARE, STRENGTH, STRIDED, VERLET_BACKWARD,
+    VERLET_CENTRAL, Field, Layout, Plan, Term, scheme_kinds,
 )
+from ..kernels.abi.kinds cimport term_kinds
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
-from ..kernels.abi.tables cimport NOTHING, SCHEME, Kernels
+from ..kernels.abi.coupled cimport NOTHING, SCHEME, Kernels
 from .rotation cimport Torques
 from .runner cimport PATIENCE
 from .serving cimport continued

@@ -5,9 +5,8 @@ from libc.stdint cimport int64_t
 
 from .binding cimport Binding
 from .coupled cimport Coupled
-from ..kernels.abi.applied cimport Applied
+from ..kernels.abi.plan cimport Applied, Plan
 from .events cimport EventStore
-from ..kernels.abi.plan cimport Plan
 from ..kernels.abi.coupled cimport Coupling, RunCoupled
 from .runner cimport Runner
 from .rotation cimport BoundRotation

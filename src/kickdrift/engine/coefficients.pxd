@@ -1,9 +1,8 @@
 """Coefficients in kernel layout, and forces in users' own arrays, merged into a coefficient of the binding."""
 
-from ..kernels.abi.applied cimport Applied
+from ..kernels.abi.plan cimport Applied, Field, Job, Plan
 from ..kernels.abi.constraints cimport Torus
-from ..kernels.abi.plan cimport Field, Job, Plan
-from ..kernels.abi.tables cimport Kernels
+from ..kernels.abi.coupled cimport Kernels
 
 cdef enum:
     MAX_COLUMNS = 8     # maximum number of components of a coefficient

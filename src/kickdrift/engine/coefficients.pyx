@@ -8,9 +8,8 @@ from cpython.buffer cimport PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memcpy, memset
 
-from ..kernels.abi.applied cimport Applied
+from ..kernels.abi.plan cimport FLAT, MAX_DIM, ROW, Applied, Array, Field, Job, Plan
 from ..kernels.abi.constraints cimport Torus
-from ..kernels.abi.plan cimport FLAT, MAX_DIM, ROW, Array, Field, Job, Plan
 from ..kernels.simd.rounding cimport require_rounding
 from .views cimport View, locate, views
 

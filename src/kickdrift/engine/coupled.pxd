@@ -5,8 +5,7 @@ from libc.stdint cimport int64_t, uint8_t
 from ..kernels.abi.constraints cimport ConstraintCall
 from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.plan cimport Array, Job, Plan
-from ..kernels.abi.coupled cimport CoupledTable, Coupling, InteractionCall
-from ..kernels.abi.tables cimport Kernels
+from ..kernels.abi.coupled cimport CoupledTable, Coupling, InteractionCall, Kernels
 from .events cimport EventStore, Touches
 from .runner cimport Watch
 from .slots cimport Links, Slots

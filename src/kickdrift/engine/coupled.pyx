@@ -14,17 +14,13 @@ from .constraints cimport bind_constraint
 from ..kernels.abi.constraints cimport MOVING, Shapes, acts_alone
 from ..kernels.constraints.motion cimport end_motion
 from ..kernels.abi.events cimport EventSource
-from ..kernels.abi.registers cimport ALL_OUT, DX, HELD, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport (
-    COMPOSITION, ENERGY_EULER, EXACT, IMPLICIT_EULER, KICK_DRIFT, PLANES, RK4, STRIDED, TILE, VELOCITY_VERLET,
-    Array, Job, Plan,
+    ALL_OUT, COMPOSITION, DX, ENERGY_EULER, EXACT, HELD, HERE, IMPLICIT_EULER, KICK_DRIFT, PLACE, PLANES, R, RK4, S,
+    SPEED, STATE, STRIDED, TILE, V, VELOCITY_VERLET, X, Array, Job, Plan, SlotArrays,
 )
 from ..kernels.integrators.traits cimport evaluates_first, fsal
 from ..kernels.simd.rounding cimport require_rounding
-from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
-from ..kernels.abi.interactions cimport BOTH_DIRECTIONS
-from ..kernels.abi.slots cimport SlotArrays
-from ..kernels.abi.tables cimport Kernels
+from ..kernels.abi.coupled cimport BOTH_DIRECTIONS, TILE_INTERACTIONS, Coupling, InteractionCall, Kernels
 from ..kernels.constraints.events cimport forget_spawned
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches

@@ -16,7 +16,7 @@ from ..kernels.abi.formulas cimport (
     PRODUCTS_SUBTRACTED, REGISTER, RESULT, ROW, SIN, SPED, SPREAD, SPREAD_OUT, SQRT, SQUARES_ADDED, STORE, SUB,
     SUB_MUL, SUB_PRODUCT, TAKE, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula, FormulaTable, Operand, Operation,
 )
-from ..kernels.abi.tables cimport Kernels, offered_in
+from ..kernels.abi.coupled cimport Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
 
 

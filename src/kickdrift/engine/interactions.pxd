@@ -2,10 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.interactions cimport NBody, Pairs, Springs
-from ..kernels.abi.coupled cimport CoupledTable, InteractionFunction, TangentFunction
-from ..kernels.abi.noise cimport Noise
-from ..kernels.abi.plan cimport Job
+from ..kernels.abi.coupled cimport CoupledTable, InteractionFunction, NBody, Pairs, Springs, TangentFunction
+from ..kernels.abi.plan cimport Job, Noise
 from .formulas cimport BoundFormula
 from .slots cimport Ends, Links
 

@@ -4,9 +4,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
-from ..kernels.abi.interactions cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
+from ..kernels.abi.coupled cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Kernels, Pairs, offered_in
 from ..kernels.abi.plan cimport Job
-from ..kernels.abi.tables cimport Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
 from .formulas cimport BoundFormula

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t
 
 from ..kernels.abi.plan cimport Array
-from ..kernels.abi.rotation cimport Turn, Turning
+from ..kernels.abi.coupled cimport Turn, Turning
 
 
 cdef class Torques:

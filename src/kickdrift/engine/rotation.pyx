@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t
 
 from ..kernels.abi.plan cimport Array
-from ..kernels.abi.rotation cimport Turn
+from ..kernels.abi.coupled cimport Turn
 from ..kernels.loops.slots cimport zero_inactive_rotation
 from ..kernels.simd.rounding cimport require_rounding
 from .slots cimport address

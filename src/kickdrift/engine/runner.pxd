@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 
 from .guard cimport guard_t, release
 from ..kernels.abi.plan cimport Job
-from ..kernels.abi.tables cimport Kernels
+from ..kernels.abi.coupled cimport Kernels
 
 cdef extern from *:
     """

@@ -16,7 +16,7 @@ from cpython.pythread cimport (
 from .guard cimport acquire
 from .views cimport View, copy_views, locate, views
 from ..kernels.abi.plan cimport ROW, Array
-from ..kernels.abi.tables cimport offered_in
+from ..kernels.abi.coupled cimport offered_in
 from ..kernels.simd.rounding cimport require_rounding
 
 cdef extern from "Python.h":

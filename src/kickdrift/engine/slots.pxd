@@ -3,8 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ..kernels.abi.constraints cimport Contacts
-from ..kernels.abi.plan cimport Plan
-from ..kernels.abi.slots cimport SlotArrays
+from ..kernels.abi.plan cimport Plan, SlotArrays
 
 cdef enum:
     MOST_COLUMNS = 12

@@ -10,7 +10,7 @@ from ..kernels.abi.constraints cimport (
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport EventSource
 from ..kernels.abi.plan cimport MAX_DIM
-from ..kernels.constraints.contact_level cimport fit_level
+from ..kernels.constraints.motion cimport fit_level
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
 from .runner cimport look

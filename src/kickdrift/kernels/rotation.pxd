@@ -4,7 +4,7 @@
 # is enough, since contacts take many times as long.
 
 from .abi.plan cimport Array
-from .abi.rotation cimport Turning
+from .abi.coupled cimport Turning
 from .forces.fields cimport root
 from .simd.vec cimport real
 

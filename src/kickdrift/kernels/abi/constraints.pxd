@@ -209,7 +209,7 @@ cdef enum Found:
     CROWD
     GIVEN_UP
 
-# Pair searches of uniform_pairs.pxd: for few bodies, and for those of one size class that are sorted by bucket.
+# Pair searches of broad_phase.pxd: for few bodies, and for those of one size class that are sorted by bucket.
 ctypedef void (*FindAmongFew)(
     int dim, int64_t n, int64_t stride, const void* x, const void* data, const void* like,
 ) noexcept nogil

@@ -1,11 +1,13 @@
 # Arguments of the kernels for coupled bodies: interactions and constraints.
 
-from libc.stdint cimport int64_t, uint8_t
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int32_t, int64_t, uint64_t, uint8_t
 
-from .constraints cimport ConstraintCall, ConstraintFunction, FindAlike, FindAmongFew, Press
+from .constraints cimport Collisions, ConstraintCall, ConstraintFunction, FindAlike, FindAmongFew, Press, Spin, Torus
 from .events cimport Log
-from .noise cimport Noise
-from .plan cimport MAX_STAGES, Array, Field, Job, Plan
+from .plan cimport MAX_STAGES, Applied, Array, Field, Job, Noise, Plan, Run, Solve
+from .formulas cimport FormulaTable
+from .ode cimport ODETable
 
 cdef enum:
     TILE_INTERACTIONS = 4   # maximum number of interactions for steps tile by tile; with more, all bodies are one tile
@@ -96,7 +98,7 @@ ctypedef struct Coupling:
     # touch a constraint in this call. Those tiles step in the workspace. Otherwise both are NULL.
     const Plan* own
     uint8_t* near
-    # If a call steps in the caller's arrays, see loops/functions.pxd: `own` is the plan of these arrays, and `seen` has
+    # If a call steps in the caller's arrays, see loops/coupled.pxd: `own` is the plan of these arrays, and `seen` has
     # those of positions and velocities between two stages, and of the function's output.
     bint direct
     const Array* seen
@@ -148,3 +150,185 @@ ctypedef struct CoupledTable:
     TangentFunction n_body_tangent
     TangentFunction formula_tangent
     NoisyTangent noisy_formula_tangent
+
+
+# Arguments of the kernels in interactions.pxd.
+
+cdef enum:
+    BOTH_DIRECTIONS = 32      # fewest bodies for which both directions of a pair share one evaluation
+
+ctypedef struct NBody:
+    int64_t n           # number of bodies, all of which attract
+    const void* mu      # G m per body
+    const void* e2
+    const uint8_t* alive    # per slot: 1 if the body attracts; NULL: all do
+
+# Springs, padded to whole vectors of either dtype. Padding joins body 0 to itself.
+ctypedef struct Springs:
+    Torus torus
+    int64_t count
+    bint damped
+    const int64_t* first
+    const int64_t* second
+    const void* k
+    const void* rest
+    const void* c
+
+
+# Arguments of the kernel in pairs.pxd. Arrays of numbers have the state's dtype.
+
+
+cdef enum:
+    PAIRS_AT_ONCE = 768     # pairs per evaluation of the formula; a multiple of any vector width
+    LIST_TOO_SHORT = -1_000_003
+
+ctypedef struct Pairs:
+    int64_t n
+    double cutoff
+    double margin           # extra cutoff distance of the neighbour list (skin)
+    const uint8_t* alive    # per slot: 1 if active; NULL: all are
+    InteractionFunction kernel   # kernel of pairs.pxd for this dtype
+    InteractionFunction formula  # evaluates V'(r) / r for rows of distances
+    void* slope
+    Collisions grid         # cell grid, cell width = cutoff + margin
+    # Neighbour list: per body, candidates of higher index.
+    bint listed
+    int64_t* begin          # offsets of each body's candidates, n + 1 numbers
+    int32_t* partner
+    int64_t capacity            # capacity of `partner`
+    int64_t most            # maximum capacity; beyond it, pairs are searched in each evaluation
+    uint8_t* lived          # mask of the bodies that were active when the list was built
+    void* was               # positions when the list was built
+    # Workspace.
+    int32_t* near           # candidates of one body
+    int32_t* first          # pairs within the cutoff: bodies, separations and distances
+    int32_t* second
+    void* displacement
+    void* distance
+    void* pull
+    void* owner
+
+
+# Registers of many bodies.
+
+# A step reads the state in `now` and writes `next`; then both are swapped. The last completed step stays intact
+# until then. A tile that steps alone may have one buffer for both.
+ctypedef struct Workspace:
+    char* now           # state before the step: X, V and S
+    char* next          # state after the step
+    char* start         # other registers, from P on
+    char* delta_v          # delta_v by the forces of a step, for constraints
+    Py_ssize_t first, count
+    bint full           # all of these bodies are active
+    bint opens          # the last stage also does the opening of the next step
+    bint opened         # the previous step did the opening of this one
+    Py_ssize_t plane    # numbers from one component to the next
+    Py_ssize_t row      # numbers from one register to the next
+
+# A row of numbers in which all components are alike: whole vectors, one after the other.
+ctypedef struct Stretch:
+    Py_ssize_t bytes
+    const char* x       # state of the evaluation
+    const char* v
+    const char* x0      # state before the step
+    const char* v0
+    char* to_x          # state after the stage
+    char* to_v
+    char* out           # output of the only function, which becomes zero
+    char* held          # register that a step keeps from pass to pass; the next ones follow after `row` bytes
+    Py_ssize_t row
+    const char* g       # gravity and 1/m; `each` and `every`: bytes from one vector to the next, or 0
+    Py_ssize_t each
+    const char* factor
+    Py_ssize_t every
+
+cdef enum:              # uses of accelerations beside the stages, which count from 0
+    START = -2          # initialise the history
+    KEEP = -1           # store them for the opening of the next step
+    NONE = START        # a pass without an evaluation, see loops/coupled.pxd
+
+
+# Arguments of the kernels that rotate bodies before and after a step.
+
+ctypedef struct Turning:
+    Py_ssize_t n
+    int dim
+    double h
+    const uint8_t* alive        # per body: 1 if active; NULL: all are
+    Array velocity              # angular velocity of the caller, (n, 1) or (n, 3), rad/s
+    Array turned                # angles (n, 1) in rad, or orientations (n, 4)
+    Spin spin                   # angular velocities while a step runs
+    int torques
+    const Array* torque         # users' arrays of torques, (n, 1) or (n, 3)
+    const void* decay           # factor of angular damping per step; NULL: 1
+    Py_ssize_t decay_body       # stride of `decay`: 0 for one number for all bodies, else 1
+
+# Work before or after a step. Returns the first body with a non-finite number, or -1.
+ctypedef Py_ssize_t (*Turn)(const Turning*, const void* like) noexcept nogil
+
+
+# Function tables of an instruction set's modules, one for float and one for double.
+
+cdef extern from *:
+    """
+    #ifndef KICKDRIFT_ABI
+      #define KICKDRIFT_ABI 0  /* compiled without setup.py, which hashes the files in abi/ */
+    #endif
+    """
+    const uint64_t KICKDRIFT_ABI
+
+ctypedef struct Kernels
+
+cdef enum:                  # results of Missing: the number of an unsupported term, or one of these
+    NOTHING = -1
+    SCHEME = -2
+
+# Check once per plan, before it is prepared, for terms or schemes without a kernel.
+ctypedef int (*Missing)(Plan*, const void* like) noexcept nogil
+
+# Prepare a plan; call again after any change of it.
+ctypedef void (*Prepare)(Plan*, const Kernels*, const void* like) noexcept nogil
+
+# Write a scheme's constants to `to`; return their number.
+ctypedef int (*Constants)(const Plan*, void* to) noexcept nogil
+
+# Digest of (n, dim) numbers; `place` is the index of the first.
+ctypedef uint64_t (*Digest)(const Array*, Py_ssize_t n, int dim, uint64_t place, const void* like) noexcept nogil
+
+# Write g + F / m of up to ROW bodies, from a multiple of ROW on, to each component of `out`.
+ctypedef void (*Merge)(const Applied*, Py_ssize_t first, Py_ssize_t count, char** out, const void* like) noexcept nogil
+
+ctypedef struct Kernels:
+    uint64_t abi            # KICKDRIFT_ABI; always first, so that any build can read it
+    Missing missing
+    Prepare prepare
+    Constants constants
+    Run living              # runs `each` of a plan on spans of active bodies
+    Digest digest
+    Merge merge
+    Turn begin_turning      # rotation before a step
+    Turn complete_turning   # rotation after a step
+    Solve implicit_euler    # for uncoupled bodies
+    Solve energy_euler
+    CoupledTable coupled    # for coupled bodies
+    ODETable ode            # for y' = f(t, y)
+    FormulaTable formulas
+
+
+cdef inline const Kernels* offered_in(object capsule) except NULL:
+    """Return the tables (float, double) of a module; raise ImportError if its structs differ from this build's."""
+    cdef const Kernels* kernels = <const Kernels*> PyCapsule_GetPointer(capsule, "kickdrift.Kernels")
+    if kernels.abi != KICKDRIFT_ABI:
+        raise ImportError(
+            "kickdrift: expected kernels and engine from one build, got some from before a change in kernels/abi/;"
+            " run `python setup.py build_ext --inplace` without KICKDRIFT_ISAS, or install again"
+        )
+    return kernels
+
+
+cdef inline int take_over(Kernels* kernels, object capsule) except -1:
+    """Copy the tables of another module, to be extended by this one."""
+    cdef const Kernels* other = offered_in(capsule)
+    kernels[0] = other[0]
+    kernels[1] = other[1]
+    return 0

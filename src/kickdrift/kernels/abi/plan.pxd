@@ -1,9 +1,29 @@
 # Arguments of the kernels: Plan persists, Job belongs to one call.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t, uint8_t
 
 from .kinds cimport TermKind
-from .slots cimport SlotArrays
+
+# Indices of a scheme's constants.
+
+cdef enum:
+    H = 0           # h
+    HALF = 1        # h / 2
+    EXTRA = 2       # first constant that depends on the scheme, see set_constants()
+    PER_KICK = 4    # constants per kick from EXTRA + 2 on: d, d/2, d/6 and the length c of the drift that follows
+
+
+# Slot masks of worlds that spawn and remove bodies, padded to whole rows.
+
+ctypedef struct SlotArrays:
+    const uint8_t* alive    # per slot: 1 if active
+    const uint8_t* needs_start    # per slot: 1 if spawned since the last step
+    const void* weight      # `alive` as numbers of the state's dtype
+    Py_ssize_t end          # end of the slots in use: last active slot + 1
+    Py_ssize_t spans
+    const Py_ssize_t* span  # ranges of whole rows with active bodies: first and end of each
+    int item                # bytes of a number
+
 
 cdef enum:
     TILE = 192          # bodies that are loaded, stepped and stored together
@@ -205,3 +225,75 @@ ctypedef struct Plan:
     Between between
     Along along
     Accelerate accelerate
+
+
+# Arguments of the kernels that add forces from users' arrays.
+
+ctypedef struct Applied:
+    int dim, count
+    bint flat                   # True if coefficients lie body by body (layout FLAT)
+    const Array* force          # users' arrays, shape (n, dim), dtype of the state
+    Field inverse_mass          # 1/m per component
+    bint light                  # True if 1/m is one positive number for all bodies
+    Field g                     # acceleration by all other affine forces
+
+
+# Arguments of the kernel in noise.pxd.
+
+ctypedef void (*OperateWide)(
+    int code, Py_ssize_t vectors, char* out,
+    const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step,
+) noexcept nogil
+
+ctypedef struct Noise:
+    uint64_t seed
+    const int64_t* generation   # generation of the body in each slot; NULL: 1
+    const double* friction      # friction rate, 1/s; per body (step 1) or one for all (step 0)
+    Py_ssize_t friction_step
+    const double* heat          # temperature / mass, per body or one for all
+    Py_ssize_t heat_step
+    OperateWide operate         # evaluates float64 functions
+    Py_ssize_t width            # lanes of a float64 vector
+
+
+# Indices of registers, each computed from those before it.
+#
+# A register is MAX_DIM planes in a tile, and `dim` planes if all bodies are one tile.
+
+cdef enum:
+    X                   # state: position, velocity and history
+    V
+    S
+    P                   # intermediate results that a step keeps from stage to stage
+    Q
+    Y
+    Z
+    REGISTERS           # registers of uncoupled bodies
+
+cdef enum:              # registers of coupled bodies
+    A = REGISTERS       # accelerations before the interactions
+    OUT                 # outputs of interactions, one register each
+
+cdef enum:              # all bodies as one tile
+    STATE = P           # registers of a state; there are two state buffers
+    ALL_OUT = STATE + OUT
+
+cdef enum:
+    HELD = 4            # further registers if functions read the caller's arrays: what a step holds for rows of numbers
+
+cdef enum:
+    KEPT = 8            # number of search directions that a new one is orthogonalised to
+
+cdef enum:              # registers of implicit steps
+    PLACE               # y and u, where the tangent is taken
+    SPEED
+    REST                # f, the residual
+    DISPLACEMENT
+    R
+    DX
+    CHANGE
+    SPARE
+    DIRECTION                           # search directions p: the new one and KEPT older ones
+    IMAGE = DIRECTION + KEPT + 1        # J p of each direction
+    MATRIX = IMAGE + KEPT + 1           # Jacobian of the forces on single bodies: dim rows of dim numbers per body
+    HERE = MATRIX + MAX_DIM             # output of each interaction at PLACE and SPEED

@@ -2,8 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .contact_impulses cimport apply
-from .contact_state cimport body
+from .contact_state cimport apply, body
 from .loads cimport is_broken
 from ..abi.constraints cimport ROD, Contacts
 from ..abi.plan cimport MAX_DIM

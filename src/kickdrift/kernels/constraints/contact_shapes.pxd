@@ -2,16 +2,14 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .contact_level cimport fit_level
+from .motion cimport fit_level, is_moving, lay, move_along, surface_velocity
 from .contact_state cimport (
     ACROSS, TIME_SINCE, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
     SIZE, SLOW, SPEED, begin_impulse, body, contact, contact_event, relax, surface_of, twist_of, write_vector,
 )
 from .events cimport slack
 from .friction cimport run_belt
-from .motion cimport is_moving, lay, move_along, surface_velocity
-from .outlines cimport away, passes, touch
-from .shape_tree cimport Walk, begin_walk, next_in_box
+from .outlines cimport Walk, away, begin_walk, next_in_box, passes, touch
 from .walls cimport each
 from ..abi.constraints cimport CONTACT_EVENT, SHAPES_PER_BODY, Contacts, Shapes
 from ..abi.plan cimport MAX_DIM

@@ -4,18 +4,18 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
 from .broad_phase cimport find_pairs
-from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
-from .contact_rest cimport are_finite, find_awake, hold, keep_pulls, rests
-from .contact_level cimport fit_level
-from .contact_rods cimport add_pulls, begin_rods, finish_rods, holds, rod, solve_rods, start_rods
-from .contact_search cimport find_contacts, find_groups, find_known, sort_colours
-from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_contacts
 from .contact_state cimport (
     FASTEST, FIRST_WEIGHT, FRICTION, HELD, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES,
-    TOTAL, begin_impulse, body, contact, group_of, contact_event, relax, spin_row, surface_of, traits, twist_of,
+    TOTAL, begin_impulse, body, carried, contact, contact_event, goes_on, group_of, rebound, relax, spin_row,
+    stiffness_of, surface_of, traits, twist_of,
 )
+from .contact_search cimport (
+    are_finite, find_awake, find_contacts, find_groups, find_known, hold, keep_pulls, rests, sort_colours,
+)
+from .motion cimport begin_motion, fit_level
+from .contact_rods cimport add_pulls, begin_rods, finish_rods, holds, rod, solve_rods, start_rods
+from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_contacts
 from .friction cimport run_belt
-from .motion cimport begin_motion
 from .contact_events cimport add_up, record_impact, report_collisions
 from ..abi.constraints cimport (
     BEGIN, CONTACT, DELTA_V, RESUME, SOLVE, WARM, Contacts, Sweep,

@@ -3,8 +3,7 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from .joint_lanes cimport Sweep, straighten, take
-from .joint_limits cimport exceeds, find_loads, numbers, set_bounds, set_limits
+from .joint_lanes cimport Sweep, exceeds, find_loads, numbers, set_bounds, set_limits, straighten, take
 from ..abi.constraints cimport DIRECTION, PAIR_ROW, LIMITED, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport root

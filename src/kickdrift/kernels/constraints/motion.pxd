@@ -3,12 +3,11 @@
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
 
-from .shape_tree cimport is_enabled
-from ..abi.constraints cimport Motion, Shapes
+from .outlines cimport is_enabled
+from ..abi.constraints cimport Contacts, Motion, Shapes
 from ..abi.plan cimport MAX_DIM
 from ..functions.elementary cimport cos, each, sin
 from ..simd.vec cimport f64vec, real
-
 
 cdef enum:
     MOST_PIECES = 32    # straight pieces of a path relative to a shape that rotates
@@ -218,3 +217,26 @@ cdef inline void turn_normal(int dim, const Motion* motion, int64_t k, double ti
         return
     c, s, x, y = cosine(w * time), sine(w * time), <double> n[0], <double> n[1]
     n[0], n[1] = <real> (c * x - s * y), <real> (s * x + c * y)
+
+
+# The tree of a level, whose leaves are declarations of shapes.
+
+cdef inline void fit_level(int dim, const Contacts* given) noexcept nogil:
+    """Fit the tree of Shapes structs to where these are."""
+    cdef Shapes* level = <Shapes*> &given.level
+    cdef double* box
+    cdef const double* part
+    cdef int64_t node, k
+    level.motion.displacement = 0
+    for node in range(level.nodes - 1, -1, -1):     # parents come before their children
+        box = level.bounds + node * 2 * dim
+        if level.leaves[node] == 0:
+            part = level.bounds + level.first[node] * 2 * dim
+            unite(dim, part, part + 2 * dim, box)
+            continue
+        for k in range(level.first[node], level.first[node] + level.leaves[node]):
+            part = given.shapes[level.number[k]].bounds
+            level.motion.displacement = max(
+                level.motion.displacement, given.shapes[level.number[k]].motion.displacement,
+            )
+            unite(dim, part, part if k == level.first[node] else box, box)

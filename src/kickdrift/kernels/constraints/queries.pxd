@@ -2,8 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .outlines cimport away, touch
-from .shape_tree cimport Walk, begin_walk, is_enabled, next_in_box, open_node
+from .outlines cimport Walk, away, begin_walk, is_enabled, next_in_box, open_node, touch
 from ..abi.constraints cimport Shapes
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude

@@ -8,9 +8,8 @@ from .motion cimport (
     begin_motion, is_moving, lay, move_along, pieces_of, rotates, surface_velocity, turn_normal,
 )
 from .impacts cimport each, is_constrained, collide_wall, replace
-from .outlines cimport away, passes, touch
-from .shape_events cimport BOUNCES, report_shape
-from .shape_tree cimport Walk, begin_walk, is_beside, next_in_box
+from .outlines cimport Walk, away, begin_walk, is_beside, next_in_box, passes, touch
+from .contact_events cimport BOUNCES, report_shape
 from ..abi.constraints cimport Shapes
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude

@@ -13,10 +13,8 @@ from ..abi.constraints cimport (
     BOX, CORNERS, MOVING, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes,
     Torus, Wall,
 )
-from ..abi.coupled cimport Coupling
-from ..abi.plan cimport MAX_DIM, Plan
-from ..abi.registers cimport S, V, X
-from ..abi.workspace cimport Workspace
+from ..abi.coupled cimport Coupling, Workspace
+from ..abi.plan cimport MAX_DIM, S, V, X, Plan
 from ..integrators.traits cimport verlet
 from ..simd.masks cimport (
     absolute, all_true, any_true, greater, greater_equal, less, mask, maximum, minimum, positive, select,

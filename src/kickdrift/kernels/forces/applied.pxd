@@ -1,7 +1,6 @@
 # Forces in users' arrays, added to the constant acceleration; same formula as `held` of kickdrift/stepper/model.py.
 
-from ..abi.applied cimport Applied
-from ..abi.plan cimport MAX_DIM, ROW, Array
+from ..abi.plan cimport MAX_DIM, ROW, Applied, Array
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport load_part, vec, width
 from .fields cimport values

@@ -4,7 +4,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.interactions cimport BOTH_DIRECTIONS, NBody, Springs
+from ..abi.coupled cimport BOTH_DIRECTIONS, NBody, Springs
 from ..loops.slots cimport any_of
 from ..simd.rows cimport LANES, transposed
 from ..simd.masks cimport positive, select_or_zero

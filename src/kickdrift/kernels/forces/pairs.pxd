@@ -7,12 +7,11 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from ..abi.constraints cimport NOWHERE, Collisions, Torus
-from ..abi.interactions cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
+from ..abi.coupled cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..abi.plan cimport MAX_DIM
 from ..constraints.grid cimport (
-    Around, copy_places, find_buckets, is_seen, look_around, look_around_box, looks_around, sort_bodies,
+    Around, copy_places, find_buckets, is_seen, look_around, look_around_box, looks_around, sort, sort_bodies,
 )
-from ..constraints.lists cimport sort
 from ..simd.vec cimport real, vec, vec_root, width
 from ..space cimport is_periodic, nearest
 

@@ -6,7 +6,7 @@ The linker keeps only `kickdrift_fill_coupled` and its callees; the module is ne
 from .coupled_table cimport fill_coupled
 from ..simd.rounding cimport rounds
 from ..simd.vec cimport f32vec, f64vec
-from ..abi.tables cimport Kernels
+from ..abi.coupled cimport Kernels
 
 cdef extern from *:
     """

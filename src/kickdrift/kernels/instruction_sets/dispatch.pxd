@@ -8,7 +8,7 @@ from ..abi.plan cimport (
     RK4, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, Job, Plan, Row,
 )
 from ..loops.rows cimport single_vectors
-from ..abi.tables cimport Kernels
+from ..abi.coupled cimport Kernels
 from ..integrators.steps cimport fsal, stages
 from ..loops.tiles cimport aligned, in_a_row, locate, step_scheme
 

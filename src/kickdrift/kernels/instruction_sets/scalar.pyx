@@ -3,8 +3,30 @@
 from cpython.pycapsule cimport PyCapsule_New
 
 from ..simd.rounding cimport require_rounding
-from .scalar_table cimport fill_scalar
-from ..abi.tables cimport Kernels
+from ..abi.coupled cimport KICKDRIFT_ABI, Constants, Kernels, ReportFunction, Turn
+from ..abi.constraints cimport ConstraintFunction
+from ..abi.plan cimport Run, Solve
+from ..constraints.contact_events cimport report_events
+from ..integrators.newton cimport energy_step
+from ..integrators.steps cimport set_constants
+from ..loops.slots cimport run_active
+from ..rotation cimport begin_turning, complete_turning
+from ..simd.vec cimport real
+from .coupled_table cimport held
+
+# Scalar kernels, which no instruction set makes faster.
+
+cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
+    """Fill the table for the number type of `like`."""
+    kernels.abi = KICKDRIFT_ABI
+    kernels.constants = <Constants> set_constants[real]
+    kernels.living = <Run> run_active
+    kernels.begin_turning = <Turn> begin_turning[real]
+    kernels.complete_turning = <Turn> complete_turning[real]
+    kernels.energy_euler = <Solve> energy_step[real]
+    kernels.coupled.collide = <ConstraintFunction> held[real]
+    kernels.coupled.report_events = <ReportFunction> report_events[real]
+
 
 require_rounding(__name__)
 

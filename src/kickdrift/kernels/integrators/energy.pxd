@@ -5,10 +5,8 @@
 
 from libc.string cimport memset
 
-from ..abi.registers cimport OUT, P, Q, S, V, X, Y, Z
-from ..abi.workspace cimport KEEP, Workspace
-from ..abi.plan cimport DAMPING, MAX_DIM, Job, Plan
-from ..abi.coupled cimport InteractionCall, Coupling, time_of
+from ..abi.plan cimport DAMPING, MAX_DIM, OUT, P, Q, S, V, X, Y, Z, Job, Plan
+from ..abi.coupled cimport KEEP, Coupling, InteractionCall, Workspace, time_of
 from ..forces.fields cimport dot, field_vec
 from ..loops.passes cimport finish, interact
 from ..loops.stages cimport size

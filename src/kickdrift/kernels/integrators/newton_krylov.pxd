@@ -7,17 +7,16 @@ from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.registers cimport (
-    CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, OUT, PLACE, R, REST, SPARE, SPEED, V, DISPLACEMENT, X,
+from ..abi.plan cimport (
+    CHANGE, DAMPING, DIRECTION, DISPLACEMENT, DX, HERE, IMAGE, KEPT, MATRIX, OUT, PLACE, R, REST, SPARE, SPEED, V, X,
+    Field, Job, Plan,
 )
-from ..abi.workspace cimport KEEP, Workspace
+from ..abi.coupled cimport KEEP, UNSOLVED, Coupling, InteractionCall, NoisyTangent, Workspace, time_of
 from ..noise cimport apply_thermostat
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport f32vec, vec, load_part, real, spread, width
-from ..abi.plan cimport DAMPING, Field, Job, Plan
 from ..loops.stages cimport moving, size
 from ..loops.passes cimport finish, interact, out_register
-from ..abi.coupled cimport UNSOLVED, NoisyTangent, InteractionCall, Coupling, time_of
 from .newton cimport jacobian
 from ..forces.fields cimport field_vec, magnitude, root
 

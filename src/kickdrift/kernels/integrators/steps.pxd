@@ -6,12 +6,11 @@
 # Callers pass scheme, number of stage and `drag` (velocity-dependent forces) as constants where speed matters, so that
 # compilers remove the branches.
 
-from ..abi.constants cimport EXTRA, H, HALF, PER_KICK
-from ..simd.vec cimport vec, real
 from ..abi.plan cimport (
-    COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MAX_DIM,
-    MIDPOINT, RK4, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, Plan,
+    COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, EXACT, EXPLICIT_EULER, EXTRA, GROOT_WARREN, H, HALF, HEUN, KICK_DRIFT,
+    MAX_DIM, MIDPOINT, PER_KICK, RK4, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, Plan,
 )
+from ..simd.vec cimport vec, real
 from .traits cimport fsal, verlet
 
 

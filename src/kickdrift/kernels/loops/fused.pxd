@@ -2,13 +2,12 @@
 
 from libc.string cimport memset
 
-from ..abi.constants cimport EXTRA
-from ..abi.kinds cimport QUADRATIC_DRAG
-from ..abi.registers cimport P, S, V, X, Z
-from ..simd.vec cimport alone, f32alone, f32vec, f64vec, vec, width
 from ..abi.plan cimport (
-    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, TILE, VELOCITY_VERLET, Job, Newton, Plan, Row, Term,
+    COMPOSITION, EXTRA, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, P, RK4, S, TILE, V, VELOCITY_VERLET, X, Z, Job, Newton,
+    Plan, Row, Term,
 )
+from ..abi.kinds cimport QUADRATIC_DRAG
+from ..simd.vec cimport alone, f32alone, f32vec, f64vec, vec, width
 from ..integrators.steps cimport damp, evaluations, has_opening, kick_constants, kicks, opening, stage, turn
 from ..forces.fields cimport (
     FIRST_TERMS, TERM_VECTORS, Affine, accelerate_tile, add_affine, add_only, add_terms, field_vec, load_each,

@@ -11,10 +11,8 @@
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
-from ..abi.coupled cimport Coupling
-from ..abi.plan cimport EXACT, MAX_DIM, ROW, VELOCITY_VERLET, Array, Field, Job, Measure, Plan, Row
-from ..abi.registers cimport P, S, X, Z
-from ..abi.workspace cimport Workspace
+from ..abi.coupled cimport Coupling, Workspace
+from ..abi.plan cimport EXACT, MAX_DIM, P, ROW, S, VELOCITY_VERLET, X, Z, Array, Field, Job, Measure, Plan, Row
 from ..constraints.static cimport EXTENT, HIGH, constrain_tile, find_delta_v, measure, reaches_any, widen
 from ..forces.fields cimport FIRST_TERMS, values
 from ..integrators.traits cimport fsal

@@ -6,8 +6,14 @@
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from ..abi.registers cimport A, OUT, P, S, V, X, Y
-from ..abi.workspace cimport KEEP, START, Workspace
+from ..abi.plan cimport (
+    A, ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, OUT, P, ROW, S, TILE, TURNING, V,
+    VELOCITY_VERLET, X, Y, Job, Plan,
+)
+from ..abi.coupled cimport (
+    INTERRUPTED, KEEP, NO_BRANCH, START, UNSOLVED, Coupling, InteractionCall, InteractionFunction, NoisyFunction,
+    Workspace, time_of,
+)
 from ..abi.constraints cimport (
     CONTACTS, DISTANCE, MOVING, ConstraintCall, Contacts, Distance, LoadCell, Shapes, Torus, acts_alone,
 )
@@ -18,18 +24,12 @@ from ..constraints.static cimport (
     EXTENT, any_swept, constrain_tile, find_delta_v, lay_shapes, measure, reaches_any,
 )
 from ..simd.vec cimport f32vec, vec, width
-from ..abi.plan cimport (
-    ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, ROW, TILE, TURNING, VELOCITY_VERLET, Job, Plan,
-)
 from ..integrators.steps cimport evaluations, has_opening, stages, start
 from ..noise cimport apply_thermostat
 from .few cimport VECTORS
 from .slots cimport any_of
 from .planes cimport aligned, first_bad, is_finite, sum_state
 from .stages cimport keeps_forces, opens_ahead, size
-from ..abi.coupled cimport (
-    INTERRUPTED, NO_BRANCH, UNSOLVED, Coupling, InteractionCall, InteractionFunction, NoisyFunction, time_of,
-)
 from ..integrators.traits cimport fsal, repeats_place, verlet
 
 

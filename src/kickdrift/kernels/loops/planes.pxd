@@ -3,11 +3,10 @@
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
-from ..abi.registers cimport S, V, X
+from ..abi.plan cimport MAX_DIM, S, TILE, V, X, Array, Job, Plan
 from ..simd.copies cimport move_f32, move_f64, move_pairs_f32, move_pairs_f64, move_triples_f32, move_triples_f64
 from ..simd.masks cimport all_zero
 from ..simd.vec cimport f32vec, prefetch, vec, width
-from ..abi.plan cimport MAX_DIM, TILE, Array, Job, Plan
 
 
 cdef inline vec* aligned(const char* buffer, const vec* like) noexcept nogil:

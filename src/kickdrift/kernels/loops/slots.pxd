@@ -6,9 +6,8 @@
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.plan cimport MAX_DIM, ROW, Array, Job, Plan
-from ..abi.rotation cimport Turning
-from ..abi.slots cimport SlotArrays
+from ..abi.plan cimport MAX_DIM, ROW, Array, Job, Plan, SlotArrays
+from ..abi.coupled cimport Turning
 
 
 cdef inline void run_active(const Plan* plan, Job* job, const void* like) noexcept nogil:

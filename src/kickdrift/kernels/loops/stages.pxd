@@ -2,17 +2,15 @@
 
 from libc.string cimport memcpy, memset
 
-from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
-from ..abi.workspace cimport KEEP, NONE, START, Stretch, Workspace
+from ..abi.plan cimport (
+    A, COMPOSITION, DAMPING, EXTRA, H, HALF, KICK_DRIFT, MAX_DIM, OPENING, OUT, P, Q, RK4, S, TURNING, V,
+    VELOCITY_VERLET, X, Y, Z, Moment, Plan,
+)
+from ..abi.coupled cimport KEEP, NONE, START, Coupling, Stretch, Workspace
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport vec, width
-from ..abi.plan cimport (
-    COMPOSITION, DAMPING, KICK_DRIFT, MAX_DIM, OPENING, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
-)
 from .planes cimport aligned, sum_state
-from ..abi.constants cimport EXTRA, H, HALF
 from ..integrators.steps cimport damp, evaluations, kick_constants, opening, stage, start, turn
-from ..abi.coupled cimport Coupling
 from ..integrators.traits cimport has_history
 from ..forces.fields cimport Affine, add_affine, field_vec, locate_affine, values
 

@@ -6,13 +6,11 @@
 
 from libc.string cimport memset
 
-from ..abi.registers cimport REGISTERS, S, V, X
+from ..abi.plan cimport IMPLICIT_EULER, MAX_DIM, REGISTERS, ROW, S, STRIDED, TILE, V, X, Applied, Job, Plan, Row
 from ..simd.vec cimport f32alone, f32vec, f64alone, vec, width
-from ..abi.plan cimport IMPLICIT_EULER, MAX_DIM, ROW, STRIDED, TILE, Job, Plan, Row
 from .fused cimport fused, solve_planes, step_alone
 from .planes cimport aligned, end, keep_tile, move_state, sum_planes
 from .rows cimport FEW, row_of_blocks
-from ..abi.applied cimport Applied
 from ..forces.applied cimport merge_row
 from ..forces.fields cimport values
 from ..integrators.traits cimport unspecialised

@@ -6,9 +6,8 @@ from libc.stdlib cimport realloc
 from libc.string cimport memset
 
 from ..abi.constraints cimport MOST_ROWS, Torus
-from ..constraints.grid cimport Around, bucket_around, buckets_around, cell
+from ..constraints.grid cimport Around, bucket_around, buckets_around, cell, sort
 from ..space cimport is_periodic, nearest, toward
-from ..constraints.lists cimport sort
 
 
 ctypedef struct Cells:
