@@ -217,9 +217,9 @@ class Contacts(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        softness, numbers_ = {"hertz", "damping_ratio"}, {"radius", "restitution", "friction", "rolling", "mass"}
+        softness, writable = {"hertz", "damping_ratio"}, {"radius", "restitution", "friction", "rolling", "mass"}
         own = {name for name in names if not name.startswith((OF_SHAPES, OF_JOINTS))}
-        if not own <= Filtered.independent | softness | numbers_:
+        if not own <= Filtered.independent | softness | writable:
             return None
         if "mass" in names and self.joints:  # of which those of immovable bodies are left out
             return None
@@ -254,8 +254,8 @@ class Contacts(Filtered):
         self, plan: Plan, names: Collection[str], filters: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
         """Return the record fields of changed coefficients of shapes, or of filters of bodies; None if of others."""
-        numbers_ = {"friction", "restitution", "radius", "surface_speed", "enabled", "thickness"}
-        if not set(names) <= Filtered.independent | numbers_:
+        writable = {"friction", "restitution", "radius", "surface_speed", "enabled", "thickness"}
+        if not set(names) <= Filtered.independent | writable:
             return None
         fields = {}
         if "enabled" in names:

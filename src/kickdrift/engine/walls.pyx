@@ -169,14 +169,13 @@ cdef void fit(int dim, Shapes* shapes, object dtype):
 
 
 cdef object fitted(int dim, Shapes* shapes, dict fields, object dtype):
-    """Return the boxes of a tree for other positions or flags of its shapes; `shapes` refers to them from then on."""
-    arrays = [np.array(fields[name], order="C") for name in ("lower", "upper", "enabled")]
-    shapes.lower, shapes.upper, shapes.enabled = (
-        address(arrays[0]), address(arrays[1]), <const uint8_t*> address(arrays[2])
-    )
+    """Return the boxes of a tree for other positions or flags of its shapes. `shapes` has these boxes from then on."""
+    cdef Shapes other = shapes[0]
+    lower, upper, enabled = (np.array(fields[name], order="C") for name in ("lower", "upper", "enabled"))
     bounds = np.empty((1, 2 * dim * shapes.nodes))
-    shapes.bounds = <double*> address(bounds)
-    fit(dim, shapes, dtype)
+    other.lower, other.upper, other.enabled = address(lower), address(upper), <const uint8_t*> address(enabled)
+    other.bounds = shapes.bounds = <double*> address(bounds)
+    fit(dim, &other, dtype)
     return bounds
 
 
@@ -226,7 +225,6 @@ cdef enum:
 cdef class BoundShapes(BoundConstraint):
     cdef Shapes shapes
     cdef object motion      # the rows of all shapes that move, or None
-
     cdef object lower, upper    # the fields that are bound
     cdef int64_t moved      # shapes that were put elsewhere since the tree was made
 
