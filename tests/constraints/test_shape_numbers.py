@@ -119,3 +119,34 @@ def test_shapes_that_are_put_elsewhere_one_by_one_are_found():
     anew = kd.Stepper([[0.0, -50.0]], hz=60, constraints=[kd.Segments(points)])
     rays = rng.uniform(0, 400, (200, 2)), rng.normal(0, 20, (200, 2))
     assert world.cast(*rays).tobytes() == anew.cast(*rays).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("compiled", [False, True], ids=["reference", "compiled"])
+def test_each_world_has_its_own_numbers_of_shapes(compiled, dtype):
+    where, count = kd if compiled else kd.reference, 4
+    rng = np.random.default_rng(7)
+    shapes = boxes(rng, radius=0.2, friction=0.3, surface_speed=1.0, restitution=0.5, mask=rng.integers(0, 2, BODIES))
+    position, forces = rng.uniform(-7, 7, (BODIES, 2)).astype(dtype), [kd.Gravity((0, -5))]
+
+    def made():
+        return where.Stepper(position.copy(), hz=60, forces=forces, constraints=[shapes])
+
+    worlds, alone = where.Worlds(made(), count), [made() for _ in range(count)]
+    for name, values in {
+        "enabled": rng.random((count, COUNT)) < 0.5,
+        "surface_speed": rng.normal(size=count),
+        "mask": rng.integers(0, 2, (count, BODIES)),
+        "friction": rng.random(count),
+    }.items():
+        worlds.set(shapes, **{name: values})
+        worlds.step(9)
+        for number, one in enumerate(alone):
+            one.set(shapes, **{name: values[number]})
+            one.step(9)
+            assert np.array_equal(worlds.position[number], one.position), name
+            assert np.array_equal(worlds.velocity[number], one.velocity), name
+    if compiled:  # the tree of shapes is the same in all worlds
+        lower = np.stack([shapes.lower - 0.01 * number for number in range(count)])
+        with pytest.raises(ValueError, match="may differ from world to world"):
+            worlds.set(shapes, lower=lower)

@@ -47,7 +47,7 @@ cdef class BoundGrid(BoundConstraint):
         data.find_uniform = table.find_in_plane if plan.dim == 2 else table.find_uniform
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.field({"radius": radius}, "radius", plan.dtype)
-        self.common = "radius"  # on which the grid depends
+        self.common = ("radius",)   # on which the grid depends
         self.grid = data
         bind_spin(&data.spin, plan.rotating)
         self.kept.append(space(&data.torus, plan))

@@ -22,7 +22,7 @@ cdef class BoundConstraint:
     cdef bint shares        # True if its workspace cannot be shared by threads
     cdef list kept          # memory that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
-    cdef object common      # the writable field that must be the same in all of `Worlds`, by name, or None
+    cdef tuple common       # the writable fields that must be the same in all of `Worlds`, by name
     cdef object declaration  # the constraint that this binds
     cdef object generations     # generations of the slots that it belongs to, or None
     cdef object last        # the last array made by `allocate`

@@ -262,6 +262,7 @@ cdef class BoundShapes(BoundConstraint):
             rows = plan.motion.of(self.declaration)
         if "one_way" in fields:
             shapes.one_way = self.field(fields, "one_way", plan.dtype)
+        self.common = ("lower", "upper")    # on which the tree depends
         self.lower, self.upper = fields["lower"], fields["upper"]
         shapes.lower, shapes.upper = self.field(fields, "lower", plan.dtype), self.field(fields, "upper", plan.dtype)
         shapes.enabled = <const uint8_t*> self.field(fields, "enabled", np.uint8)

@@ -84,6 +84,5 @@ cdef tuple bound_by(Core core):
     if core.coupled is not None:
         same += [id(each) for each in (*core.coupled.bound_interactions, *core.coupled.bound_constraints)]
         for constraint in core.coupled.bound_constraints:
-            if constraint.common is not None:
-                same.append(constraint.places[constraint.common][0].tobytes())
+            same += [constraint.places[name][0].tobytes() for name in constraint.common]
     return (*same, id((<object> core)._impulses))
