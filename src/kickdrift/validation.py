@@ -62,6 +62,11 @@ def integer(name: str, value: Any, minimum: int | None = None, maximum: int | No
     return number
 
 
+def threads(value: Any) -> int:
+    """Return a number of threads. Those that find no work are never started."""
+    return integer("threads", value, 1, 2**31 - 1)
+
+
 LARGEST_TICK = 2**62 - 1
 """Ticks stay below 2**62, so that sums of two of them fit into 64 bits."""
 

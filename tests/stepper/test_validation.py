@@ -248,6 +248,7 @@ def test_unknown_terms_list_the_known_ones(refused):
 
 def test_invalid_threads_and_constraints_are_refused(refused):
     refused(ValueError, "^threads: expected an int of at least 1, got 0", threads=0)
+    refused(ValueError, "^threads: expected an int of at most 2147483647, got", threads=2**70)
     refused(TypeError, r"^threads: expected an int, got 1.5 \(float\)", threads=1.5)
     refused(TypeError, r"^threads: expected an int, got True \(bool\)", threads=True)
     refused(ValueError, r"^threads: expected an int of at least 1, got about -2\*\*16610$", threads=-(10**5000))

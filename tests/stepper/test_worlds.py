@@ -111,7 +111,7 @@ def test_any_number_of_worlds_and_threads(isa):
         rng = np.random.default_rng(1)
         way = rng.normal(size=(4096, 6, 2))
         found = []
-        for count, threads in ((1, 1), (7, 2), (4096, 1), (4096, 2)):
+        for count, threads in ((1, 1), (7, 2), (2, 2**20), (4096, 1), (4096, 2)):
             worlds = kd.Worlds(world, count, threads=threads)
             worlds.velocity[...] += way[:count]
             worlds.step(3)

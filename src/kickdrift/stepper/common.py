@@ -67,7 +67,7 @@ class State:
         def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]: ...  # changes for another offset
 
     def _begin(self, exact_dt: Fraction, threads: int) -> None:
-        self._threads = validation.integer("threads", threads, 1)
+        self._threads = validation.threads(threads)
         self._exact_dt, self._dt = exact_dt, float(exact_dt)
         # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes,
         # and is then rounded to a multiple of 2**-1100 s where its terms would grow beyond that.

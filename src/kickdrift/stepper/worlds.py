@@ -65,7 +65,7 @@ class Worlds(WorldsBase, WorldsCore):
         arrays = {name: _strided(self._given[name]) for name in ("position", "velocity")}
         made = [
             private(world, Stepper, {name: array() for name, array in arrays.items()}, lambda one: one.array.copy())
-            for _ in range(self._threads + 1)
+            for _ in range(min(self._threads, max(1, self._count)) + 1)
         ]
         self._steppers, self._others = [stepper for stepper, _ in made], [others for _, others in made]
         self._guest, self._fitted = self._steppers[0], self._steppers.pop()

@@ -46,7 +46,7 @@ class WorldsBase:
     ) -> None:
         if not isinstance(world, StepperBase):
             raise TypeError(f"world: expected a kickdrift.Stepper, got {validation.show(world)}")
-        self._threads = validation.integer("threads", threads, 1)
+        self._threads = validation.threads(threads)
         given = {
             "position": position, "velocity": velocity,
             "angular_velocity": angular_velocity, "angle": angle, "orientation": orientation,
