@@ -685,8 +685,8 @@ cdef class Core(Runner):
         if failed.code == NO_BRANCH:
             kind = self._plan.constraint_records[failed.failed_part].kind
             raise RuntimeError(
-                f"kernels: expected a branch for {kind!r} in coupled_table.pxd, and, if it reports "
-                f"events, in contact_events.pxd"
+                f"kernels: expected a branch for {kind!r} in contacts_table.pxd or coupled_table.pxd, and, if it "
+                f"reports events, in contact_events.pxd"
             )
         return self.coupled.raise_failure(failed)
 

@@ -17,7 +17,7 @@ from ..abi.formulas cimport (
     SAME_SUB_PRODUCT, SAME_TAKE, SPED, SPREAD, SPREAD_OUT, SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE,
     TIME, UNIFORM, VELOCITY, WHERE, Formula, Operand, Operation,
 )
-from ..noise cimport noise_row
+from ..functions.normals cimport noise_row
 from ..functions.rows cimport functions, functions_of_floats
 from ..loops.planes cimport aligned
 from ..simd.masks cimport (

@@ -12,7 +12,7 @@ from ..integrators.steps cimport set_constants
 from ..loops.slots cimport run_active
 from ..rotation cimport begin_turning, complete_turning
 from ..simd.vec cimport real
-from .coupled_table cimport held
+from .contacts_table cimport held
 
 # Scalar kernels, which no instruction set makes faster.
 
