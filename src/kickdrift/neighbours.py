@@ -228,6 +228,6 @@ def _given(out: Any, dtypes: tuple[type, type], shape: tuple[int, ...] | None = 
             raise ValueError(f"out: expected shape {'(room,)' if shape is None else shape}, got {array.shape}")
         if not array.flags.c_contiguous or not array.flags.writeable or not array.flags.aligned:
             raise ValueError("out: expected contiguous, aligned, writable arrays")
-    if np.may_share_memory(*out) and np.shares_memory(*out):
+    if np.shares_memory(*out):
         raise ValueError("out: expected arrays of their own, got two that share memory")
     return tuple(out)

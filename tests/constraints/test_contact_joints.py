@@ -9,6 +9,7 @@ from plans import assert_same_bits, assert_same_state
 
 import kickdrift as kd
 from kickdrift import reference
+from kickdrift.stepper.model import Plan
 
 both = pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["compiled", "reference"])
 
@@ -168,9 +169,21 @@ def test_numbers_of_contacts_that_change_between_births_equal_the_reference(isa,
         born = rng.uniform(-2, 2, (2, 2))
         for world in worlds:
             world.set(declaration, **given)
+            assert _made_anew(world) == _kept(world)  # as if it was made so
             world.step(2)
             world.kill([world.ids[row] for row in set(gone.tolist()) if world.alive[row]])
             world.step()
             world.spawn(born[: 16 - world.count])
         assert_same_state(*worlds)
         assert worlds[0].snapshot() == worlds[1].snapshot()
+
+
+def _kept(world):
+    return {name: (values.dtype.str, values.tobytes()) for name, values in world._plan.contacts.items()}
+
+
+def _made_anew(world):
+    """The fields of a plan of the same constraints that knows no other plan."""
+    plan = world._plan
+    anew = Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
+    return {name: (values.dtype.str, values.tobytes()) for name, values in anew.contacts.items()}

@@ -57,9 +57,12 @@ def seen(world):
 def test_a_world_with_changed_shapes_equals_the_reference(monkeypatch, resting, make, dtype, seed):
     rng = np.random.default_rng(seed)
     more = {"radius": 0.2, "restitution": 0.5} if not resting else {}
-    shapes, other = make(rng, friction=0.3, **more), make(rng, **more)
+    thick = {} if make is boxes else {"thickness": 0.1}  # the contact distance is a sum, which is rounded once
+    one_way = bool(seed == 1) or ((0.6, 0.8) if seed == 2 else False)
+    shapes, other = make(rng, friction=0.3, one_way=one_way, **thick, **more), make(rng, **thick, **more)
     changes = CHANGES if resting else BOUNCES | RADII
-    constraints = [kd.Contacts(0.2, friction=0.5, shapes=[other, shapes])] if resting else [other, shapes]
+    radius = rng.uniform(0.1, 0.3, BODIES)
+    constraints = [kd.Contacts(radius, friction=0.5, shapes=[other, shapes])] if resting else [other, shapes]
     position, velocity = rng.uniform(-7, 7, (BODIES, 2)).astype(dtype), rng.normal(0, 3, (BODIES, 2)).astype(dtype)
 
     def made(stepper):
@@ -80,6 +83,8 @@ def test_a_world_with_changed_shapes_equals_the_reference(monkeypatch, resting, 
             else changes[name](rng)
         )
         book.set(shapes, **given)
+        alone = kd.Stepper(position.copy(), hz=60, forces=book.forces, constraints=book.constraints)
+        assert book._plan.fingerprint == alone._plan.fingerprint, name  # as if it was made so
         found = seen(book)
         book.step(3)
         events = book.events.take().tobytes()
@@ -104,21 +109,6 @@ def test_a_refused_change_of_shapes_has_no_effect(resting):
     assert world.snapshot() == before
     world.set(shapes, enabled=False)
     assert len(world.overlap((0.0, 0.0), 9.0)) == 3
-
-
-def test_shapes_that_are_put_elsewhere_one_by_one_are_found():
-    """The tree is made anew from time to time: the boxes of the old one would overlap, and each cast visit them all."""
-    rng = np.random.default_rng(5)
-    points = np.stack([rng.uniform(0, 400, (400, 2))] * 2, axis=1)
-    points[:, 1] += 0.5
-    shapes = kd.Segments(points)
-    world = kd.Stepper([[0.0, -50.0]], hz=60, constraints=[shapes])
-    for k in range(400):
-        points[k] += rng.uniform(-200, 200, 2)
-        world.set(shapes, points=points)
-    anew = kd.Stepper([[0.0, -50.0]], hz=60, constraints=[kd.Segments(points)])
-    rays = rng.uniform(0, 400, (200, 2)), rng.normal(0, 20, (200, 2))
-    assert world.cast(*rays).tobytes() == anew.cast(*rays).tobytes()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -85,7 +85,7 @@ def output_arrays(frames: np.ndarray, counts: Any, alphas: Any) -> tuple[np.ndar
     alphas = _output("alphas", alphas, len(frames), "float64")
     # Written frame by frame: one that shares memory would change frames that are still to be read.
     for one, other in ((counts, alphas), (counts, frames), (alphas, frames)):
-        if np.may_share_memory(one, other) and np.shares_memory(one, other):
+        if np.shares_memory(one, other):
             raise ValueError("frame_times, counts, alphas: expected arrays of their own, got two that share memory")
     return counts, alphas
 

@@ -227,7 +227,7 @@ class Contacts(Filtered):
         if fields is None:
             return None
         if fields and self.walls:  # whose filters depend on those of bodies
-            through = self._walls_through(plan)
+            through = self._through_walls(plan)
             if bool(through.any()) != ("through" in before):
                 return None
             fields |= {"through": through} if "through" in before else {}
@@ -259,17 +259,20 @@ class Contacts(Filtered):
             return None
         fields = {}
         if "enabled" in names:
-            fields["shape_enabled"] = np.concatenate([shapes.flags(plan) for shapes in self.shapes])
+            fields["shape_enabled"] = np.concatenate([shapes.flags() for shapes in self.shapes])
         if not {"enabled", "thickness"}.isdisjoint(names):
-            fields["shape_reach"] = np.stack([shapes.reach(plan, before["radius"]) for shapes in self.shapes])
+            # Not the rounded radius of the record: the sum with the thickness is rounded once.
+            radius = np.broadcast_to(self._scalars(plan, "radius"), (plan.n,))
+            fields["shape_reach"] = np.stack([shapes.reach(plan, radius) for shapes in self.shapes])
         if "friction" in names:
             fields["shape_friction"] = self._frictions(plan)["shape_friction"]
         if "surface_speed" in names:
-            fields["shape_belt"] = np.stack([shapes.belt(plan) for shapes in self.shapes])
-            if fields["shape_belt"].any() != ("shape_belt" in before):
+            belt = np.stack([shapes.belt(plan) for shapes in self.shapes])
+            if bool(belt.any()) != ("shape_belt" in before):
                 return None
+            fields |= {"shape_belt": belt} if "shape_belt" in before else {}
         if self.shapes and (filters or not Filtered.independent.isdisjoint(names)):
-            fields["shape_through"] = self._shapes_through(plan)
+            fields["shape_through"] = self._through_parts(plan, self.shapes)
         return fields
 
     def _rod_numbers(
@@ -286,17 +289,15 @@ class Contacts(Filtered):
             return None
         return {name: rods[name] for name in changing if name in rods}
 
-    def _walls_through(self, plan: Plan) -> np.ndarray:
+    def _through_parts(self, plan: Plan, parts: Sequence[Wall]) -> np.ndarray:
+        """Return `Wall._through` for each wall or shapes and body; sensors pass through all of them."""
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
-        rows = [np.zeros((0, plan.n), np.uint8)]
-        for wall in self.walls:
-            through = np.maximum(wall._through(plan, self), sensor)
-            rows.append(np.broadcast_to(through, (len(wall.faces(plan)[1]), plan.n)))
-        return np.concatenate(rows)
+        rows = [np.maximum(part._through(plan, self), sensor) for part in parts]
+        return np.array(rows, np.uint8).reshape(len(parts), plan.n)
 
-    def _shapes_through(self, plan: Plan) -> np.ndarray:
-        sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
-        return np.stack([np.maximum(shapes._through(plan, self), sensor) for shapes in self.shapes])
+    def _through_walls(self, plan: Plan) -> np.ndarray:
+        faces = [len(wall.faces(plan)[1]) for wall in self.walls]
+        return np.repeat(self._through_parts(plan, self.walls), faces, axis=0)
 
     def _frictions(self, plan: Plan) -> dict[str, np.ndarray]:
         """Return frictions per body, and per wall or shapes and body; one without friction uses that of the body."""
@@ -350,7 +351,7 @@ class Contacts(Filtered):
             lag=np.array([plan.integrator.velocity_lag]),
             **({"sleep": np.ones(1, np.int64)} if self.sleep else {}),
             **({"wall_belt": belt} if (belt := np.concatenate(belts)).any() else {}),
-            **({"through": through} if (through := self._walls_through(plan)).any() else {}),
+            **({"through": through} if (through := self._through_walls(plan)).any() else {}),
             **self._level(plan, radius, frictions),
             **self._filters(plan),
             **{name: rods[name] for name in ("pair", "member", "lower", "upper", "limit") if name in rods},
@@ -397,7 +398,7 @@ class Contacts(Filtered):
         return {
             "shape_reach": reach,
             "shape_friction": frictions["shape_friction"],
-            "shape_through": self._shapes_through(plan),
+            "shape_through": self._through_parts(plan, self.shapes),
             **{f"shape_{name}": np.concatenate(each) for name, each in found.items()},
             "shape_begin": begin,
             **({"shape_belt": belt} if belt.any() else {}),

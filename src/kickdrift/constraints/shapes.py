@@ -150,20 +150,15 @@ class Shapes(Wall):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        shape = {"enabled", "thickness", "radius"} | self.places
-        if self.moves and not self.places.isdisjoint(names):
-            return None  # their motion begins anew
-        fields = super().fields_of(plan, set(names) - shape, before)
-        if fields is None or shape.isdisjoint(names):
-            return fields
-        self.check(plan)
-        radius = self._scalars(plan, "radius")
-        if "enabled" in names:
-            fields["enabled"] = self.flags(plan)
         if not self.places.isdisjoint(names):
-            fields["lower"], fields["upper"] = self.ends()
-            if len(fields["lower"]) != len(before["lower"]):
-                return None
+            return None  # the tree depends on where shapes are: compile again
+        reaching = {"enabled", "thickness", "radius"}
+        fields = super().fields_of(plan, set(names) - reaching, before)
+        if fields is None or reaching.isdisjoint(names):
+            return fields
+        if "enabled" in names:
+            fields["enabled"] = self.flags()
+        radius = self._scalars(plan, "radius")
         return fields | {"radius": radius, "reach": self.reach(plan, radius)}
 
     def _open_sides(self, plan: Plan) -> np.ndarray:
@@ -197,13 +192,13 @@ class Shapes(Wall):
             "segments": np.array([name == "Segments"], np.uint8),
             "lower": lower,
             "upper": upper,
-            "enabled": self.flags(plan),
+            "enabled": self.flags(),
             **(self._motion() if self.moves else {}),
             **({} if self.one_way is False else {"one_way": self._open_sides(plan)}),  # type: ignore[attr-defined]
             "reach": self.reach(plan, radius),
         }
 
-    def flags(self, plan: Plan) -> np.ndarray:
+    def flags(self) -> np.ndarray:
         """Return which shapes are enabled."""
         enabled = np.asarray(self.enabled)  # type: ignore[attr-defined]
         if enabled.shape not in ((), (self.count,)):

@@ -202,7 +202,7 @@ cdef BoundConstraint bind_constraint(
     kind, binds = KINDS[constraint.kind]
     bound = binds()
     # Weights are those of all constraints, see `bind_common`.
-    bound.kept, bound.places, bound.common = [], {"weight": []}, ()
+    bound.kept, bound.places = [], {"weight": []}
     bound.owners = plan.owners(constraint) if "pair" in constraint.fields else []
     bound.declaration = constraint.constraint
     bound.constraint.kind = kind

@@ -47,7 +47,7 @@ cdef class BoundGrid(BoundConstraint):
         data.find_uniform = table.find_in_plane if plan.dim == 2 else table.find_uniform
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.field({"radius": radius}, "radius", plan.dtype)
-        self.common = ("radius",)   # on which the grid depends
+        self.common = "radius"  # on which the grid depends
         self.grid = data
         bind_spin(&data.spin, plan.rotating)
         self.kept.append(space(&data.torus, plan))
@@ -253,8 +253,8 @@ cdef class BoundContacts(BoundGrid):
         data.part = <const int32_t*> self.keep(number, np.int32)
         data.shape_friction = self.field(fields, "shape_friction", plan.dtype)
         reach, count = <char*> self.field(fields, "shape_reach", plan.dtype), fields["shape_reach"].shape[1]
-        lower = <char*> self.field(fields, "shape_lower", plan.dtype)
-        upper = <char*> self.field(fields, "shape_upper", plan.dtype)
+        lower = <char*> self.keep(fields["shape_lower"], plan.dtype)
+        upper = <char*> self.keep(fields["shape_upper"], plan.dtype)
         enabled = <const uint8_t*> self.field(fields, "shape_enabled", np.uint8)
         through = <const uint8_t*> self.field(fields, "shape_through", np.uint8)
         if "shape_belt" in fields:
@@ -300,27 +300,34 @@ cdef class BoundContacts(BoundGrid):
         if "shape_reach" in now.fields and now.fields["shape_reach"] is not old.fields["shape_reach"]:
             writes.append((self.places["level_reach"][0], None, now.fields["shape_reach"].max(axis=0)[None]))
         if "shape_enabled" in now.fields and now.fields["shape_enabled"] is not old.fields["shape_enabled"]:
-            self.fit_again(plan, now.fields, writes)
+            self.fit_again(plan, old.fields["shape_enabled"], np.array(now.fields["shape_enabled"]), writes)
         return 0
 
-    cdef int fit_again(self, object plan, dict fields, list writes) except -1:
-        """Append the writes of the boxes of all trees, for other flags of the shapes."""
+    cdef int fit_again(self, object plan, object old, object now, list writes) except -1:
+        """Append the writes of the boxes of all trees that change with the flags of shapes."""
         cdef Contacts other = self.contacts
-        shapes = np.empty(other.parts * sizeof(Shapes), np.uint8)
-        memcpy(address(shapes), other.shapes, other.parts * sizeof(Shapes))
-        other.shapes = <const Shapes*> address(shapes)
-        begin, boxes = fields["shape_begin"], []
+        cdef const uint8_t* enabled = <const uint8_t*> address(now)
+        cdef Shapes* shapes
+        cdef int64_t part, first, last
+        copies = np.empty(other.parts * sizeof(Shapes), np.uint8)
+        shapes = <Shapes*> address(copies)
+        memcpy(shapes, other.shapes, other.parts * sizeof(Shapes))
+        other.shapes = shapes
+        places = iter(self.places["bounds"])    # those of parts without shapes are missing, those of the level last
+        boxes = []      # alive until the level is fitted
         for part in range(other.parts):
-            mine = slice(begin[part], begin[part + 1])
-            own = {name: fields[f"shape_{name}"][mine] for name in ("lower", "upper", "enabled")}
-            if other.shapes[part].count > 0:
-                boxes.append(fitted(plan.dim, <Shapes*> &other.shapes[part], own, plan.dtype))
-        if other.level.count > 0:
+            first, last = other.shape_begin[part], other.shape_begin[part + 1]
+            if first == last:
+                continue
+            place = next(places)
+            if not np.array_equal(old[first:last], now[first:last]):
+                shapes[part].enabled = enabled + first
+                boxes.append((place, None, fitted(plan.dim, &shapes[part], plan.dtype)))
+        if boxes:
             level = np.empty((1, 2 * plan.dim * other.level.nodes))
             other.level.bounds = <double*> address(level)
             fit_level(plan.dim, &other)
-            boxes.append(level)
-        writes += [(place, None, box) for place, box in zip(self.places["bounds"], boxes, strict=True)]
+            writes += [*boxes, (next(places), None, level)]
         return 0
 
     cdef int find_links(self, Links links) except -1:

@@ -22,7 +22,7 @@ cdef class BoundConstraint:
     cdef bint shares        # True if its workspace cannot be shared by threads
     cdef list kept          # memory that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
-    cdef tuple common       # the writable fields that must be the same in all of `Worlds`, by name
+    cdef object common      # the writable field that must be the same in all of `Worlds`, by name, or None
     cdef object declaration  # the constraint that this binds
     cdef object generations     # generations of the slots that it belongs to, or None
     cdef object last        # the last array made by `allocate`
@@ -50,6 +50,6 @@ cdef class BoundConstraint:
     cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1
 
 
-cdef object fitted(int dim, Shapes* shapes, dict fields, object dtype)
+cdef object fitted(int dim, Shapes* shapes, object dtype)
 cdef bint saves_loads(dict fields) except -1
 cdef int bind_spin(Spin* spin, object memory) except -1

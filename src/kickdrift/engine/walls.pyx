@@ -168,14 +168,11 @@ cdef void fit(int dim, Shapes* shapes, object dtype):
         refit(dim, shapes, <const float*> shapes.lower, <const float*> shapes.upper)
 
 
-cdef object fitted(int dim, Shapes* shapes, dict fields, object dtype):
-    """Return the boxes of a tree for other positions or flags of its shapes. `shapes` has these boxes from then on."""
-    cdef Shapes other = shapes[0]
-    lower, upper, enabled = (np.array(fields[name], order="C") for name in ("lower", "upper", "enabled"))
+cdef object fitted(int dim, Shapes* shapes, object dtype):
+    """Give a copy of a Shapes struct, which has other flags, boxes of its own; return them."""
     bounds = np.empty((1, 2 * dim * shapes.nodes))
-    other.lower, other.upper, other.enabled = address(lower), address(upper), <const uint8_t*> address(enabled)
-    other.bounds = shapes.bounds = <double*> address(bounds)
-    fit(dim, &other, dtype)
+    shapes.bounds = <double*> address(bounds)
+    fit(dim, shapes, dtype)
     return bounds
 
 
@@ -218,39 +215,19 @@ cdef class BoundWall(BoundConstraint):
         self.wall.weight = common.weight
 
 
-cdef enum:
-    FEW = 16        # shapes that may be put elsewhere whatever their number is
-
-
 cdef class BoundShapes(BoundConstraint):
     cdef Shapes shapes
     cdef object motion      # the rows of all shapes that move, or None
-    cdef object lower, upper    # the fields that are bound
-    cdef int64_t moved      # shapes that were put elsewhere since the tree was made
 
     cdef bint serves(self, object plan, object record):
-        # The tree of shapes that were put elsewhere becomes a slow one.
-        if self.moved + self.moved_by(record.fields) > max(FEW, self.shapes.count // 4):
-            return False
         return self.motion is None or (plan.motion is not None and self.motion is plan.motion.rows)
-
-    cdef int64_t moved_by(self, dict fields) except -1:
-        """Return how many shapes a change of fields puts elsewhere."""
-        if fields["lower"] is self.lower and fields["upper"] is self.upper:
-            return 0
-        shape = fields["lower"].shape
-        if shape[0] != self.shapes.count:
-            return self.shapes.count
-        lower, upper = (self.places[name][0].reshape(shape) for name in ("lower", "upper"))
-        return np.count_nonzero(((lower != fields["lower"]) | (upper != fields["upper"])).any(axis=1))
 
     cdef int derive(self, object plan, object old, object now, list writes) except -1:
         cdef Shapes other = self.shapes
-        if any([old.fields[name] is not now.fields[name] for name in ("lower", "upper", "enabled")]):
-            self.moved += self.moved_by(now.fields)
-            self.lower, self.upper = now.fields["lower"], now.fields["upper"]
-            if self.shapes.count > 0:
-                writes.append((self.places["bounds"][0], None, fitted(plan.dim, &other, now.fields, plan.dtype)))
+        if self.shapes.count > 0 and old.fields["enabled"] is not now.fields["enabled"]:
+            enabled = np.array(now.fields["enabled"])
+            other.enabled = <const uint8_t*> address(enabled)
+            writes.append((self.places["bounds"][0], None, fitted(plan.dim, &other, plan.dtype)))
         return 0
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
@@ -262,9 +239,7 @@ cdef class BoundShapes(BoundConstraint):
             rows = plan.motion.of(self.declaration)
         if "one_way" in fields:
             shapes.one_way = self.field(fields, "one_way", plan.dtype)
-        self.common = ("lower", "upper")    # on which the tree depends
-        self.lower, self.upper = fields["lower"], fields["upper"]
-        shapes.lower, shapes.upper = self.field(fields, "lower", plan.dtype), self.field(fields, "upper", plan.dtype)
+        shapes.lower, shapes.upper = self.keep(fields["lower"], plan.dtype), self.keep(fields["upper"], plan.dtype)
         shapes.enabled = <const uint8_t*> self.field(fields, "enabled", np.uint8)
         self.lay_shapes(shapes, fields, plan.dtype, rows)
         self.each(&shapes.reach, fields, "reach", plan.dtype)

@@ -84,5 +84,6 @@ cdef tuple bound_by(Core core):
     if core.coupled is not None:
         same += [id(each) for each in (*core.coupled.bound_interactions, *core.coupled.bound_constraints)]
         for constraint in core.coupled.bound_constraints:
-            same += [constraint.places[name][0].tobytes() for name in constraint.common]
+            if constraint.common is not None:
+                same.append(constraint.places[constraint.common][0].tobytes())
     return (*same, id((<object> core)._impulses))

@@ -70,7 +70,7 @@ def _checked(array: np.ndarray, stepper: StepperBase, shape: tuple[int, ...], al
         raise ValueError("out: expected an item of its own for each body, got overlapping ones (broadcast?)")
     for name in ("position", "velocity", "angular_velocity", "angle", "orientation"):
         state = getattr(stepper, name)
-        if state is not None and np.may_share_memory(array, state) and np.shares_memory(array, state):
+        if state is not None and np.shares_memory(array, state):
             raise ValueError(f"out: shares memory with {name}, which drawing must not change")
     return array
 

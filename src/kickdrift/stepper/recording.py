@@ -198,7 +198,7 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, str) and isinstance(other, str):
         return os.path.realpath(one) == os.path.realpath(other)
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return np.may_share_memory(one, other) and np.shares_memory(one, other)
+        return np.shares_memory(one, other)
     return one is other
 
 

@@ -155,7 +155,7 @@ def rotation_of(
     arrays = {"position": position, "velocity": velocity, "angular_velocity": w, name: a}
     for mine in ("angular_velocity", name):
         for others, array in arrays.items():
-            if others != mine and np.may_share_memory(array, arrays[mine]) and np.shares_memory(array, arrays[mine]):
+            if others != mine and np.shares_memory(array, arrays[mine]):
                 raise ValueError(f"{mine}: shares memory with {others}, expected an array of its own")
     declared = None if inertia is None else validation.masses(inertia, n, "inertia")
     return Rotation((w, a), dim, declared, spin)

@@ -71,7 +71,7 @@ class WorldsBase:
         arrays = [*self._given.items()]
         for k, (name, array) in enumerate(arrays):
             for other, another in arrays[:k]:
-                if np.may_share_memory(array, another) and np.shares_memory(array, another):
+                if np.shares_memory(array, another):
                     raise ValueError(f"{name}: shares memory with {other}, expected an array of its own")
         for array in given.values():
             array[:, ~alive] = 0
@@ -323,7 +323,7 @@ class WorldsBase:
         number or tuple for all. The force of an `AppliedForce` and the torque of an `AppliedTorque` are your own
         arrays, (worlds, n, dim), which each step reads and `restore` writes. A length of None is measured now, in each
         world. Numbers may differ from world to world, but not what a world consists of and how it is stepped: radii of
-        contacts, pairs, shapes, filters, or a drag that is 0 in some worlds only.
+        contacts, pairs, where shapes are, or filters or a drag that act in some worlds only.
 
         Numbers stay with the place of a world: no snapshot has them, and `copy` leaves them. It takes some 0.1 ms for
         each world. Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
