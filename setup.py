@@ -6,7 +6,6 @@ import os
 import re
 import sys
 import sysconfig
-from itertools import chain
 from pathlib import Path
 from runpy import run_path
 from shutil import which
@@ -59,8 +58,7 @@ NAMES = [".".join(path.with_suffix("").parts[2:]) for path in sorted(Path("src/k
 MODULES |= {name: [name] for name in (f"{SETS}.scalar", *NAMES, UTILITY) if f"{SETS}.baseline" not in name}
 
 # Modules that exchange structs compare this digest at import.
-STRUCTS = sorted(Path("src/kickdrift/kernels/abi").glob("*.pxd"))
-ABI = b"".join(path.read_bytes() for path in STRUCTS)
+ABI = b"".join(path.read_bytes() for path in sorted(Path("src/kickdrift/kernels/abi").glob("*.pxd")))
 MACROS = [("CYTHON_COMPRESS_STRINGS", "0")]  # wheels are compressed anyway, and decompression slows down imports
 MACROS += [("KICKDRIFT_ABI", f"0x{hashlib.blake2b(ABI, digest_size=8).hexdigest()}ULL")]
 NO_INIT = [("CYTHON_NO_PYINIT_EXPORT", "1")]  # for the parts of a module: lets linkers drop their PyInit
@@ -86,7 +84,7 @@ class BuildExt(build_ext):
 
     def translate(self, traced):
         """Translate each .pyx to C with Cython, once for all instruction sets; return {name: path}."""
-        names = [name for name in chain(*MODULES.values()) if is_traced(name) == traced and "avx" not in name]
+        names = [part for name in MODULES for part in MODULES[name] if is_traced(part) == traced and "avx" not in part]
         gc.disable()  # Cython allocates much and frees little: collecting would take a third of its time
         sources = [[] if name == UTILITY else [f"src/kickdrift/{name.replace('.', '/')}.pyx"] for name in names]
         translated = cythonize(
@@ -111,17 +109,22 @@ class BuildExt(build_ext):
         return flags
 
     def build_extension(self, extension):
-        """Compile the parts that are older than their C, each with its own flags, and link them."""
+        """Compile the parts whose C, flags or compiler are new, and link them."""
         for name in MODULES[extension.name.partition(".")[2]]:
             isa = name.rpartition(".")[2].partition("_")[0]
             source = self.c[name] if name in self.c else renamed(self.c[name.replace(isa, "baseline")], isa)
-            (compiled,) = self.compiler.object_filenames([str(source)], output_dir=self.build_temp)
-            if self.force or any(older(Path(compiled), path) for path in (source, *STRUCTS)):
-                macros = MACROS + (TRACE if is_traced(name) else []) + ([] if name in MODULES else NO_INIT)
-                options = {"macros": macros, "debug": self.debug, "extra_postargs": self.flags_of(name, isa)}
+            macros = MACROS + (TRACE if is_traced(name) else []) + ([] if name in MODULES else NO_INIT)
+            options = {"macros": macros, "debug": self.debug, "extra_postargs": self.flags_of(name, isa)}
+            (compiled,) = map(Path, self.compiler.object_filenames([str(source)], output_dir=self.build_temp))
+            asked = repr((getattr(self.compiler, "compiler_so", None), options)).encode()
+            digest = hashlib.blake2b(source.read_bytes() + asked).hexdigest()
+            made_from = compiled.with_suffix(".digest")  # no times: Cython of a new environment writes the same C anew
+            if self.force or not (compiled.exists() and made_from.exists() and made_from.read_text() == digest):
+                made_from.unlink(missing_ok=True)
                 self.compiler.compile([str(source)], output_dir=self.build_temp, **options)
-            extension.depends.append(compiled)
-            extension.extra_objects.append(compiled)
+                made_from.write_text(digest)
+            extension.depends.append(str(compiled))
+            extension.extra_objects.append(str(compiled))
         super().build_extension(extension)
 
     def copy_extensions_to_source(self):
@@ -136,15 +139,10 @@ def is_traced(name):
 
 
 def renamed(source, isa):
-    """Return the baseline's C renamed for another instruction set; rewrite it if the baseline's is newer."""
+    """Return the baseline's C renamed for another instruction set."""
     path = source.with_name(source.name.replace("baseline", isa))
-    if older(path, source):
-        path.write_text(source.read_text("utf-8").replace("baseline", isa), "utf-8")
+    path.write_text(source.read_text("utf-8").replace("baseline", isa), "utf-8")
     return path
-
-
-def older(path, than):
-    return not path.exists() or path.stat().st_mtime < than.stat().st_mtime
 
 
 if __name__ == "__main__":  # Cython's processes import this file
