@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -42,27 +42,56 @@ class once(cached_property[Value]):  # noqa: N801
             return self if instance is None else vars(instance).setdefault(self.attrname, self.func(instance))
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
+def frozen(**options: bool) -> Callable[[type[Value]], type[Value]]:
+    """Make a subclass of `Frozen` with new fields a dataclass.
+
+    `dataclass` compiles each method that it generates: 0.1 ms of every import. `Frozen` has all but the constructor.
+    """
+
+    def made(cls: type[Value]) -> type[Value]:
+        cls = dataclass(eq=False, repr=False, **options)(cls)
+        cls._fields = tuple([field.name for field in dataclasses.fields(cls)])  # type: ignore[arg-type, attr-defined]
+        return cls
+
+    return made
+
+
+@frozen()
 class Frozen:
-    """Base of frozen dataclasses. A subclass without new fields needs no decorator, which would slow the import.
+    """Base of values that cannot be changed: `frozen` makes dataclasses of its subclasses.
 
     Its repr() has no recursion guard, unlike the repr() that `dataclass` generates. An exception at the wrong moment,
     such as Ctrl-C, leaves that guard set: the object, and any later one at its address, then prints as "...".
     Snapshots identify integrators and flows by their repr().
     """
 
-    def __init_subclass__(cls) -> None:
-        if "__repr__" not in vars(cls):
-            cls.__repr__ = Frozen.__repr__  # type: ignore[method-assign]  # else `dataclass` generates one
+    _fields: ClassVar[tuple[str, ...]] = ()
 
-    def __repr__(self: Any) -> str:
+    def _values(self) -> tuple[Any, ...]:
+        return tuple([getattr(self, name) for name in self._fields])
+
+    def __repr__(self) -> str:
         fields = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
         return f"{type(self).__qualname__}({', '.join(fields)})"
 
+    def __eq__(self, other: object) -> bool:
+        return self._values() == other._values() if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
     def __setattr__(self, name: str, value: Any) -> None:
-        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+        """Let the constructor set each field, once."""
+        if name in self.__dict__ or name not in self._fields:
+            self._refuse(name)
+        self.__dict__[name] = value
 
     def __delattr__(self, name: str) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+    def _refuse(self, name: str) -> NoReturn:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
 def generations() -> Any:
@@ -131,15 +160,6 @@ def lazy(value: Any) -> bool:
     return hasattr(value, "__dask_graph__")
 
 
-def _refuse(declaration: Declaration, name: str, value: Any) -> None:
-    """Replace `__setattr__` of declarations: a plan was compiled from them."""
-    title = type(declaration).__name__
-    if name in declaration.coefficients:
-        handle = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", title).lower()
-        raise dataclasses.FrozenInstanceError(f"{title} cannot be changed; write world.set({handle}, {name}=...)")
-    raise dataclasses.FrozenInstanceError(f"{title} cannot be changed, and {name!r} is none of its coefficients")
-
-
 #: Structural fields, which are not coefficients.
 _CONSISTS_OF = frozenset(("pairs", "generations", "force", "torque", "walls", "joints"))
 #: Fields of these names must be declared with `place`, else `shift` would not move them.
@@ -148,10 +168,10 @@ _COORDINATES = frozenset(("anchor", "center", "lower", "normal", "offset", "poin
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def declaration(**options: bool) -> Callable[[type[Value]], type[Value]]:
-    """Make a class a frozen dataclass whose error for setting an attribute names the alternative."""
+    """Make a subclass of `Declaration` a dataclass, and collect the metadata of its fields."""
 
     def made(cls: type[Value]) -> type[Value]:
-        cls = dataclass(frozen=True, eq=False, repr=False, **options)(cls)
+        cls = frozen(**options)(cls)
         cls._describe()  # type: ignore[attr-defined]
         return cls
 
@@ -178,7 +198,6 @@ class Declaration(Frozen):
     bounds: ClassVar[dict[str, tuple[float, float]]] = {}
     places: ClassVar[frozenset[str]] = frozenset()
     _per_body: ClassVar[dict[str, str]] = {}
-    _fields: ClassVar[tuple[str, ...]] = ()
     _coefficients: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
@@ -196,10 +215,21 @@ class Declaration(Frozen):
             raise ImportError(f"{cls.__name__}({name}): expected a coordinate, declared with place")
         per_body = {name: says["per_body"] for name, says in fields.items() if says.get("per_body")}
         cls._per_body = dict(sorted(per_body.items(), key=lambda each: each[1]))
-        cls._fields, cls._coefficients = tuple(fields), tuple(name for name in fields if name not in _CONSISTS_OF)
+        cls._coefficients = tuple([name for name in fields if name not in _CONSISTS_OF])
         if cls.__post_init__.__module__ == __name__:
             cls.independent = frozenset(cls.bounds)
-        cls.__setattr__ = _refuse  # type: ignore[assignment]
+
+    # A declaration is a handle: only equal to itself.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def _refuse(self, name: str) -> NoReturn:
+        """Name the alternative: a plan was compiled from the declaration."""
+        title = type(self).__name__
+        if name in self.coefficients:
+            handle = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", title).lower()
+            raise dataclasses.FrozenInstanceError(f"{title} cannot be changed; write world.set({handle}, {name}=...)")
+        raise dataclasses.FrozenInstanceError(f"{title} cannot be changed, and {name!r} is none of its coefficients")
 
     def __post_init__(self) -> None:
         for name in self.bounds:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from . import validation
-from .declaration import Frozen, once
+from .declaration import Frozen, frozen, once
 from .errors import CallbackError
 from .forces import native
 
@@ -40,7 +39,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
 class Flow(Frozen):
     """Base of all flows; parameters are finite floats, shared by all trajectories."""
 
@@ -75,7 +73,7 @@ class Flow(Frozen):
         return self.parameters(dtype)
 
 
-@dataclass(frozen=True)
+@frozen()
 class Lorenz(Flow):
     """x' = sigma (y - x), y' = x (rho - z) - y, z' = x y - beta z: convection, and the butterfly.
 
@@ -92,7 +90,7 @@ class Lorenz(Flow):
     source = "Lorenz 1963, J. Atmos. Sci. 20, 130, eqs. 25-27"
 
 
-@dataclass(frozen=True)
+@frozen()
 class Rossler(Flow):
     """x' = -y - z, y' = x + a y, z' = b + z (x - c): a spiral that folds back into itself."""
 
@@ -102,7 +100,7 @@ class Rossler(Flow):
     source = "Rössler 1976, Phys. Lett. A 57, 397"
 
 
-@dataclass(frozen=True)
+@frozen()
 class Thomas(Flow):
     """x' = sin y - b x, y' = sin z - b y, z' = sin x - b z: a walk through a labyrinth of feedbacks.
 
@@ -118,7 +116,7 @@ class Thomas(Flow):
         return [*self.parameters(dtype), *sine_constants(dtype)]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Halvorsen(Flow):
     """x' = -a x - 4 y - 4 z - y², and its cyclic permutations: cyclically symmetric chaos."""
 
@@ -126,7 +124,7 @@ class Halvorsen(Flow):
     source = "A. D. Halvorsen, in Sprott 2003, Chaos and Time-Series Analysis, table A.11"
 
 
-@dataclass(frozen=True)
+@frozen()
 class Aizawa(Flow):
     """A sphere with a tube through its poles:
 
@@ -143,7 +141,7 @@ class Aizawa(Flow):
     source = "Langford 1984, in Numerical Methods for Bifurcation Problems, 285; known as Aizawa's"
 
 
-@dataclass(frozen=True)
+@frozen()
 class LotkaVolterra(Flow):
     """x' = x (alpha - beta y), y' = y (delta x - gamma): prey x and predators y, two-dimensional."""
 
@@ -155,7 +153,7 @@ class LotkaVolterra(Flow):
     source = "Lotka 1925, Elements of Physical Biology; Volterra 1926, Nature 118, 558"
 
 
-@dataclass(frozen=True)
+@frozen()
 class VanDerPol(Flow):
     """x' = y, y' = mu (1 - x²) y - x: an oscillator with a limit cycle, two-dimensional; stiff for large mu."""
 

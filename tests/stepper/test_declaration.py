@@ -53,8 +53,11 @@ def test_a_later_declaration_without_table_entries_is_an_import_error():
     gc.collect()  # otherwise later messages would list the class
 
 
-@pytest.mark.parametrize("cls", [*kd.INTEGRATORS.values(), kd.flows.Lorenz], ids=lambda cls: cls.__name__)
-def test_integrators_and_flows_are_frozen(cls):
+FROZEN = [*kd.INTEGRATORS.values(), kd.flows.Lorenz, kd.ExactSteps, kd.Locked]
+
+
+@pytest.mark.parametrize("cls", FROZEN, ids=lambda cls: cls.__name__)
+def test_integrators_flows_and_options_of_clocks_are_frozen(cls):
     """Classes without fields are frozen too, although they would not be frozen dataclasses on their own."""
     one = cls()
     for name in ("order", *(field.name for field in dataclasses.fields(cls)), "other"):

@@ -10,7 +10,6 @@ source. The steps are implemented twice: in `kickdrift.reference` as the readabl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 Shares = tuple[tuple[float, ...], tuple[float, ...]]
 
 
-@dataclass(frozen=True)
 class Integrator(Frozen):
     """Base of all integrators; parameters of the wrong type raise TypeError, wrong values ValueError.
 

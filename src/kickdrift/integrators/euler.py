@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .. import validation
+from ..declaration import frozen
 from .base import Integrator, Shares
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class ExplicitEuler(Integrator):
         return -0.5
 
 
-@dataclass(frozen=True)
+@frozen()
 class SemiImplicitEuler(Integrator):
     """Symplectic Euler: v' = v + h a(x, v), x' = x + h v'.
 
@@ -62,7 +62,7 @@ class SemiImplicitEuler(Integrator):
         return ((0,), (0,)) if self.form == "kick_drift" else ((1,), (1,))
 
 
-@dataclass(frozen=True)
+@frozen()
 class ImplicitEuler(Integrator):
     """Backward Euler: v' = v + h a(x', v'), x' = x + h v', solved by Newton's method.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .. import validation
+from ..declaration import frozen
 from .base import Integrator, Shares
 
 
-@dataclass(frozen=True)
+@frozen()
 class Verlet(Integrator):
     """Störmer's method, position Verlet: x' = 2 x - x_prev + h² a.
 
@@ -71,7 +70,7 @@ class VelocityVerlet(Integrator):
         return 2
 
 
-@dataclass(frozen=True)
+@frozen()
 class GrootWarren(Integrator):
     """Velocity Verlet for forces that depend on velocity, with one evaluation per step.
 
