@@ -40,13 +40,13 @@ _NUMBERS = struct.Struct("<qqqqdQ")
 TICKS = 2**62  # limit of ticks, as in clocks
 _DIGITS = 4300  # Python's default limit for the conversion to int
 _LONGEST_TEXT = 2**15  # room for four numbers of that length, and for the identity of a stepper
-_WHOLE = re.compile(f"[0-9]{{1,{_DIGITS}}}")
+_WHOLE = f"[0-9]{{1,{_DIGITS}}}"
 _LIMITS = {
     np.dtype(dtype): (float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)) for dtype in (np.float32, np.float64)
 }
 #: Little-endian dtypes of saved arrays.
 _LITTLE = {dtype: dtype if sys.byteorder == "little" else dtype.newbyteorder("<") for dtype in _LIMITS}
-_HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
+_HEX = r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}"
 
 
 class Saved(NamedTuple):
@@ -365,7 +365,7 @@ def _number(name: str, text: Any) -> Fraction:
     """Parse a fraction of digits only, with an optional minus sign: exponents would make short strings expensive."""
     minus = isinstance(text, str) and text.startswith("-")
     parts = text[minus:].split("/") if isinstance(text, str) and len(text) <= 2 * _DIGITS + 2 else []
-    if not 1 <= len(parts) <= 2 or not all(map(_WHOLE.fullmatch, parts)):
+    if not 1 <= len(parts) <= 2 or not all(re.fullmatch(_WHOLE, part) for part in parts):
         raise SnapshotError(f'snapshot: expected {name} as a fraction like "1/60", got {validation.show(text)}')
     try:
         return -Fraction(*map(int, parts)) if minus else Fraction(*map(int, parts))
@@ -376,7 +376,7 @@ def _number(name: str, text: Any) -> Fraction:
 def _offset(texts: Any, dim: int) -> np.ndarray:
     if not isinstance(texts, list) or len(texts) != dim:
         raise SnapshotError(f"snapshot: expected an offset of {dim} numbers, got {validation.show(texts)}")
-    if not all(isinstance(text, str) and len(text) < 32 and _HEX.fullmatch(text) for text in texts):
+    if not all(isinstance(text, str) and len(text) < 32 and re.fullmatch(_HEX, text) for text in texts):
         raise SnapshotError(f"snapshot: expected an offset of hexadecimal numbers, got {validation.show(texts)}")
     try:
         return np.array([float.fromhex(text) for text in texts])
