@@ -453,26 +453,42 @@ cdef inline void turn_bodies(
     int scheme, const Plan* plan, const Workspace* workspace, const vec* state, vec* to,
 ) noexcept nogil:
     """Rotate velocities by half a step, from one state to another."""
+    # Schemes without a history turn alike: KICK_DRIFT stands for all of them.
+    if plan.dim == 2 and plan.s.data == NULL:
+        turn_in(2, False, KICK_DRIFT, plan, workspace, state, to)
+    elif plan.dim == 3 and plan.s.data == NULL:
+        turn_in(3, False, KICK_DRIFT, plan, workspace, state, to)
+    else:
+        turn_in(plan.dim, plan.s.data != NULL, scheme, plan, workspace, state, to)
+
+
+cdef inline void turn_in(
+    int dim, bint historic, int scheme, const Plan* plan, const Workspace* workspace, const vec* state, vec* to,
+) noexcept nogil:
+    """`turn_bodies` with constants, and uniform angles loaded once."""
     cdef Py_ssize_t plane = workspace.plane // width(to)
     cdef Py_ssize_t row = workspace.row // width(to)
-    cdef bint historic = plan.s.data != NULL
     cdef bint moves = historic or to != state      # otherwise positions are there already
+    cdef bint same = plan.turn.body == 0 and plan.turn_share.body == 0
     cdef vec x[MAX_DIM]
     cdef vec v[MAX_DIM]
     cdef vec s[MAX_DIM]
     cdef vec t[3]
+    cdef vec share
     cdef Py_ssize_t n, body
     cdef int j
     for n in range((workspace.count + width(to) - 1) // width(to)):
-        body = workspace.first + n * width(to)
-        for j in range(3):
-            t[j] = field_vec(&plan.turn, j, body, to)
-        for j in range(plan.dim):
+        if n == 0 or not same:
+            body = workspace.first + n * width(to)
+            share = field_vec(&plan.turn_share, 0, body, to)
+            for j in range(3):
+                t[j] = field_vec(&plan.turn, j, body, to)
+        for j in range(dim):
             x[j] = state[(X if moves else V) * row + j * plane + n]
             v[j] = state[V * row + j * plane + n]
             s[j] = state[S * row + j * plane + n] if historic else x[j]
-        turn(scheme, plan.dim, t, field_vec(&plan.turn_share, 0, body, to), x, v, s)
-        for j in range(plan.dim):
+        turn(scheme, dim, t, share, x, v, s)
+        for j in range(dim):
             if moves:
                 to[X * row + j * plane + n] = x[j]
             to[V * row + j * plane + n] = v[j]
