@@ -145,20 +145,21 @@ ctypedef struct Wall:
     const uint8_t* alive        # per body: is active; NULL: all are
     EventSource* events                  # event recorder; NULL: no events
     Spin spin
-    const void* belt            # speed along (-n_y, n_x), and a velocity whose part along the surface counts; or NULL
+    const void* belt            # conveyor: speed along (-n_y, n_x), then a vector, of which the part along the surface
+                                # counts; or NULL
 
-# The motion of shapes. Its numbers are doubles, whatever those of bodies are: places do not drift in float32.
+# The motion of shapes. Its numbers are always doubles: positions of shapes would drift in float32.
 ctypedef struct Motion:
     const double* state         # of each shape: displacement, angle, velocity, angular velocity; NULL: they do not move
-    const double* lower         # (shapes, dim): where displacement and angle are 0
+    const double* lower         # corners or ends at displacement 0 and angle 0, (shapes, dim)
     const double* upper
     const double* center
-    const double* far           # of each shape: the distance of its ends from its center
+    const double* far           # of each shape: the largest distance of its ends from its center
     int64_t count
-    double now                  # s after the beginning of the step: where the shapes are laid out
-    double displacement         # m that a surface moves in the step at most
-    double margin               # how far from its place at the beginning a shape may touch a body, in all steps ahead
-    bint begun                  # laid out at the beginning of the step, for all calls of the step
+    double now                  # time to which `lower` and `upper` of `Shapes` are moved, s after the start of the step
+    double displacement         # largest displacement of a surface in the step, m
+    double margin               # upper bound of the distance that a shape moves in the steps ahead, m
+    bint begun                  # True: shapes were moved to the start of the step once, for all calls of the step
 
 # Bounding volume tree of shapes. Leaves have a count > 0; inner nodes have two children, at `first` and `first` + 1.
 ctypedef struct Shapes:
@@ -233,8 +234,8 @@ ctypedef struct Collisions:
     # Workspace of continuous collision detection; and arguments of the pair search by swept volumes.
     void* since                 # per body: seconds from the start of its current straight path to the end of the step
     void* earliest              # per body: seconds since its first contact
-    int64_t* which              # per body: index of that contact's pair among the partners
-    int32_t* last               # per body: partner of its last contact, or -1
+    int64_t* which              # per body: index of that contact's pair in `partner`, or -1
+    int32_t* last               # per body: partner of its last contact in this step, or -1
     void* time                  # per pair: seconds since its contact, or 0
     void* middle                # center of the path of each body
     void* extent                # radius of the swept volume of each body: radius + half its path
@@ -314,7 +315,7 @@ ctypedef struct Contacts:
     const int64_t* shape_begin  # number of the first shape of each Shapes struct, and the total
     const int32_t* part         # index of the Shapes struct of each shape
     const void* shape_friction  # friction per Shapes struct and body
-    void* lack                  # of each body: what the substeps lack of the integrator's displacement
+    void* lack                  # of each body: the integrator's displacement minus that of the substeps
     int64_t n                   # number of bodies
     int64_t lanes               # contacts solved at once (lanes of a vector)
     Press press
@@ -390,7 +391,8 @@ ctypedef struct Corners:
     const void* weight
     double lag
     const int64_t* number       # number of each face in recorded events
-    # Workspace: the walls that any body of a vector touches; for each > 0 for bodies that do, size and two impulses.
+    # Workspace: the faces that any body of a vector touches. For each a vector of masks (> 0 for bodies that touch it),
+    # of offsets plus radii, and two of impulses.
     int32_t* face
     void* there
     void* size

@@ -90,7 +90,7 @@ ctypedef struct Coupling:
     int64_t ticks[MAX_STAGES]   # offset of that tick: 1 at the end of a step
     # All bodies as one tile; `workspace` is NULL if tiles step separately.
     char* workspace             # two state buffers of x, v and s, then the other registers
-    char* delta_v                  # register with delta_v by the forces of a step, for constraints
+    char* delta_v                  # register with the velocity changes by the forces of a step, for constraints
     Py_ssize_t padded           # numbers in a plane, padded
     bint recalled               # the workspace still has the accelerations of the initial state, for schemes with FSAL
     bint in_place               # steps cannot fail after they changed a number, so that one state buffer is enough
@@ -130,17 +130,17 @@ ctypedef struct CoupledTable:
     RunCoupled leap                 # steps tiles away from static constraints, see loops/coupled.pxd
     InteractionFunction springs     # see interactions.pxd
     InteractionFunction n_body
-    StepFew three                   # kernel for three bodies; NULL if `few` is as fast
+    StepFew three                   # kernel for up to three bodies; NULL without registers of four doubles: use `few`
     StepFew few
     InteractionFunction formula     # see formulas.pxd
     NoisyFunction noisy_formula
     InteractionFunction pairs       # see pairs.pxd
     ConstraintFunction tie          # pins and distances
-    ConstraintFunction wall         # planes and boxes
-    ConstraintFunction collide         # shapes, sensors, collisions, contacts, periodic boxes
-    ReportFunction report_events               # turns contacts into events, see constraints/events.pxd
+    ConstraintFunction wall         # planes, boxes, and the corners that they form
+    ConstraintFunction collide      # shapes, sensors, collisions, contacts, periodic boxes, floor friction
+    ReportFunction report_events    # turns contacts into events, see constraints/contact_events.pxd
     Press press                     # contact solver sweep
-    FindAmongFew find_among_few       # pair searches of collisions and contacts
+    FindAmongFew find_among_few     # pair searches of collisions and contacts
     FindAlike find_uniform
     FindAlike find_in_plane         # pair search in two dimensions
     int64_t lanes                   # contacts solved at once (vector lanes)
@@ -217,15 +217,15 @@ ctypedef struct Workspace:
     char* now           # state before the step: X, V and S
     char* next          # state after the step
     char* start         # other registers, from P on
-    char* delta_v          # delta_v by the forces of a step, for constraints
+    char* delta_v       # velocity changes by the forces of a step, for constraints
     Py_ssize_t first, count
     bint full           # all of these bodies are active
-    bint opens          # the last stage also does the opening of the next step
-    bint opened         # the previous step did the opening of this one
+    bint opens          # True: the last stage also does the part of the next step before its first evaluation
+    bint opened         # True: the previous step has done that part of this one
     Py_ssize_t plane    # numbers from one component to the next
     Py_ssize_t row      # numbers from one register to the next
 
-# A row of numbers in which all components are alike: whole vectors, one after the other.
+# A contiguous row of whole vectors, of one component or of all components interleaved.
 ctypedef struct Stretch:
     Py_ssize_t bytes
     const char* x       # state of the evaluation
@@ -234,8 +234,8 @@ ctypedef struct Stretch:
     const char* v0
     char* to_x          # state after the stage
     char* to_v
-    char* out           # output of the only function, which becomes zero
-    char* held          # register that a step keeps from pass to pass; the next ones follow after `row` bytes
+    char* out           # output of the only function; zeroed after it is read
+    char* held          # register that a step keeps between stages; further ones follow, `row` bytes apart
     Py_ssize_t row
     const char* g       # gravity and 1/m; `each` and `every`: bytes from one vector to the next, or 0
     Py_ssize_t each
@@ -244,7 +244,7 @@ ctypedef struct Stretch:
 
 cdef enum:              # uses of accelerations beside the stages, which count from 0
     START = -2          # initialise the history
-    KEEP = -1           # store them for the opening of the next step
+    KEEP = -1           # store them: the next step reads them before its first evaluation
     NONE = START        # a pass without an evaluation, see loops/coupled.pxd
 
 
