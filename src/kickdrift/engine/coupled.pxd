@@ -18,7 +18,7 @@ cdef class Coupled(Watch):
     cdef Py_ssize_t item            # bytes of a number
     cdef Coupling coupling
     cdef list bound_interactions, bound_constraints
-    cdef dict known                 # lineage -> (record, bound object), including disabled ones
+    cdef dict known                 # `lineage` of a record -> (record, bound object), also of disabled records
     cdef InteractionCall* interaction
     cdef ConstraintCall* constraint
     cdef Common common              # shared by all constraints
@@ -33,13 +33,13 @@ cdef class Coupled(Watch):
     cdef bint fallible              # True if an interaction may fail
     # All bodies as one tile:
     cdef object workspace           # the registers of all bodies, or None if tiles step separately
-    cdef bytearray tiles            # `near` of the coupling: 1 per tile that steps in the workspace; or None
+    cdef bytearray tiles            # memory of `coupling.near`: per tile, 1 if it steps in the workspace; or None
     cdef object newton              # the registers of implicit steps, or None
     cdef Plan[2] whole              # plan of the bodies in the workspace, for each state buffer
     cdef Links links                # data that changes when bodies are removed, or None
     cdef double looked              # time of the last check for Ctrl-C
-    cdef bint repeatable            # True if only positions decide about accelerations that a later call may reuse
-    cdef bint sleeps                # True if bodies may sleep, and nothing but the state decides about a step
+    cdef bint repeatable            # True if accelerations depend on positions only: a later call may reuse them
+    cdef bint sleeps                # True if bodies may sleep, and a step depends on nothing but the state
     cdef uint8_t* rested            # `rested` of Contacts, a mask of the bodies that rested in the last step; or NULL
     cdef const Plan* last           # state buffer whose accelerations the workspace has, or NULL
     # If only gravity and a Python function act, under one of the most used schemes:

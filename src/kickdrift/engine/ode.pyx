@@ -86,7 +86,7 @@ cdef class ODECore(Runner):
     cdef int stages
     cdef double share[MAX_SLOPES]   # times of the evaluations, in steps
     cdef Scratch moved, moved_rate, residual, jacobian, slope, status, needed
-    cdef NativeFlow native  # the right-hand side as a native callback, or NULL
+    cdef NativeFlow native  # native callback, or kernel of an expression under implicit Euler; NULL: neither
     cdef void* user_data
     cdef BoundFormula formula, derivatives  # the right-hand side as an expression, or None
     cdef bint timed         # True if the expression reads the time

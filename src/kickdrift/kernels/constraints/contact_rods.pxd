@@ -12,7 +12,7 @@ from ..space cimport turn_to_image
 
 
 cdef enum:              # numbers of a rod after its direction
-    LENGTH              # at the start of the substep
+    LENGTH              # at the start of the substep; for a rod between two limits, updated after the drift
     KEPT                # impulse before lengths were corrected
     TOTAL_PULL          # sum of the impulses of the substeps
     USED                # > 0 if it had an impulse in this step

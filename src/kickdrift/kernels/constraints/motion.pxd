@@ -219,10 +219,10 @@ cdef inline void turn_normal(int dim, const Motion* motion, int64_t k, double ti
     n[0], n[1] = <real> (c * x - s * y), <real> (s * x + c * y)
 
 
-# The tree of a level, whose leaves are declarations of shapes.
+# The tree over all shapes of `Contacts`. Its leaves are Shapes structs, each with a tree of its own.
 
 cdef inline void fit_level(int dim, const Contacts* given) noexcept nogil:
-    """Fit the tree of Shapes structs to where these are."""
+    """Fit the boxes of the tree to those of the Shapes structs."""
     cdef Shapes* level = <Shapes*> &given.level
     cdef double* box
     cdef const double* part

@@ -1,4 +1,4 @@
-# Scalar kernels of constraints: periodic boxes, contacts, sensors, shapes, collisions.
+# Scalar kernels of constraints: periodic boxes, floor friction, contacts, sensors, shapes, collisions.
 
 from libc.stdint cimport int64_t
 

@@ -1,7 +1,8 @@
 # Implicit Euler with interactions: kickdrift/reference/newton_krylov.py, in the same order of operations.
 #
-# Vectors are registers as in passes.pxd, in a workspace of their own. Forces are evaluated in X and V of the next
-# state, because Python functions have views of that memory only.
+# The vectors of the linear solver are registers as in loops/passes.pxd (structure of arrays), in a workspace of their
+# own. Forces are evaluated only at X and V of the next state: Python functions have views of the state buffers, but
+# not of that workspace.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 from libc.stdint cimport int64_t
@@ -100,7 +101,7 @@ cdef inline real inner(const System* system, const vec* p, const vec* q, real li
             i = j * plane + whole // w + k
             count = system.workspace.count - whole - k * w
             if count <= 0:
-                break   # beyond whole rows of bodies there are no weights
+                break   # weights are padded to whole rows only, and may end here
             load_part(&u, <const char*> (p + i), count)
             load_part(&v, <const char*> (q + i), count)
             sums[k] = sums[k] + field_vec(weight, 0, whole + k * w, p) * (u * v)
@@ -305,7 +306,7 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
 
 
 cdef inline int orthomin(System* system, real h, real share, vec* like) noexcept nogil:
-    """Solve J w = b for the b in register R, into WAY: until |b - J w| <= share |b|, or no further progress."""
+    """Solve J w = b until |b - J w| <= share |b|, or no further progress. b is in register R, w in DISPLACEMENT."""
     cdef vec* w = vector(system, DISPLACEMENT, like)
     cdef vec* r = vector(system, R, like)
     cdef vec* p
@@ -332,7 +333,7 @@ cdef inline int orthomin(System* system, real h, real share, vec* like) noexcept
             s = inner(system, q, image, h) / norms[before % (KEPT + 1)]
             combine(system, p, p, -1, s, vector(system, DIRECTION + before % (KEPT + 1), like))
             combine(system, q, q, -1, s, image)
-        if not inner(system, p, q, h) > 0:  # no descent, or NaN
+        if not inner(system, p, q, h) > 0:  # J is not positive definite, or NaN
             if number == 0:
                 copy(system, w, r)
             break

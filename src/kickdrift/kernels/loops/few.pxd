@@ -18,9 +18,10 @@ from ..forces.fields cimport values
 from ..simd.vec cimport f32vec, vec, width  # for the C macros that its module defines
 from .planes cimport aligned
 
-# Four numbers in one register, float or double, where registers hold four doubles: for few bodies.
+# Quads: vectors of four numbers, float or double, where registers hold four doubles.
 #
-# Narrower instruction sets alias them to the vectors of vec.pxd, which have no lane rotation.
+# Narrower instruction sets alias quads to the vectors of vec.pxd, so that the loops over vectors compile. These need
+# no rotation of lanes. The code that rotates lanes is not called there: see `three` of CoupledTable.
 
 cdef extern from *:
     """

@@ -1,12 +1,12 @@
 # Tiles under static constraints take all steps of a call while they are in the cache.
 #
-# A tile leaps: the largest speed and acceleration bound the distance that bodies can cover. If no constraint is within
-# that distance, the steps run in one go. With affine forces that is a proof. With others it is a guess: the leap is
-# made beside the state and measured after each step, and is discarded if its extent reaches a constraint. Where a tile
-# cannot leap, each step is checked.
+# To leap is to run many steps without a check after each. The largest speed and acceleration bound the distance that
+# bodies can cover. A tile leaps if no constraint is within that distance. For affine forces the bound is proved. For
+# others it is a guess: the leap is written to the other state buffer, the extent of the tile is measured after each
+# step, and the leap is discarded if that reaches a constraint. A tile that cannot leap is checked after each step.
 #
-# Under affine forces a row of the caller's arrays leaps where it is. That halves the time of single steps, which are
-# too short to pay for copies into a tile.
+# Under affine forces a row of the caller's arrays leaps in place. That halves the time of calls of one step, which
+# are too short to pay for copies into a tile.
 
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
@@ -29,18 +29,18 @@ cdef enum:
     PATIENCE = 8    # steps before a failed leap is tried again
 
 cdef enum:
-    MOST_BYTES = 16                             # of a body in rows of ROW bodies; larger ones have rows of TILE bodies
-    COPY = ROW * MOST_BYTES + BEYOND + 64       # bytes of a coefficient, body by body
-    COPIES = 10 * COPY                          # of all coefficients
+    MOST_BYTES = 16                             # bytes of a body's vector in rows of ROW bodies; if larger, of TILE
+    COPY = ROW * MOST_BYTES + BEYOND + 64       # bytes of a coefficient in a row, as array of structures
+    COPIES = 10 * COPY                          # bytes of all coefficients
 
 cdef inline Py_ssize_t free_steps(
     const Coupling* coupling, Py_ssize_t steps, Py_ssize_t first, Py_ssize_t count, vec* r, const vec* now,
 ) noexcept nogil:
-    """Number of steps, up to `steps`, in which terms apart a tile touches no constraint; 0 if unknown."""
+    """Number of steps, up to `steps`, in which a tile touches no constraint if no terms act; 0 if unknown."""
     cdef const Plan* plan = coupling.plan
     cdef vec motion[MOTION]
     cdef vec there[EXTENT]
-    cdef vec extent[EXTENT]     # not used, because padding of the tile counts
+    cdef vec extent[EXTENT]     # not used, because it includes the padding of the tile
     cdef vec check = filled(0, r)
     cdef Row row
     cdef int j
@@ -173,8 +173,8 @@ cdef inline bint leap_in_rows(
 ) noexcept nogil:
     """Step bodies in the caller's arrays if they touch no constraint in the whole job; return whether they did.
 
-    Their state is finite, before and after the steps. Tried: remembering which rows touched in the last call, to spare
-    those the measure; 1.1 to 1.2 times.
+    Their state is finite, before and after the steps. Tried: remember which rows touched in the last call, and measure
+    only the others; 1.1 to 1.2 times faster, not worth the additional state.
     """
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef const Plan* plan = coupling.plan
@@ -263,7 +263,7 @@ cdef inline void swap(Workspace* workspace) noexcept nogil:
 cdef inline Py_ssize_t leap(
     const Coupling* coupling, Job* part, Workspace* workspace, Py_ssize_t* most, vec* now, vec* like,
 ) noexcept nogil:
-    """Make part.steps steps, or fewer, in one go; return their number, 0 if none. now: the extent; most: of steps."""
+    """Leap up to part.steps steps; return their number, 0 if none. now: extent of the tile; most: limit of steps."""
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t first = workspace.first
     cdef Py_ssize_t count = workspace.count
