@@ -39,11 +39,11 @@ class Grid:
             number, widest = len(self.per_cell), float(radius[rest].max())
             self.size_class[rest] = number
             rest &= (radius <= widest / 4) & (number + 1 < MOST_CLASSES)
-            # The margin over the reach, 5/4 of two radii, exceeds rounding errors.
+            # The reach is 5/4 of two radii, at most 2.5 times the largest. The margin of 1/64 exceeds rounding errors.
             self.per_cell.append(min(1 / widest / (2.5 * (1 + 1 / 64)), 1e300))
         self.size_class[radius == 0] = len(self.per_cell)
         self.buckets, self.step = ring(len(radius), dim)
-        #: Periodic only: number of cells and 1 / width, per size class and axis.
+        #: Periodic only: per size class and axis, the number of cells and 1 / cell width.
         self.laid: list[list[tuple[int, float]]] = []
         if torus is not None:
             self.lower, self.width = torus.lower.tolist(), torus.width.tolist()
@@ -87,7 +87,7 @@ MOST_CELLS = 2**16
 
 
 def laid_around(width: list[float], per_cell: float, buckets: int) -> list[tuple[int, float]]:
-    """Return per axis of a periodic box the number of cells, at most `buckets`, and 1 / width.
+    """Return the number of cells along each axis of a periodic box, at most `buckets` in all, and 1 / cell width.
 
     Open axes, of width 0, have the largest number of cells; cells farther apart than that share a number.
     """
@@ -100,7 +100,7 @@ def laid_around(width: list[float], per_cell: float, buckets: int) -> list[tuple
 
 def ring(count: int, dim: int) -> tuple[int, list[int]]:
     """Return the number of buckets and the hash multiplier of each axis."""
-    buckets = 64  # fewer, and two of the cells around one would share a bucket
+    buckets = 64  # with fewer, two neighbours of a cell would share a bucket
     while buckets < 2 * count:
         buckets *= 2
     # These multipliers spread adjacent cells over different buckets (Roberts 2018, The unreasonable

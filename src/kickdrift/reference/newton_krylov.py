@@ -19,7 +19,7 @@ from .integrators import NotConverged
 from .vector import Vector, dot, flat, largest, split
 
 KEPT = 8  # previous directions that a new one is orthogonalized against
-MOST_PRODUCTS = 1000  # maximal products of one linear solve
+MOST_PRODUCTS = 1000  # maximum number of products J p per linear system
 SHARE = 0.01  # reduction of the residual by one linear solve
 SUMS = 16  # at least the number of lanes of any vector
 
@@ -107,7 +107,7 @@ def orthomin(tangent, b, share):
         for before, image, norm in kept:
             s = inner(system, q, image) / norm
             p, q = p - s * before, q - s * image
-        if not inner(system, p, q) > 0:  # an indefinite J, or NaN
+        if not inner(system, p, q) > 0:  # J is not positive definite, or NaN
             return r if number == 0 else w
         norm = inner(system, q, q)
         s = inner(system, r, q) / norm

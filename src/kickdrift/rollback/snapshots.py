@@ -62,7 +62,8 @@ class Saved(NamedTuple):
     offset: np.ndarray
     #: The state and the history, if any: read-only arrays of shape (n, dim).
     arrays: list[np.ndarray]
-    #: The changes of the parts; None if there are no sections and nothing to change.
+    #: The changes that restore all parts of the stepper, see parts.py. None if there are no sections, and the
+    #: stepper uses no part.
     changes: dict[str, Any] | None
 
 
@@ -96,7 +97,7 @@ def keep(stepper: State, data: bytes | None = None) -> Kept:
     time = stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset.tobytes()
     return Kept(
         stepper.tick,
-        -1 if clock is None else clock.tick or -1,  # the first look at a clock makes it, and changes no byte
+        -1 if clock is None else clock.tick or -1,  # tick 0 is -1, too: making a clock, at first use, changes no byte
         started,
         stepper._last_h if started else stepper._dt,
         time,

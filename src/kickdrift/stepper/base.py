@@ -364,7 +364,7 @@ class StepperBase(State):
         """Compute the time that is passed to forces, in float64 arithmetic."""
         return validation.as_float(self._origin) + (tick - self._origin_tick) * self._dt
 
-    # Spawn and despawn: the subclasses implement the operations.
+    # Spawn and despawn: `spawn` and `kill` are in engine/bodies.pyx and reference/slots.py.
 
     def _book(self) -> Slots:
         if self._slots is None:

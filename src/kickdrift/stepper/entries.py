@@ -30,9 +30,9 @@ class Origin:
 
     def __init__(self, number: int | None, handle: Declaration, first: Declaration, at: np.ndarray) -> None:
         self.number = number  #: index in the constructor's declarations; None if added later
-        self.handle = handle  #: the user's object; the latest of equal ones added in turn
-        self.first = first  #: the declaration with lengths measured
-        self.at = at  #: the stepper's offset then, whose coordinates positions are in
+        self.handle = handle  #: the user's object; of equal ones that are added in turn, the latest
+        self.first = first  #: the declaration, with the lengths that the user left out measured
+        self.at = at  #: the stepper's total `shift` when it was declared: its positions are in those coordinates
         self.label = (
             0  #: index among added declarations of equal token that are different objects, in the order of `add`
         )
@@ -70,9 +70,9 @@ class Entry(NamedTuple):
 
     origin: Origin
     now: Declaration  #: `origin.first`, unless it was changed
-    at: np.ndarray  #: the offset whose coordinates `now` is in
+    at: np.ndarray  #: the stepper's total `shift` in whose coordinates `now` is
     enabled: bool
-    offset: np.ndarray | None  #: the current offset
+    offset: np.ndarray | None  #: the stepper's current total `shift`
     today: Declaration | None  #: `now` in the current coordinates
     joints: tuple[tuple[Declaration, bool] | None, ...] | None = None  #: joints of `Contacts`; None: as declared
 
@@ -106,7 +106,7 @@ def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
 def apart(declarations: Iterable[Declaration], entries: Iterable[Entry] = ()) -> tuple[Any, ...]:
     """Return these declarations, with copies of constraints that occur more than once or are in the entries already.
 
-    Pairs have loads and breaks, and shapes have places, by declaration: two of the same would have them in common.
+    Loads and breaks of pairs, and positions of shapes, are stored per declaration: equal objects would share them.
     """
     seen = {id(each) for entry in entries for each in (entry.today, *_parts(entry.today))}
     return tuple([_apart(each, seen) for each in declarations])

@@ -52,10 +52,10 @@ class InteractionRecord(Changeable):
     term: Any
     factor: np.ndarray  #: multiplier: 1/m of forces, 1 of accelerations
     fields: dict[str, np.ndarray]
-    #: Identity across changes: a changed record keeps its binding.
+    #: Identity across changes: a changed record has the lineage of the old one, and so keeps its binding.
     lineage: object = field(default_factory=object)
     members: tuple[InteractionRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
-    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: their fields, one after the other
+    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: their fields, concatenated
 
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
@@ -67,7 +67,7 @@ class ConstraintRecord(Changeable):
     constraint: Any
     fields: dict[str, np.ndarray]
     members: tuple[ConstraintRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
-    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: their fields, one after the other
+    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: their fields, concatenated
     lineage: object = field(default_factory=object)
 
     @once

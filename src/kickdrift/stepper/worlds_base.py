@@ -81,26 +81,26 @@ class WorldsBase:
         self._applied = [np.repeat(array[None], self._count, 0) for array in world._plan.applied]
         self._torques = [np.repeat(array[None], self._count, 0) for array in world._plan.torques]
         self._idle_applied = [np.repeat(array[None], self._count, 0) for array in idle_arrays(world._entries)]
-        #: Whether each world begins where the template stands; else its history begins anew, as after `rebind`.
+        #: Mask of the worlds that begin in the state of the template. Other histories begin anew, as after `rebind`.
         alike = np.ones(self._count, np.bool_)
         for name, array in given.items():
             alike &= (array == known[name]).all(axis=tuple(range(1, array.ndim)))
-        #: What `set` gave each world, by declaration.
+        #: The coefficients that `set` gave, by declaration and name: one number, or an array with an item per world.
         self._numbers: dict[Declaration, dict[str, Any]] = {}
         self._make(world, alike)
 
     if TYPE_CHECKING:
-        _guest: Any  # a stepper that reads snapshots
+        _guest: Any  # private stepper that parses snapshots; its n, dim and plan are those of all worlds
 
-        def _make(self, world: StepperBase, alike: np.ndarray) -> None: ...  # make what steps the worlds
-        def _exclusively(self, function: Any, *given: Any, **named: Any) -> Any: ...  # call it, alone
+        def _make(self, world: StepperBase, alike: np.ndarray) -> None: ...  # make the private steppers
+        def _exclusively(self, function: Any, *given: Any, **named: Any) -> Any: ...  # call it under the lock
         def _advance(self, n: int, active: np.ndarray | None) -> None: ...
-        def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # with a stepper at a world
+        def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # with a stepper in its state
         def _go_back(self, snapshot: bytes, where: np.ndarray) -> None: ...
         def _copy(self, source: np.ndarray, target: np.ndarray) -> None: ...
         def _renumber(self, numbers: dict[Declaration, dict[str, Any]]) -> None: ...
         def _rebind_arrays(self) -> None: ...  # read `_applied` and `_torques` anew
-        def _private(self, declaration: Declaration) -> Any: ...  # that of the private steppers
+        def _private(self, declaration: Declaration) -> Any: ...  # its copy in the private steppers
         def _spawn(self, where: np.ndarray, arrays: list[tuple[np.ndarray, np.ndarray]]) -> None: ...
         def _kill(self, mask: np.ndarray) -> None: ...
         def _slots_of_all(self) -> tuple[np.ndarray, np.ndarray]: ...  # masks and generations, (worlds, n)

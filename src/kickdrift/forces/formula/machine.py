@@ -45,7 +45,8 @@ _JOINED = {
     ("and_mul", "from"): "mul_from",
     ("and_mul", "and_mul"): "and_mul_mul",
 }
-#: Fused operations to split if the next operation can then be fused with the product: fewer values are read.
+#: Fused operations to split if a sum or difference follows: the product is then fused with that instead. There are as
+#: many operations, but only this fusion has a variant that reads a uniform factor once.
 _PARTED = {"add_mul": "add", "diff_mul": "sub"}
 #: Operations whose first two operands may be swapped: the result is bitwise equal.
 _FACTORS = {"add", "mul", "mul_add", "mul_sub", "sub_mul", "mul_mul", "add_product", "sub_product", "from_product"}

@@ -10,9 +10,9 @@ class Rod:
     """A joint between bodies i and j in a step.
 
     number: its index among the declared ones, at which `pull` has its impulse, negative in tension. limits: see
-    `limits_of`. limit: the load that breaks it. way, length: unit vector and distance at the start of the substep.
-    slack: whether it is free between limits; used: whether it had an impulse in the step. total: sum of the impulses
-    of the substeps.
+    `limits_of`. limit: the load that breaks it. displacement, length: unit vector from i to j and distance at the start
+    of the substep; the length of a slack rod is updated after the drift. slack: whether it is free between limits.
+    used: whether it had an impulse in the step. total: sum of the impulses of the substeps.
     """
 
     def __init__(self, i, j, number, wanted, compliance, limits, limit, cell):
