@@ -194,7 +194,15 @@ def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = 
 def unit(direction: np.ndarray) -> np.ndarray:
     """Return a direction other than zero with length 1."""
     scaled = direction / max(map(abs, direction.tolist()))  # avoids overflow of squares
-    return scaled / math.sqrt(sum(a * a for a in scaled.tolist()))
+    return scaled / math.sqrt(dot(scaled, scaled))
+
+
+def dot(u: np.ndarray, v: np.ndarray) -> float:
+    """Add the products from left to right, in every Python: from 3.12 on sum() compensates for rounding errors."""
+    total = 0.0
+    for a, b in zip(u.tolist(), v.tolist(), strict=True):
+        total += a * b
+    return total
 
 
 def per_body(name: str, array: np.ndarray, n: int, what: str = "body") -> np.ndarray:

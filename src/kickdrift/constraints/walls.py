@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from .. import validation
 from ..declaration import declaration, filter_field, numbers
 from .base import ALL_BITS, Filtered, weights
 
@@ -218,7 +219,8 @@ class Plane(Wall):
             raise ValueError(f"Plane(offset): expected a number, got shape {np.asarray(self.offset).shape}")
 
     def shifted(self, offset: np.ndarray) -> Self:
-        return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))
+        along = validation.dot(np.asarray(self.normal), offset)
+        return dataclasses.replace(self, offset=np.asarray(self.offset) + along)
 
     def numbers(self, plan: Plan) -> np.ndarray:
         return np.zeros(1, np.int64)
@@ -232,7 +234,7 @@ class Plane(Wall):
         if normal.shape != (plan.dim,):
             raise ValueError(f"Plane(normal): expected shape ({plan.dim},), got {normal.shape}")
         size = np.abs(normal).max()  # avoids overflow of squares
-        length = math.sqrt(dot(normal / size, normal / size))
+        length = math.sqrt(validation.dot(normal / size, normal / size))
         return (normal / size / length).reshape(1, plan.dim), np.asarray(self.offset).reshape(1) / size / length
 
     def compile(self, plan: Plan) -> None:
@@ -240,10 +242,6 @@ class Plane(Wall):
 
     def _places(self, plan: Plan) -> dict[str, np.ndarray]:
         return dict(zip(("normal", "offset"), self.faces(plan), strict=True))
-
-
-def dot(u: np.ndarray, v: np.ndarray) -> float:
-    return float(sum(float(a) * float(b) for a, b in zip(u, v, strict=True)))
 
 
 def add_corners(plan: Plan, walls: list[Wall]) -> None:
