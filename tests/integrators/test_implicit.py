@@ -182,3 +182,18 @@ def test_threads_report_the_same_failure():
         outcomes.append((str(caught.value), stepper.position.tobytes(), stepper.velocity.tobytes()))
     assert "body 15000 " in outcomes[0][0]
     assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+def poison_last(t, position, velocity, out):
+    out[-1, 1] = np.nan
+
+
+@pytest.mark.parametrize("n", [1, 3, 40])
+@pytest.mark.parametrize("force", [kd.Expression(y="sqrt(x - 10)"), kd.Force(poison_last)], ids=["Expression", "Force"])
+def test_a_nan_beside_zeros_is_not_taken_as_solved(Stepper, force, n):
+    """The largest component decides: comparisons would pass over a NaN behind the first one."""
+    world = Stepper(np.zeros((n, 2)), np.zeros((n, 2)), dt=0.1, integrator="implicit_euler", forces=[force])
+    with pytest.raises(kd.ConvergenceError, match="residual nan"):
+        world.step()
+    assert world.tick == 0
+    assert not world.position.any()

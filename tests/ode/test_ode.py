@@ -482,3 +482,13 @@ def test_the_first_of_several_overflowing_trajectories_is_reported(ODEStepper):
     with pytest.raises(kd.NonFiniteError) as caught:
         ODEStepper(start, kd.flows.Lorenz(), dt=0.01, integrator="rk4").step(3)
     assert caught.value.body == 3
+
+
+def test_implicit_euler_does_not_take_a_nan_beside_zeros_as_solved(ODEStepper):
+    def poison(t, y, out):
+        out[:] = [0.0, math.nan]
+
+    stepper = ODEStepper([[0.0, 0.0]], poison, dt=0.1, integrator="implicit_euler")
+    with pytest.raises((kd.ConvergenceError, kd.NonFiniteError)):
+        stepper.step()
+    assert not stepper.y.any()

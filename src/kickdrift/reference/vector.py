@@ -107,12 +107,12 @@ def later(i: int, chosen: Any) -> list[int]:
 
 
 def largest(u: Sequence[Number]) -> Number:
-    """Return the largest component by magnitude; of columns the largest number."""
+    """Return the largest component by magnitude, NaN if any is NaN; of columns the largest number."""
     if isinstance(u[0], np.ndarray):
         u = flat(u)  # type: ignore[arg-type]
     result = abs(u[0])
     for a in u[1:]:
-        result = abs(a) if abs(a) > result else result
+        result = abs(a) if abs(a) > result or a != a else result
     return result
 
 

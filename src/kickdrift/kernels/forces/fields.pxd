@@ -422,13 +422,17 @@ cdef inline real magnitude(real a) noexcept nogil:
 
 
 cdef inline real largest(int dim, const real* u) noexcept nogil:
-    """Largest magnitude of a component."""
+    """Largest magnitude of a component; NaN if any is NaN."""
     cdef real result = magnitude(u[0])
     cdef int j
     for j in range(1, dim):
-        if magnitude(u[j]) > result:
-            result = magnitude(u[j])
+        result = larger(result, magnitude(u[j]))
     return result
+
+
+cdef inline real larger(real a, real b) noexcept nogil:
+    """The larger of two magnitudes; NaN if one is NaN."""
+    return b if b > a or b != b else a
 
 
 cdef inline bint has_branches(int scheme, int dim, const Term* term, const real* like, const vec* wide) noexcept nogil:

@@ -19,7 +19,7 @@ from ..simd.vec cimport f32vec, vec, load_part, real, spread, width
 from ..loops.stages cimport moving, size
 from ..loops.passes cimport finish, interact, out_register
 from .newton cimport jacobian
-from ..forces.fields cimport field_vec, magnitude, root
+from ..forces.fields cimport field_vec, larger, magnitude, root
 
 cdef enum:
     MOST_PRODUCTS = 1000    # maximum number of products J p per linear system
@@ -111,10 +111,9 @@ cdef inline real inner(const System* system, const vec* p, const vec* q, real li
 
 
 cdef inline real most(const System* system, const void* numbers, real like) noexcept nogil:
-    """Largest magnitude of a component; NaN if the first component is NaN."""
+    """Largest magnitude of a component; NaN if any is NaN."""
     cdef const real* u = <const real*> numbers
     cdef real largest[SUMS]
-    cdef real a
     cdef Py_ssize_t whole = system.workspace.count // SUMS
     cdef Py_ssize_t i, k
     cdef int j
@@ -123,14 +122,12 @@ cdef inline real most(const System* system, const void* numbers, real like) noex
     for j in range(system.coupling.plan.dim):
         for i in range(whole):
             for k in range(SUMS):
-                a = magnitude(u[j * system.workspace.plane + i * SUMS + k])
-                largest[k] = a if a > largest[k] else largest[k]
+                largest[k] = larger(largest[k], magnitude(u[j * system.workspace.plane + i * SUMS + k]))
         for i in range(whole * SUMS, system.workspace.count):
-            a = magnitude(u[j * system.workspace.plane + i])
-            largest[0] = a if a > largest[0] else largest[0]
+            largest[0] = larger(largest[0], magnitude(u[j * system.workspace.plane + i]))
     for k in range(1, SUMS):
-        largest[0] = largest[k] if largest[k] > largest[0] else largest[0]
-    return largest[0] if u[0] == u[0] else u[0]
+        largest[0] = larger(largest[0], largest[k])
+    return largest[0]
 
 
 cdef inline Py_ssize_t worst(const System* system, const real* f) noexcept nogil:
