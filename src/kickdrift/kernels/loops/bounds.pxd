@@ -1,4 +1,4 @@
-# Bounds of where bodies come in some steps, under affine forces.
+# Bounds of the region that bodies can reach in a number of steps, under affine forces.
 
 from libc.math cimport fabs
 
@@ -9,7 +9,7 @@ from ..integrators.traits cimport verlet
 from ..simd.masks cimport absolute, all_true, all_zero, less, maximum, minimum
 from ..simd.vec cimport f32vec, filled, vec
 
-cdef enum:          # bounds of the motion along an axis, over the bodies in each lane; each for all axes
+cdef enum:          # bounds of the motion: one vector for each axis, with maxima over the bodies in each lane
     SPEED = 0
     ACCELERATION = MAX_DIM
     DRAG = 2 * MAX_DIM          # 1/s
@@ -20,16 +20,18 @@ cdef enum:          # bounds of the motion along an axis, over the bodies in eac
 cdef inline vec numbers_at(
     const char* row, Py_ssize_t body, Py_ssize_t at, int component, const vec* like,
 ) noexcept nogil:
-    """Coefficients of a vector at byte `at` of a row; body: 0 if those of the first bodies serve all, see `Field`."""
+    """Load a vector of coefficients from byte `at` of a row. If `body`, the stride of `Field`, is 0, bodies are equal:
+    load that of the first ones."""
     return (<const vec*> (row + (at if body else component * <Py_ssize_t> sizeof(vec))))[0]
 
 
 cdef inline void find_motion(
     const Plan* plan, const Row* row, int numbers, Py_ssize_t groups, vec* motion, const vec* like,
 ) noexcept nogil:
-    """Extend the largest magnitudes of a row, without those of v and of terms; (x - s) / last_h counts as a speed.
+    """Raise the bounds in `motion` to the largest magnitudes in a row, but not to |v|, which `find_extent` does.
 
-    groups: of as many bodies as a vector has lanes; numbers: components of each body.
+    Terms are not included. For Verlet, |x - s| / last_h counts as a speed. groups: number of groups of bodies, each of
+    as many as a vector has lanes; numbers: components of each body in the row.
     """
     cdef const vec* x = <const vec*> row.x
     cdef const vec* v = <const vec*> row.v
@@ -48,7 +50,7 @@ cdef inline void find_motion(
             speed = maximum(absolute((x[n] - s[n]) * per_h), speed)
             n += numbers
         if not (plan.drag or plan.spring or plan.g.body):
-            vectors = numbers   # uniform
+            vectors = numbers   # the acceleration of all bodies is that of the first group
         n = m
         while n < vectors:
             at = n * sizeof(vec)
@@ -70,7 +72,8 @@ cdef inline void find_motion(
 
 
 cdef inline double longest_time(const Plan* plan, Py_ssize_t steps) noexcept nogil:
-    """Upper bound of the time that steps drift or kick, one step of lookahead included; signs do not matter."""
+    """Upper bound of the time during which `steps` steps and one more drift or kick a body. Negative times, which
+    compositions have, count as positive."""
     cdef double drift = fabs(plan.h)
     cdef double kick = 0
     cdef int i
@@ -88,7 +91,7 @@ cdef inline bint extend(
     """Bound the extent of a tile over `steps` steps; return False if there is no bound.
 
     With largest speed W and acceleration A during time T: W <= V + T A, the displacement is at most T W, and
-    A <= a + c (W + V) + k T W. V and a are the initial values.
+    A <= a + c (W + V) + k T W. V and a are the initial values, c and k the rates of drag and springs.
     """
     cdef double epsilon = 1.2e-7 if vec is f32vec else 2.3e-16
     cdef vec t = filled(longest_time(plan, steps), now)
@@ -106,16 +109,16 @@ cdef inline bint extend(
         displacement = displacement + rounding * (maximum(absolute(now[j]), absolute(now[HIGH + j])) + displacement)
         there[j], there[HIGH + j] = now[j] - displacement, now[HIGH + j] + displacement
         if not all_zero(displacement - displacement):
-            return False    # then speeds are finite, too
+            return False    # not finite; a finite displacement proves that speeds are finite, too
     return True
 
 
 cdef inline void find_extent(
     const Row* row, int numbers, Py_ssize_t groups, vec* extent, vec* speeds, vec* check, const vec* like,
 ) noexcept nogil:
-    """Extend the extent and the largest speeds of a row, and add up all its numbers; see `find_motion`.
+    """Widen the extent and raise the largest speeds by a row, and add all its numbers to `check`; see `find_motion`.
 
-    Even and odd groups apart, because latencies of their minima and sums overlap.
+    Even and odd groups have separate minima, maxima and sums, so that their latencies overlap.
     """
     cdef Py_ssize_t last = (groups - 1) * numbers
     cdef const vec* x
@@ -146,6 +149,6 @@ cdef inline void survey(
     const Plan* plan, const Row* row, int numbers, Py_ssize_t groups, vec* extent, vec* motion, vec* check,
     const vec* like,
 ) noexcept nogil:
-    """Extend the extent of a row and the bounds of its motion, and add up all its numbers."""
+    """Widen the extent and raise the bounds of the motion by a row, and add all its numbers to `check`."""
     find_extent(row, numbers, groups, extent, motion + SPEED, check, like)
     find_motion(plan, row, numbers, groups, motion, like)

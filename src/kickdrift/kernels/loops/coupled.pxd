@@ -18,18 +18,19 @@ from .stages cimport size
 from ..integrators.steps cimport has_opening, stages
 from ..integrators.traits cimport fsal
 
-# Steps in the caller's arrays, which a function of all bodies reads there: nothing is copied. The state between two
-# stages, and the output of the function, are arrays of the same layout.
+# The functions up to `last_numbers` step in the caller's arrays, where a function of all bodies reads the state:
+# nothing is copied. The state between two stages, and the output of the function, are arrays of the same layout.
 #
-# Gravity and one function act, so that each number is stepped as any other: a stage goes over whole rows of numbers,
-# which are the components of component-major arrays, or all numbers of row-major ones.
+# Only gravity and this function act, so all numbers are stepped alike. A stage loops over whole rows of numbers: one
+# row per component of component-major arrays, or one row of all numbers of row-major ones.
 
 cdef enum:
-    LONG = 48       # vectors of a stretch: a multiple of any number of components
+    LONG = 48       # maximum number of vectors of a stretch: a multiple of 1, 2 and 3 components
 
 
 cdef inline void run_functions(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
-    """Run a job; the arrays are those of the last completed step, or of the first whose state is not finite."""
+    """Run a job; the arrays then have the state after the last completed step, or after the first that is not finite.
+    """
     cdef vec check
     cdef Py_ssize_t step
     for step in range(job.steps):
@@ -102,7 +103,7 @@ cdef inline void over_rows(
     cdef Py_ssize_t item = sizeof(vec) // w
     cdef bint planes = plan.x.body == item
     cdef double memory[LONG * 8 + 8]
-    cdef vec* pattern = aligned(<char*> memory, check)  # gravity of bodies in a row
+    cdef vec* pattern = aligned(<char*> memory, check)  # gravity of a stretch with interleaved components
     cdef Stretch row
     cdef Py_ssize_t at, left, i
     cdef int j
@@ -179,7 +180,7 @@ cdef inline void run(const Coupling* coupling, Job* job, vec* like) noexcept nog
 cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     """Step the tiles that stay clear of all constraints during the job; mark the others and leave them unchanged.
 
-    Shapes that move are still where the job begins.
+    Moving shapes stay where they are at the beginning of the job; their margin covers the motion in all its steps.
     """
     cdef Coupling own = coupling[0]
     cdef const EventSource* events
@@ -202,7 +203,7 @@ cdef inline void leap(const Coupling* coupling, Job* job, vec* like) noexcept no
     lay_shapes(False, coupling, 0, coupling.constraints, job.steps, like)
 
 
-ctypedef union Memory:      # of a tile, or of a row of the caller's arrays
+ctypedef union Memory:      # registers of a tile, or copies of the coefficients of a row of the caller's arrays
     double registers[(OUT + REGISTERS) * MAX_DIM * TILE + 8]
     char copies[COPIES + 64]
 
@@ -248,11 +249,12 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         part.evaluations = 0
         workspace.now = workspace.next = <char*> r
         if coupling.constraints > 0:
-            # Constraints read the state before the step, too. Without interactions their registers are free for it.
+            # Constraints also read the state before the step, so that there are two buffers. The second one uses the
+            # registers for outputs of interactions: there are none.
             workspace.next = workspace.start + (OUT - P) * size(&workspace, like)
             workspace.delta_v = workspace.next + P * size(&workspace, like)
         elif plan.scheme == RK4 and not plan.turned:
-            workspace.next = workspace.start    # where other schemes store the initial state, see `leaves`
+            workspace.next = workspace.start    # P and on, which RK4 does not use: see `leaves`
         move_state(False, plan, workspace.first, workspace.count, r)
         keep_tile(plan, job, workspace.first, workspace.count, r)
         fetch_state(plan, workspace.first, job.last, like)
@@ -298,7 +300,7 @@ cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexce
     workspace.row = coupling.plan.dim * coupling.padded
     workspace.first = 0
     workspace.count = coupling.plan.n if coupling.plan.slots == NULL else coupling.plan.slots.end
-    # Functions see all slots, so that those up to the end of a vector must stay zero.
+    # Functions read all slots. Those after the last used one must stay zero: then `full` is False, so that they do.
     workspace.full = workspace.count == coupling.plan.n and is_full(coupling.plan, 0, workspace.count)
     workspace.now = coupling.workspace
     workspace.next = workspace.now + P * size(&workspace, like)

@@ -4,8 +4,8 @@
 #
 # Latency limits two or three bodies: square root, quotient and position depend on each other. So the state of three
 # bodies is in registers, body i in lane i. Rotating the lanes gives the body ahead (i + 1) and behind (i - 1): three
-# pairs share one root and need one quotient per direction. Of two bodies the third lane is padding: it attracts
-# none, is attracted by none, and feels gravity only.
+# pairs share one root and need one quotient per direction. With two bodies the third lane is padding: it attracts
+# none, is attracted by none, and only uniform gravity acts on it.
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
@@ -15,7 +15,7 @@ from ..abi.plan cimport (
 )
 from ..abi.coupled cimport Coupling, NBody
 from ..forces.fields cimport values
-from ..simd.vec cimport f32vec, vec, width  # for the C macros that its module defines
+from ..simd.vec cimport f32vec, vec, width  # the block below also uses C macros of vec.pxd
 from .planes cimport aligned
 
 # Quads: vectors of four numbers, float or double, where registers hold four doubles.
@@ -145,9 +145,10 @@ cdef inline bint take(const char* numbers, Py_ssize_t size, int quads, double wa
 cdef inline void attract_three(
     bint deep, const quad* x, quad e2, quad mu_ahead, quad mu_behind, quad* a,
 ) noexcept nogil:
-    """Compute the sums of `attract` in forces/interactions.pxd, bitwise: addition of two numbers to zero commutes.
+    """Compute bitwise the sums of `attract` in forces/interactions.pxd: 0 + a + b equals 0 + b + a.
 
-    deep: True in 3-D. mu_ahead: G m of the body ahead. mu_behind: G m of the body itself, which attracts that one.
+    deep: True in 3-D. Lane i of mu_ahead has G m of the body ahead, which attracts body i. Lane i of mu_behind has G m
+    of body i, which attracts the body ahead; rotated, it is that of the body behind.
     """
     cdef quad d[MAX_DIM]
     cdef quad other[MAX_DIM]
@@ -212,7 +213,7 @@ cdef inline void step_few(
     cdef quad share[MOST]
     cdef quad mu[2]
     cdef quad buffer[3 * MOST * MAX_DIM]
-    # Uniform numbers fill whole vectors, of which a quad is a part.
+    # Constants of the scheme are broadcast to whole vectors, of which a quad is a part.
     cdef quad h = (<const quad*> (constants + H * size))[0]
     cdef quad half = (<const quad*> (constants + HALF * size))[0]
     cdef quad opening = h
@@ -220,7 +221,8 @@ cdef inline void step_few(
     cdef quad drift = h
     cdef int scheme = plan.scheme
     cdef int kicks = plan.kicks if scheme == COMPOSITION else 1
-    # 1 * a is a, and so is 0 + a: sums that start from zero are never -0.
+    # Without gravity and masses, accelerations are bitwise the same: 1 * a is a, and so is 0 + a, because the sums of
+    # `attract` start from zero and are never -0.
     cdef bint plain = take(values(&coupling.interaction[0].factor, 0, 0), bytes_, quads, 1, buffer)
     cdef Py_ssize_t step, i
     cdef int number, c
@@ -291,7 +293,7 @@ cdef inline void run_few(
     bint three, const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to,
     const vec* like,
 ) noexcept nogil:
-    """three: two or three bodies in registers of quads; otherwise loops over vectors."""
+    """Select quads of the state's dtype. three: at most three bodies, in registers; otherwise loops over vectors."""
     if vec is f32vec:
         run_quads(three, coupling, steps, tick, source, to, like, <f32quad*> NULL)
     else:

@@ -15,9 +15,9 @@ from ..forces.fields cimport (
 )
 from ..integrators.traits cimport fsal, repeats_place, splits_on_drag
 
-cdef enum:              # instead of the kind of the only term
+cdef enum:              # values of `kind` beside the kinds of terms that have a loop of their own, see step_kind
     NO_TERM = -1
-    MANY = -2
+    MANY = -2           # one or more terms of any kind
 
 
 cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, vec* r) noexcept nogil:
@@ -64,8 +64,8 @@ cdef inline void complete_stage(
     bint springs, const Affine* affine, const vec* constants, const vec* kick, Py_ssize_t n, Py_ssize_t body, vec* c,
     vec* held, vec* x, vec* v, vec* p, vec* q, vec* y, vec* z,
 ) noexcept nogil:
-    """Evaluate the forces on vector n of a tile and do stage `number`; the arrays are registers of the processor."""
-    cdef bint keeps = drag and splits_on_drag(scheme)   # some evaluations are at the positions of the one before
+    """Evaluate the forces on vector n of a tile and do stage `number`; compilers keep the arrays in registers."""
+    cdef bint keeps = drag and splits_on_drag(scheme)   # True: some evaluations repeat the positions of the one before
     cdef Py_ssize_t g_step = plan.g.body * width(x)
     cdef vec a[MAX_DIM]
     cdef int j
@@ -89,8 +89,8 @@ cdef inline void step_vectors(
 ) noexcept nogil:
     """Make one step of a tile: all of its stages, with all forces, for one vector of bodies after another.
 
-    Roots and quotients of one vector overlap with the next. kind: of the only term, or NO_TERM or MANY; recalled: True
-    if the tile has the accelerations of the last step's last evaluation, which was at the present positions.
+    Square roots and divisions of one vector overlap with the next. kind: kind of the only term, or NO_TERM or MANY;
+    recalled: True if the tile has the accelerations of the last evaluation, which was at the present positions.
     """
     cdef bint carries = repeats_place(scheme, drag, 0)  # store the last accelerations of a step for the next one
     cdef int each_kick = evaluations(scheme, drag, plan)
@@ -136,7 +136,7 @@ cdef inline void step_vectors(
             for j in range(dim):
                 opening(scheme, constants, &x[j], &v[j], NULL, &p[j], NULL)
         for kick in range(kicks(scheme, plan)):
-            if kind != MANY:    # the first stage apart, so that its number is a constant
+            if kind != MANY:    # the first stage is not in the loop, so that its number is a compile-time constant
                 complete_stage(
                     scheme, drag, kind, dim, 0, each_kick == 1, carries and recalled, plan, drags, springs, affine,
                     constants, kick_constants(k, kick), n, body, c, held, x, v, p, q, y, z,
@@ -180,8 +180,8 @@ cdef inline void step_kind(
 ) noexcept nogil:
     """`step_vectors`, specialised for no term, and for quadratic drag alone, whose coefficients stay in registers.
 
-    That makes projectiles in two dimensions 1.5 to 2.2 times as fast. Tried: PointGravity, too, 0.9 to 1.4 times; and
-    Vortex, 1.1 to 1.5.
+    That makes projectiles in two dimensions 1.5 to 2.2 times as fast. Tried and dropped: the same for PointGravity,
+    0.9 to 1.4 times as fast, and for Vortex, 1.1 to 1.5 times.
     """
     if plan.terms == 0:
         step_vectors(scheme, drag, NO_TERM, dim, recalled, plan, k, first, vectors, r)
@@ -227,7 +227,7 @@ cdef inline void step_tile(
 cdef inline void step_alone(
     int scheme, const Plan* plan, const Job* job, const void* k, const Row* row, Py_ssize_t count, alone r,
 ) noexcept nogil:
-    """`r` is a restrict pointer: no store changes a coefficient."""
+    """`step_tile` with a restrict pointer `r`: compilers know that stores to the tile change no coefficient."""
     cdef Py_ssize_t first = row.first
     if alone is f32alone:
         if plan.dim == 3:

@@ -128,7 +128,8 @@ cdef inline void interleave_row(
 cdef inline char* copy_rest(
     const char* row, Py_ssize_t whole, Py_ssize_t group, Py_ssize_t rest, vec* to,
 ) noexcept nogil:
-    """Copy the last whole group of a row, and overwrite its first bodies with the bodies after it."""
+    """Copy the last whole group of a row, and overwrite its first bodies with those after it. The other bodies of the
+    group do not change bounds, which include them already."""
     memcpy(to, row + whole - group, group)
     memcpy(to, row + whole, rest)
     return <char*> to
@@ -138,7 +139,7 @@ cdef inline void survey_rest(
     const Plan* plan, const Row* row, int numbers, Py_ssize_t count, vec* extent, vec* motion, vec* check,
     const vec* like,
 ) noexcept nogil:
-    """`survey` for the bodies after the last whole group, in the lanes in which radii of bodies are loaded."""
+    """`survey` for the bodies after the last whole group. They are in the lanes of their radii, see `greatest`."""
     cdef Py_ssize_t group = numbers * sizeof(vec)
     cdef Py_ssize_t whole = count // width(like) * group
     cdef Py_ssize_t bytes_ = count % width(like) * (group // width(like))
@@ -226,7 +227,8 @@ cdef inline void step_by_loops(
 ) noexcept nogil:
     """Step a tile without constraints, by the loops of rows.pxd and fused.pxd."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef const vec* k = aligned(coupling.plan.prepared, r)     # a copy of the plan may have another alignment
+    # Not `plan.prepared`: a copy of the plan may have another alignment, where `aligned` would not find the constants.
+    cdef const vec* k = aligned(coupling.plan.prepared, r)
     cdef Row row
     cdef int j
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
@@ -243,7 +245,8 @@ cdef inline void step_by_loops(
 cdef inline void copy_state(
     const Plan* plan, bint kept, Py_ssize_t plane, Py_ssize_t vectors, const vec* source, vec* to,
 ) noexcept nogil:
-    """Copy the state of a tile; kept: also what its last step left for the next one, see fused.pxd."""
+    """Copy the state of a tile; kept: also the accelerations that its last step left for the next one, see fused.pxd.
+    """
     cdef int left = P if fsal(plan.scheme, plan.velocity_dependent) else Z
     cdef int least = left if left == P else Z - min(plan.terms, FIRST_TERMS) + 1
     cdef Py_ssize_t i

@@ -1,7 +1,7 @@
 # Steps of coupled bodies by passes: each stage runs over all bodies before the next begins.
 #
-# The registers of steps.pxd are structure-of-arrays planes here, of a tile or of all bodies. Planes are padded to whole
-# vectors, so that passes ignore the end of the bodies.
+# The registers of integrators/steps.pxd are structure-of-arrays planes here, of a tile or of all bodies. Planes are
+# padded to whole vectors, so that passes need no special case for the last bodies.
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
@@ -56,7 +56,7 @@ cdef inline int interact(
 ) noexcept nogil:
     """Evaluate all interactions at a state; return 0 or a failure code. tick: seeds noise; to: first output register.
 
-    stays: positions are those of the evaluation before, whose output is still there.
+    stays: True if positions are those of the evaluation before, whose output is still there and may be reused.
     """
     cdef const InteractionCall* term
     cdef char* out
@@ -106,7 +106,7 @@ cdef inline int coupled_step(
     cdef int64_t ticks
     cdef bint kept = coupling.workspace == NULL and keeps_forces(coupling, workspace)
     cdef int to
-    # See `System.wraps_early` of kickdrift/reference/system.py.
+    # Wrap positions before the last evaluation: see `System.wraps_early` of kickdrift/reference/system.py.
     cdef bint wraps_early = coupling.only_put_back and fsal(scheme, drag)
     cdef bint keeps_nothing = coupling.constraints > 0 and not wraps_early
     cdef bint stays
@@ -126,7 +126,8 @@ cdef inline int coupled_step(
         after, ticks = 0, 0
         if number == START and not (step == 0 and job.start):
             continue
-        # Constraints move bodies after the last evaluation, so that its accelerations cannot be reused.
+        # The first step of a call needs accelerations at its initial state. So do the others if constraints move bodies
+        # after the last evaluation, whose accelerations cannot be reused then.
         if number == KEEP and not (fsal(scheme, drag) and (step == 0 and not coupling.recalled or keeps_nothing)):
             continue
         if number == 0 and plan.turned:
@@ -146,7 +147,7 @@ cdef inline int coupled_step(
         to = Y + number if kept and number >= 0 else OUT
         stays = repeats_place(scheme, drag, number % evaluations(scheme, drag, plan))
         stays = stays and (number > 0 or step > 0 and coupling.constraints == 0 and coupling.noise == NULL)
-        # At the end of a step exactly the time of the next one, which may use these accelerations instead of its own.
+        # At the end of a step, t is bitwise the time of the next tick: the next step may reuse these accelerations.
         t = time_of(coupling, tick + ticks) + after
         if interact(coupling, job, workspace, state, t, tick + ticks, like, to, stays) != 0:
             return job.code
@@ -163,7 +164,8 @@ cdef inline int coupled_step(
 
 
 cdef inline void put_back(const Coupling* coupling, const Workspace* workspace, vec* like) noexcept nogil:
-    """Apply the only constraint, a periodic box, before the last evaluation of a step: the next step reuses that."""
+    """Wrap positions into the periodic box, the only constraint, before the last evaluation: the next step reuses it.
+    """
     cdef char* s = workspace.next + S * size(workspace, like) if verlet(coupling.plan.scheme) else NULL
     coupling.constraint[0].function(
         coupling.constraint[0].kind, coupling.plan.h, 0, coupling.plan.n, coupling.plan.dim, workspace.plane, NULL,
@@ -173,7 +175,7 @@ cdef inline void put_back(const Coupling* coupling, const Workspace* workspace, 
 
 
 cdef inline void start_spawned(const Plan* plan, const Workspace* workspace, vec* like) noexcept nogil:
-    """Initialise the history of bodies spawned since the last step, from the accelerations that KEEP stored."""
+    """Initialise the history of bodies spawned since the last step, from accelerations that `finish` stored (KEEP)."""
     cdef vec* x = <vec*> (workspace.next + X * size(workspace, like))
     cdef vec* v = <vec*> (workspace.next + V * size(workspace, like))
     cdef vec* s = <vec*> (workspace.next + S * size(workspace, like))
@@ -242,14 +244,14 @@ cdef inline void copy_planes(const Plan* plan, const Workspace* workspace, const
 
 
 cdef inline bint is_near(const Coupling* coupling, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """True if any tile in a range of bodies steps in the workspace."""
+    """True if any tile in a range of bodies steps in the workspace, because it may touch a constraint."""
     return coupling.near == NULL or any_of(coupling.near + first // TILE, (last + TILE - 1) // TILE - first // TILE)
 
 
 cdef inline void step_near(
     const Coupling* coupling, const Plan* plan, Job* job, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """Step whole rows that contain a near tile; results of other tiles in them are discarded."""
+    """Step whole rows that contain a tile of `is_near`; results of other tiles in them are discarded."""
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Py_ssize_t first = 0
     cdef Py_ssize_t at
@@ -366,9 +368,9 @@ cdef inline int constrain(
 cdef inline void keep_loads(
     bint last, const Coupling* coupling, const ConstraintCall* call, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """Store the loads of pairs after a completed step; if snapshots have none, only after the last one of a call.
+    """Store the loads of pairs after a completed step; if snapshots contain no loads, only after the last of a call.
 
-    A call may end with an error in any step.
+    Loads that belong to snapshots are stored in each step, because a call may end with an error after any of them.
     """
     cdef const Plan* plan = coupling.plan
     cdef const char* x = workspace.next + X * size(workspace, like)
@@ -462,8 +464,8 @@ cdef inline bint sound(const Coupling* coupling, Job* job, const Workspace* work
 
 
 cdef inline Py_ssize_t advance(const Coupling* coupling, Job* job, Workspace* workspace, vec* like) noexcept nogil:
-    """Run the steps of the job until one fails, or until all bodies (one tile) are not finite; return the number done.
-    """
+    """Run the steps of the job until one fails; return the number of completed steps. If all bodies are one tile, also
+    stop after a step whose state is not finite."""
     cdef Py_ssize_t step
     cdef bint ahead = opens_ahead(coupling, workspace)
     workspace.opens = False

@@ -1,4 +1,4 @@
-# Structure-of-arrays tiles: a plane has TILE numbers, a register MAX_DIM planes.
+# Structure-of-arrays tiles. A plane is one component of TILE bodies; a register is a vector quantity of MAX_DIM planes.
 
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
@@ -54,7 +54,8 @@ cdef inline void move_tile(
 cdef inline void move_bodies(
     bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, char* state, const vec* like,
 ) noexcept nogil:
-    """Copy bodies into a state of the workspace, from body `first` of it on, or out of it."""
+    """Copy bodies from `first` on from the caller's arrays to `state`, the place of the first of them in a state buffer
+    of the workspace, or back (out)."""
     cdef Py_ssize_t row = plan.dim * plane * <Py_ssize_t> sizeof(vec) // width(like)
     move_planes(out, &plan.x, plan.dim, first, count, plane, <vec*> (state + X * row))
     move_planes(out, &plan.v, plan.dim, first, count, plane, <vec*> (state + V * row))
@@ -63,7 +64,7 @@ cdef inline void move_bodies(
 
 
 cdef inline void fetch(const Array* array, Py_ssize_t dim, Py_ssize_t item, Py_ssize_t first) noexcept nogil:
-    """Prefetch a tile if its numbers are contiguous."""
+    """Prefetch a tile of an array, if its numbers, or those of each component, are contiguous."""
     cdef bint rows = array.component == item and array.body == dim * item
     cdef Py_ssize_t size = TILE * item * (dim if rows else 1)
     cdef const char* place = array.data + first * array.body
@@ -139,7 +140,7 @@ cdef inline void move_state(
 cdef inline void keep_tile(
     const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """Store the state before the steps from the planes."""
+    """Copy the state before the steps from the planes to the arrays that the caller has given for it, if any."""
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     if job.before != NULL:
         move_tile(True, &job.before[0], plan.dim, first, count, r + X * row)
@@ -147,12 +148,12 @@ cdef inline void keep_tile(
 
 
 cdef inline bint is_finite(vec check) noexcept nogil:
-    """x - x is 0 if x is finite, and NaN otherwise; it is never -0."""
+    """True if all lanes are finite: x - x is 0 then, and NaN otherwise."""
     return all_zero(check - check)
 
 
 cdef inline void end(const Plan* plan, Job* job, vec check) noexcept nogil:
-    # A finite sum proves that all numbers are finite. Otherwise search the body. There may be none, because the sum of
-    # finite numbers may overflow.
+    # A finite sum proves that all numbers are finite. Otherwise search for the bad body. There may be none, because
+    # the sum of finite numbers may overflow.
     if not is_finite(check):
         job.bad_body = first_bad(plan, job.first, job.last, &check)

@@ -1,4 +1,5 @@
-# Loops over rows of affine components: a block of vectors stays in registers for all steps.
+# Loops over rows of numbers under affine forces, which act on each component separately. A block of vectors stays in
+# registers for all steps.
 
 from libc.string cimport memcpy, memset
 
@@ -10,7 +11,7 @@ from ..integrators.traits cimport fsal, verlet
 
 cdef enum:
     FEW = 2     # up to this many steps, single vectors are faster than a padded copy of a partial block
-    LONG = 24   # vectors of a composition in flight, in the first-level cache; more than registers hold
+    LONG = 24   # vectors that a composition steps at once, see long_row; more than fit registers
 
 
 cdef inline const vec* coefficient(int vectors, const char* row, Py_ssize_t at, const vec* like) noexcept nogil:
@@ -166,8 +167,8 @@ cdef inline vec row_of_blocks(
     cdef Py_ssize_t w = width(constants)
     cdef Py_ssize_t most = vectors * w
     cdef Py_ssize_t at = 0
-    # Uniform coefficients repeat in each block if it holds whole bodies. All blocks then read those of the first, which
-    # stay in the first-level cache.
+    # Uniform coefficients are the same in each block if it consists of whole bodies. All blocks then read those of the
+    # first, which stay in the first-level cache.
     cdef Py_ssize_t ahead = 0 if plan.uniform and most % plan.numbers == 0 else vectors * sizeof(vec)
     cdef Py_ssize_t place = 0   # offset of the coefficients
     cdef Job begun
@@ -232,8 +233,8 @@ cdef inline vec long_row(
 ) noexcept nogil:
     """`row_of_blocks` for compositions, whose long dependency chains would stall the few vectors in registers.
 
-    Enough vectors in the first-level cache hide that latency: twice as fast. Tried: the one kick of leapfrog as a
-    constant; 1.2 to 1.4 times.
+    Enough vectors in the first-level cache hide that latency: twice as fast. Tried and dropped: a loop of its own for
+    leapfrog, whose number of kicks is the constant 1; it was 1.2 to 1.4 times as fast.
     """
     cdef vec x[LONG]
     cdef vec v[LONG]
@@ -316,7 +317,7 @@ cdef inline vec blocks(
         return block(scheme, True, True, True, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     elif plan.drag and plan.wind:
         return block(scheme, True, True, False, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
-    elif plan.drag or scheme == COMPOSITION_RK4:  # without drag it is another scheme
+    elif plan.drag or scheme == COMPOSITION_RK4:  # which is bound as COMPOSITION if there is no drag
         return block(scheme, True, False, False, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     elif plan.spring:
         return block(scheme, False, False, True, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)

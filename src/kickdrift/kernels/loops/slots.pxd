@@ -43,8 +43,8 @@ cdef inline void run_active(const Plan* plan, Job* job, const void* like) noexce
 cdef inline int64_t start_spawned(const Plan* plan, const Job* job) noexcept nogil:
     """Initialise the history of bodies spawned since the last step; return the number of evaluations.
 
-    A job of no steps initialises whole rows; bodies that have a history get it back from a copy. Coupled bodies skip
-    this: see `start_spawned` of passes.pxd.
+    A job of no steps initialises whole rows; bodies that had a history already get it and their velocities back from
+    a copy. Coupled bodies are started elsewhere: see `start_spawned` of passes.pxd.
     """
     cdef double buffer[2 * MAX_DIM * ROW]
     cdef char* v = <char*> buffer
@@ -72,7 +72,7 @@ cdef inline int64_t start_spawned(const Plan* plan, const Job* job) noexcept nog
 
 
 cdef inline void keep_row(bint there, const Plan* plan, const Array* array, Py_ssize_t i, char* buffer) noexcept nogil:
-    """Copy the numbers of a body to a buffer, or back."""
+    """Copy the components of body i from an array to a buffer (there), or back."""
     cdef char* at = array.data + i * array.body
     cdef int j
     for j in range(plan.dim):
@@ -91,7 +91,7 @@ cdef inline bint any_of(const uint8_t* mask, Py_ssize_t count) noexcept nogil:
 
 
 cdef inline void zero_inactive(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """Zero the inactive slots."""
+    """Zero the state of the inactive slots from first to before last."""
     cdef const uint8_t* alive = plan.slots.alive
     cdef uint64_t eight, all_eight = 0x0101010101010101u
     cdef Py_ssize_t i = first
@@ -127,7 +127,7 @@ cdef inline void zero_inactive_rotation(const Turning* turning, Py_ssize_t item)
 
 
 cdef inline void clear(const Plan* plan, const Array* array, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """Zero an array for bodies first to last."""
+    """Zero an array for the bodies from first to before last."""
     cdef Py_ssize_t item = plan.slots.item
     cdef Py_ssize_t i
     cdef int j

@@ -1,4 +1,4 @@
-# Stages of the schemes of steps.pxd over structure-of-arrays planes, see passes.pxd.
+# Stages of the schemes of integrators/steps.pxd over structure-of-arrays planes, see passes.pxd.
 
 from libc.string cimport memcpy, memset
 
@@ -16,7 +16,7 @@ from ..forces.fields cimport Affine, add_affine, field_vec, locate_affine, value
 
 
 cdef enum:
-    HISTORIC = 5    # constants beside h and h / 2, at most; those of kicks apart
+    HISTORIC = 5    # maximum number of constants of a scheme after h and h / 2, without those of kicks
 
 
 cdef inline Py_ssize_t size(const Workspace* workspace, const vec* like) noexcept nogil:
@@ -33,7 +33,7 @@ cdef inline const void* moving(const Coupling* coupling, const Workspace* worksp
     """One number per body of the tile, positive if forces move it; NULL if they move all."""
     cdef const Plan* plan = coupling.plan
     if coupling.moves != NULL:
-        return coupling.moves     # all bodies are one tile
+        return coupling.moves     # with pinned bodies, all bodies are one tile, from body 0 on
     return NULL if workspace.full else <const char*> plan.slots.weight + workspace.first * plan.slots.item
 
 
@@ -58,7 +58,7 @@ cdef inline bint keeps_forces(const Coupling* coupling, const Workspace* workspa
 cdef inline vec pushed(
     const Coupling* coupling, Py_ssize_t body, const vec* out, Py_ssize_t row, vec a,
 ) noexcept nogil:
-    """a += out / m for each interaction; the factor is 0 for immovable bodies."""
+    """Return a + sum of factor * out over the interactions. factor: 1/m for forces; 0 for immovable bodies."""
     cdef int number
     for number in range(coupling.interactions):
         a = a + field_vec(&coupling.interaction[number].factor, 0, body, out) * out[number * row]
@@ -89,7 +89,8 @@ cdef inline void finish(
 
 
 cdef inline bint opens_ahead(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
-    """True if a step may begin before the last one was checked: failed tiles restart from their stored state."""
+    """True if the last stage may also do the opening of the next step, before the state is checked: after a failure,
+    the engine restores the state before the call, and runs fewer steps."""
     cdef const Plan* plan = coupling.plan
     return (
         coupling.workspace == NULL and coupling.constraints == 0 and coupling.noise == NULL
@@ -200,7 +201,7 @@ cdef inline void end_kept(
 cdef inline void finish_bodies(
     bint usual, int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    """usual: see `is_usual`."""
+    """`finish` in one loop over the bodies; usual: see `is_usual`."""
     cdef const Plan* plan = coupling.plan
     cdef vec* to = <vec*> workspace.next
     cdef vec* r = <vec*> workspace.start
@@ -269,7 +270,7 @@ cdef inline void finish_bodies(
                 a = a + share * r[(OUT - P) * row + i]
             else:
                 a = pushed(coupling, workspace.first + n * width(state), r + (OUT - P) * row + i, row, a)
-            if not usual and weight != NULL:    # zero for pinned bodies, and for inactive slots, which functions write
+            if not usual and weight != NULL:    # a = 0 for pinned bodies and inactive slots: functions write these, too
                 a = select_or_zero(positive(weight[n]), a)
             if not usual and number == KEEP:
                 r[i] = a
@@ -297,7 +298,7 @@ cdef inline void finish_bodies(
 cdef inline void along(
     int number, bint opens, bint ends, const Plan* plan, const Stretch* row, vec* check,
 ) noexcept nogil:
-    """Do a stage of the most used schemes on a stretch, like `finish`; add the state after a step to `check`."""
+    """Do a stage of the most used schemes on a stretch, like `finish`; if the step ends, add its state to `check`."""
     cdef const vec* k = aligned(plan.prepared, check)
     cdef const vec* v = <const vec*> row.v
     cdef vec* kept = <vec*> row.held
@@ -386,7 +387,7 @@ cdef inline void between(
 ) noexcept nogil:
     """Do a part of a step beside its evaluations.
 
-    at_rest, or NULL: the share of `delta_v` that bodies read at rest, which damping leaves alone.
+    at_rest: share of `delta_v` that a body at rest has as velocity, which is not damped; or NULL.
     """
     cdef vec* to = <vec*> workspace.next
     cdef vec* r = <vec*> workspace.start
@@ -453,7 +454,7 @@ cdef inline void turn_bodies(
     int scheme, const Plan* plan, const Workspace* workspace, const vec* state, vec* to,
 ) noexcept nogil:
     """Rotate velocities by half a step, from one state to another."""
-    # Schemes without a history turn alike: KICK_DRIFT stands for all of them.
+    # `turn` is the same for all schemes without a history: KICK_DRIFT stands for them.
     if plan.dim == 2 and plan.s.data == NULL:
         turn_in(2, False, KICK_DRIFT, plan, workspace, state, to)
     elif plan.dim == 3 and plan.s.data == NULL:
@@ -465,10 +466,10 @@ cdef inline void turn_bodies(
 cdef inline void turn_in(
     int dim, bint historic, int scheme, const Plan* plan, const Workspace* workspace, const vec* state, vec* to,
 ) noexcept nogil:
-    """`turn_bodies` with constants, and uniform angles loaded once."""
+    """`turn_bodies`, specialised by `dim`, `historic` and `scheme`; uniform angles are loaded once."""
     cdef Py_ssize_t plane = workspace.plane // width(to)
     cdef Py_ssize_t row = workspace.row // width(to)
-    cdef bint moves = historic or to != state      # otherwise positions are there already
+    cdef bint moves = historic or to != state      # False: `to` has the positions already
     cdef bint same = plan.turn.body == 0 and plan.turn_share.body == 0
     cdef vec x[MAX_DIM]
     cdef vec v[MAX_DIM]

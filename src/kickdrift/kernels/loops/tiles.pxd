@@ -1,8 +1,8 @@
 # Jobs of uncoupled bodies: each tile is loaded, stepped through all steps of the call, and stored.
 #
-# Affine forces act on components separately: rows.pxd steps them in the caller's arrays. Otherwise a tile is copied
-# into planes that fit the first-level cache, and stepped by fused.pxd. Schemes without a loop there (see in_passes) are
-# stepped by passes.pxd.
+# Affine forces act on each component separately: rows.pxd steps bodies under these in the caller's arrays. Otherwise a
+# tile is copied into planes that fit the first-level cache, and stepped by fused.pxd. Schemes without a loop there (see
+# in_passes) are stepped by passes.pxd.
 
 from libc.string cimport memset
 
@@ -19,7 +19,8 @@ from ..integrators.traits cimport unspecialised
 cdef inline vec step_scheme(
     int scheme, int vectors, const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    """Step a row of `count` numbers, or a tile of `count` bodies; return the sum of the row, for the finite check."""
+    """Step a row of `count` numbers, or a tile of `count` bodies. Return the sum of the row, for the finite check, or
+    0 for a tile, which the caller sums."""
     cdef vec nothing
     if row.planes == NULL:
         return row_of_blocks(scheme, vectors, plan, job, k, row, count)
@@ -93,7 +94,8 @@ cdef inline bint in_planes(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
-    """True if the loops of rows.pxd can be used. They take drag as velocity-dependent."""
+    """True if the loops of rows.pxd can step this plan: not drag without `velocity_dependent`, which backward Verlet
+    has with linked bodies (see stepper/model.py)."""
     cdef bint stepped_without = plan.drag and not plan.velocity_dependent
     if plan.terms > 0 or plan.turned:
         return False
@@ -120,7 +122,7 @@ cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
     memset(&check, 0, sizeof(vec))
-    # Component by component: hardware prefetches sequential reads.
+    # The outer loop is over components, because hardware prefetches sequential reads.
     for j in range(plan.rows):
         first = job.first
         while first < job.last:
@@ -146,7 +148,8 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
     cdef char* g = <char*> aligned(buffer, like)
     cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t item = sizeof(vec) // width(k)
-    cdef Py_ssize_t most = ROW * 4 // item      # bodies per row: same bytes for either dtype, for the first-level cache
+    # Bodies per row: as many bytes in float64 as in float32, so that rows stay in the first-level cache.
+    cdef Py_ssize_t most = ROW * 4 // item
     cdef Py_ssize_t first, count
     cdef int j
     cdef Row row
@@ -164,7 +167,7 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
                 row = plan.row[j]
             keep_row(job, &row, j)
             merge_row(<const Applied*> plan.applied, j, first, count, g, k)
-            if count < most and job.steps > FEW:     # otherwise reads end with a whole vector
+            if count < most and job.steps > FEW:     # fewer steps read no farther than to the end of the last vector
                 memset(g + count * plan.numbers * item, 0, BEYOND)     # padding must be finite
             row.g = g
             check = check + step(plan, job, k, &row, 0, count * plan.numbers)
