@@ -1,8 +1,8 @@
 # One step of y' = f(t, y): the schemes of kickdrift/reference/ode.py.
 #
-# Each stage of an explicit scheme is the same code for vectors in registers and in arrays. Implicit Euler couples the
-# components of a trajectory and uses scalar arithmetic. Small integers are variables: as literals they would turn float
-# expressions into double ones.
+# Stages of explicit schemes are the same code for a few vectors in registers and for whole arrays. Implicit Euler
+# couples the components of a trajectory and uses scalar arithmetic. Small integers are variables: as literals they
+# would turn float expressions into double ones.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 from libc.stdint cimport int64_t
@@ -102,7 +102,7 @@ cdef inline void combine(
     const Tableau* table, int which, const vec* h, const vec* w, Py_ssize_t vectors, const vec* slopes,
     Py_ssize_t apart, const vec* y, vec* u,
 ) noexcept nogil:
-    """State after stage `which` from all slopes so far; apart: vectors from one slope to the next."""
+    """u = state after stage `which`, from all slopes so far; apart: vectors from one slope to the next."""
     cdef int start = table.start[which]
     cdef Py_ssize_t i
     cdef int m
@@ -127,7 +127,7 @@ cdef inline void set_constants(const ODEPlan* plan, vec* c) noexcept nogil:
 cdef inline void sweep_tableau(
     const Tableau* table, int which, const vec* h, Py_ssize_t vectors, const vec* k, const vec* y, vec* u, vec* s,
 ) noexcept nogil:
-    """`combine` for many vectors, four at a time; k is first copied to its slope in s, unless it is there already."""
+    """`combine` for many vectors, four at a time. s has all slopes; k, the latest, is first copied there if needed."""
     cdef Py_ssize_t lines = 64 // sizeof(vec)
     cdef Py_ssize_t apart = (vectors + lines - 1) // lines * lines
     cdef int start = table.start[which]
@@ -165,7 +165,7 @@ cdef inline void sweep_tableau(
 cdef inline void sweep(
     const ODEPlan* plan, int which, const vec* h, Py_ssize_t count, const vec* k, const vec* y, vec* u, vec* s,
 ) noexcept nogil:
-    """`stage` for all numbers of a state."""
+    """Do stage `which` of an explicit scheme, whose slope is k, for all `count` numbers of a state."""
     cdef Py_ssize_t vectors = (count + width(u) - 1) // width(u)
     cdef int scheme = plan.scheme
     if scheme == DOPRI8:
@@ -196,7 +196,7 @@ cdef inline Py_ssize_t first_bad(
     return -1
 
 
-# Implicit Euler: parts of a Newton iteration before and after the Jacobian.
+# Implicit Euler: the parts of a Newton iteration around the evaluation of the Jacobian, which may be a user's function.
 
 cdef inline bint close_enough(
     Py_ssize_t dim, real h, real tolerance, const real* u, const real* y, const real* k, real slope, real residual,
@@ -357,10 +357,11 @@ cdef inline void quotients(Newton* newton, Py_ssize_t column, const real* moved,
             ) / step
 
 
-# Implicit Euler of built-in flows, which alternates between vectors and single trajectories.
+# Implicit Euler of built-in flows.
 
 
-# Right-hand sides and Jacobians are evaluated in planes (structure of arrays), the rest is done in rows.
+# Right-hand sides and Jacobians are evaluated in vectors of trajectories (planes: structure of arrays), the rest for
+# one trajectory at a time (rows: array of structures).
 
 cdef inline void to_rows(Py_ssize_t count, Py_ssize_t columns, const real* planes, real* rows) noexcept nogil:
     cdef Py_ssize_t i, j

@@ -1,4 +1,5 @@
-# Built-in flows by explicit schemes: each tile is loaded, stepped through all steps of the call, and stored.
+# Explicit schemes for built-in flows (the right-hand sides of flows.pxd): each tile of trajectories is loaded, stepped
+# through all steps of the call, and stored.
 #
 # Vectors of trajectories stay in registers from the first step to the last.
 
@@ -19,7 +20,7 @@ from ..loops.planes cimport aligned, move_tile
 
 cdef enum:
     WEIGHTS = 4     # index of a tableau's weights, after the constants of the other schemes
-    LANES = 3       # vectors per iteration, whose latencies overlap
+    LANES = 3       # vectors of trajectories that are stepped at once, so that their latencies overlap
     MAX_STAGES = 4  # maximum number of stages of schemes without a tableau
 
 
@@ -77,8 +78,8 @@ cdef inline void blocks(
         i += LANES
 
 
-# `blocks` for each flow, as functions that are called through pointers: compiling one function with all inlined takes
-# minutes.
+# `blocks` for each flow. `run` calls these functions through pointers: a single function with all flows inlined takes
+# minutes to compile.
 
 cdef inline void lorenz(
     const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count, vec* planes,
