@@ -1,7 +1,8 @@
 # Energy-conserving Euler with interactions: `energy_together` of kickdrift/reference/integrators.py.
 #
 # All bodies are one tile, as in newton_krylov.pxd. Potentials of interactions are evaluated for all bodies at once, at
-# both candidate positions. The rest is done body by body, as in newton.pxd.
+# both candidates for the new position: x + h v, and near turning points x + h (v + h a / 2). The rest is done body by
+# body, as in newton.pxd.
 
 from libc.string cimport memset
 
@@ -17,7 +18,7 @@ from .newton cimport difference, keep_energy
 cdef inline int add_work(
     const Coupling* coupling, Job* job, const Workspace* workspace, double t, vec* work, vec* like,
 ) noexcept nogil:
-    """Store the interactions' potential per unit of mass at `next` minus that at `now`."""
+    """Store in `work` each body's potential in all interactions per unit of mass, at `next` minus that at `now`."""
     cdef vec* here = <vec*> (workspace.start + (Q - P) * size(workspace, like))
     cdef vec* there = <vec*> (workspace.start + (Y - P) * size(workspace, like))
     cdef const InteractionCall* term

@@ -20,7 +20,7 @@ cdef inline void gather(int dim, const real* planes, Py_ssize_t i, real* u) noex
 cdef inline bint implicit_step(
     const Plan* plan, Py_ssize_t first, Py_ssize_t count, real* x, real* v, Newton* state,
 ) noexcept nogil:
-    """Solve f(u) = u - v - h a(x + h u, u) = 0 for each body. False: one failed, and nothing has changed."""
+    """Solve f(u) = u - v - h a(x + h u, u) = 0 for each body. Return False if one failed; then nothing has changed."""
     cdef real h = <real> plan.h
     cdef real tolerance = <real> plan.tolerance
     cdef real four = 4
@@ -182,7 +182,8 @@ cdef inline bint energy_step(
         for j in range(dim):
             y[j] = old[j] + h * u[j]
         speed2 = dot(dim, &u[0], &u[0])
-        if speed2 - two * difference(plan, first + i, &old[0], &y[0]) <= 0:  # near a turning point
+        # Near a turning point the energy does not suffice for this position: add h² a / 2.
+        if speed2 - two * difference(plan, first + i, &old[0], &y[0]) <= 0:
             for j in range(dim):
                 y[j] = old[j] + h * (u[j] + half * b[j])
         speed2 = speed2 - two * difference(plan, first + i, &old[0], &y[0])

@@ -46,7 +46,7 @@ cdef inline vec* shown(const System* system, int number, vec* like) noexcept nog
 
 
 cdef inline void combine(const System* system, vec* to, const vec* a, int sign, real s, const vec* b) noexcept nogil:
-    """to = a + s b, a - s b, or s b if sign is 0."""
+    """to = a + s b if sign > 0, a - s b if sign < 0, s b if sign is 0."""
     cdef vec factor = spread(&s, 0, b)
     cdef Py_ssize_t plane = system.workspace.plane // width(b)
     cdef Py_ssize_t vectors = (system.workspace.count + width(b) - 1) // width(b)
@@ -79,7 +79,7 @@ cdef inline void copy(const System* system, vec* to, const vec* source) noexcept
 
 
 cdef inline real inner(const System* system, const vec* p, const vec* q, real like) noexcept nogil:
-    """Sum of m p q, as SUMS running sums per component, which are added in the end."""
+    """Return the sum of m p q (m: relative masses), by SUMS partial sums per component, which are then added."""
     cdef const Field* weight = &system.coupling.weight
     cdef vec sums[SUMS]
     cdef vec u, v
@@ -111,7 +111,7 @@ cdef inline real inner(const System* system, const vec* p, const vec* q, real li
 
 
 cdef inline real most(const System* system, const void* numbers, real like) noexcept nogil:
-    """Largest magnitude of a component; NaN if any is NaN."""
+    """Return the largest magnitude of a component of any body; NaN if any is NaN."""
     cdef const real* u = <const real*> numbers
     cdef real largest[SUMS]
     cdef Py_ssize_t whole = system.workspace.count // SUMS
@@ -207,7 +207,8 @@ cdef inline int call(const System* system, int number, vec* like) noexcept nogil
 
 
 cdef inline int differences(const System* system, int number, const vec* p, vec* like, real zero) noexcept nogil:
-    """Change of an interaction by finite differences, accurate to half of the digits."""
+    """Compute the change of an interaction's output for changes p of velocities and h p of positions (register DX), by
+    finite differences, accurate to half of the digits."""
     cdef real epsilon = FLT_EPSILON if real is float else DBL_EPSILON
     cdef real half = root(epsilon)
     cdef real e

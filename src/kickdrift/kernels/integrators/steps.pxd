@@ -51,7 +51,8 @@ cdef inline int evaluations(int scheme, bint drag, const Plan* plan) noexcept no
 cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
     """Fill k with the scheme's constants and return their number.
 
-    h and h / 2 come first, then from EXTRA on the scheme's own. The two after h / 2 may stay unset.
+    h and h / 2 come first, then from EXTRA on the scheme's own. The first two of these always count, even if a scheme
+    does not use them and leaves them unset.
     """
     cdef real h = <real> plan.h
     cdef real last = <real> plan.last_h
@@ -70,7 +71,7 @@ cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
         k[EXTRA] = h / last
         k[EXTRA + 1] = h * (h + last) / two
         k[EXTRA + 2] = last / two
-        # Start: the history reaches back by the last timestep.
+        # For start(): the previous position is that at one timestep of length last_h before.
         k[EXTRA + 3] = last * last / two
         k[EXTRA + 4] = last
         return EXTRA + 5
@@ -129,7 +130,7 @@ cdef inline void stage(
 ) noexcept nogil:
     """Do the part of a step after evaluation `number` (from 0), which returned a.
 
-    kick: constants of this kick of a composition; ends: the evaluation is the last one.
+    kick: constants of this kick of a composition; ends: the evaluation is the last one of its kick or step.
     """
     cdef vec last
     if scheme == EXPLICIT_EULER:

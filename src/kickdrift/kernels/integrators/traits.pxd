@@ -36,9 +36,9 @@ cdef inline bint fsal(int scheme, bint drag) noexcept nogil:
 
 
 cdef inline bint repeats_place(int scheme, bint drag, int number) noexcept nogil:
-    """True if an evaluation is at the same positions as the one before. number: its number in the kick.
+    """True if an evaluation is at the same positions as the one before. number: its number in the step or kick.
 
-    The first one is there if the last step ended with an evaluation at its final positions.
+    Number 0 is at those of the last evaluation of the previous step, if this was at the end of that step.
     """
     if not drag:
         return False
