@@ -75,7 +75,7 @@ cdef inline void sort_points(const Cells* cells) noexcept nogil:
     for i in range(cells.n):
         cells.bucket[i] = <uint32_t> bucket_at(cells.x + i * cells.dim, cells, i)
         cells.start[cells.bucket[i] + 1] += 1
-    # start[b + 1] serves as write position of bucket b, and ends as its end.
+    # While points are written, start[b + 1] is the next free slot of bucket b. Afterwards it is the end of that bucket.
     for i in range(1, <int64_t> cells.mask + 2):
         count = cells.start[i]
         cells.start[i] = total
@@ -299,8 +299,8 @@ cdef inline void sort_by(
         other_out[slot] = <index> (other[k] if row == NULL else row[other[k]])
 
 
-# First point hit along a displacement: the formulas of kickdrift/reference/neighbours.py. The longest axis is cut into
-# slabs at cell borders, in each of which the path crosses few cells.
+# First point hit along a displacement: the formulas of kickdrift/reference/neighbours.py. The axis along which the
+# displacement is longest is cut into slabs at cell borders. In each of them the path crosses few cells.
 
 
 cdef inline int64_t find_along_ray(
@@ -411,8 +411,8 @@ cdef inline void hit_image(
     const double* origin, const double* motion, double reach, int64_t skip, int64_t slot, const int64_t* turn,
     const double* width, const Cells* cells, int64_t* i, double* share,
 ) noexcept nogil:
-    """Replace hit i at `share` if this point is hit earlier, or as early with a lower index. turn: its periodic image
-    so many widths away, or NULL."""
+    """Replace hit i at `share` of the motion if this point is hit earlier, or as early with a lower index. turn: number
+    of box widths to the periodic image of the point, per axis; NULL: open space."""
     cdef double d[3]
     cdef double time
     cdef int64_t body = cells.body[slot]

@@ -15,7 +15,7 @@ cdef enum:
     DEEPEST = 32            # maximum number of levels: enough for 2**31 points
 
 cdef extern from *:
-    # exceeds the rounding error of a distance
+    # exceeds the relative rounding error of a distance
     const double ROUNDING "(1 / 281474976710656.0)"     # 2**-48
 
 ctypedef struct Point:
