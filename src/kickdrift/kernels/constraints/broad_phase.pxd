@@ -34,7 +34,7 @@ cdef inline bint find_pairs(
 cdef inline bint is_near(
     int dim, int64_t stride, const real* x, int64_t i, int64_t j, const Collisions* data,
 ) noexcept nogil:
-    """True if two bodies are nearby."""
+    """True if two bodies are within 5/4 of the sum of their radii, or come so near in the step (swept volumes)."""
     cdef real size, reach, d
     cdef real quarter = 0.25
     cdef real square = 0
@@ -62,7 +62,7 @@ cdef inline Found find_unlike(
     cdef int32_t i, j
     cdef int size_class
     cdef uint64_t bucket, wanted
-    cdef uint64_t filters[MOST_CLASSES]  # of all bodies of each class
+    cdef uint64_t filters[MOST_CLASSES]  # merged filter bits of all bodies of each class
     cdef bint filtered = data.category != NULL
     cdef int classes = <int> data.classes
     memset(filters, 0, sizeof(filters))
@@ -214,7 +214,7 @@ cdef inline bint keep_few(
 
 
 cdef inline bint is_crowded(int64_t n, const real* radius, const Collisions* data) noexcept nogil:
-    """True if the search of any body finds more than PAIRS_PER_BODY partners."""
+    """True if the search of any body (the smaller one of each pair) has found more than PAIRS_PER_BODY partners."""
     cdef int32_t* met = data.next
     cdef int64_t i, k
     cdef int32_t j, looks
@@ -379,7 +379,7 @@ cdef inline Found find_uniform(
     cdef uint64_t bucket = FAR_OUT
     cdef int64_t slot
     cdef int32_t i
-    memset(data.count, 0, n * sizeof(int32_t))  # bodies outside the grid are not visited
+    memset(data.count, 0, n * sizeof(int32_t))  # bodies outside the grid are not visited, and have no partners
     for slot in range(data.start[data.mask + 1]):
         i = data.body[slot]
         if not is_periodic(&data.torus):

@@ -19,7 +19,8 @@ cdef enum:
     IMPACTS = 200_000      # pair contacts between two Ctrl-C checks: some milliseconds
 
 
-# Contact of a pair: time before the end of the step, approach speed, overlap, velocity changes, and normal.
+# Contact of a pair: time since impact, approach speed, overlap, resting threshold (slow), changes of the approach speed
+# by forces (pull) and by the impulse (change), whether there is friction (rubs), and the normal from i to j.
 ctypedef struct Impact:
     double time_since, speed, depth, pull, slow, change
     bint rubs
@@ -60,7 +61,7 @@ cdef inline int collide(
             place = k if sweep % 2 == 0 else pairs - 1 - k
             i = data.lower[place]
             place = data.higher[place]
-            # Skip the call for near pairs that do not overlap, which most do not.
+            # Most near pairs do not overlap: skip the call for them.
             if data.sensor == NULL and not overlap_of(dim, stride, i, data.partner[place], x, data) > 0:
                 continue
             if collide_pair(sweep == 0, 0, dim, h, stride, i, place, delta_v, x, v, s, data):
@@ -84,7 +85,8 @@ cdef inline void collide_with_walls(
     real h, int64_t n, int dim, int64_t stride, const real* before, const real* delta_v, real* x, real* v, real* s,
     const Collisions* data, void* owner,
 ) noexcept nogil:
-    """Let walls support stacks within this step. Unmoved bodies are skipped: a second solve could round them."""
+    """Solve the walls again for bodies that collisions have moved, so that stacks are supported within this step. A
+    second solve of other bodies could change them by rounding errors."""
     cdef const ConstraintCall* call
     cdef Wall* wall
     cdef int64_t number
@@ -126,7 +128,8 @@ cdef inline bint collide_pair(
     bint first, real given, int dim, real h, int64_t stride, int64_t i, int64_t place, const real* delta_v,
     real* x, real* v, real* s, const Collisions* data,
 ) noexcept nogil:
-    """Collide a pair; return False if it has no contact. given: seconds since its impact if known, else 0."""
+    """Collide a pair; return False if it has no contact. first: True in the first of the sweeps over all pairs;
+    given: seconds since its impact if known, else 0."""
     cdef int64_t j = data.partner[place]
     cdef const real* radius = <const real*> data.radius
     cdef const real* weight = <const real*> data.weight

@@ -153,7 +153,7 @@ cdef inline void report_sensor_shape(
     cdef int c
     for c in range(dim):
         was[c] = before[c * stride + i]
-    if is_moving(&data.shapes[part]):     # relative to where the shape is now
+    if is_moving(&data.shapes[part]):     # move the start with the shape, to where that is now
         move_along(
             dim, &data.shapes[part].motion, number - data.shape_begin[part], 0, data.shapes[part].motion.now, was, was,
         )
@@ -177,7 +177,7 @@ cdef inline void report_sensor_shape(
     )
 
 
-# Key order: the walls of a body, last one first, come before other bodies.
+# Order of the keys of a body: first its shapes and walls, by descending number, then other bodies.
 
 cdef inline void report_contacts(
     int dim, int64_t n, int64_t stride, const real* x, const Contacts* data, Log* log,
@@ -305,7 +305,7 @@ cdef inline bint shape_touches(
 # Events of shapes: contacts of a step, and which bodies touch.
 
 cdef enum:
-    BOUNCES = 8     # maximum number of bounces of a body per step
+    BOUNCES = 8     # maximum number of bounces of a body per step, and of recorded contacts
 
 
 cdef inline void report_shape(
@@ -313,7 +313,8 @@ cdef inline void report_shape(
     const real* n,
     real impulse, const real* at, const Shapes* data,
 ) noexcept nogil:
-    """Record a contact with a shape, up to the capacity of the body. Sensor contacts end after the step."""
+    """Record a contact with a shape, as long as the body has free records. Sensor contacts last to the end of the step.
+    """
     cdef EventSource* events = data.wall.events
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]

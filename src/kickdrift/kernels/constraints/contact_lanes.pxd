@@ -1,7 +1,7 @@
 # Contact solver sweeps, a block of contacts at once: the formulas of kickdrift/reference/constraints/contact.py.
 #
 # Contacts of a block share no movable body, so each reads the velocities that it would read alone. Where the formulas
-# branch, both results are computed, and each lane selects one. Other lanes keep their bits.
+# branch, both results are computed, and each lane selects one. Numbers of lanes without an impulse are not changed.
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -127,7 +127,7 @@ cdef inline void gather(int dim, const Contacts* data, const int32_t* index, vec
 
 
 cdef inline void gather_spin(const Contacts* data, int64_t block, const vec* like, vec* spin) noexcept nogil:
-    """Angular velocities of both bodies: only where an impulse may change them, which saves many reads."""
+    """Load the angular velocities of both bodies: only if an impulse may change them, which saves many reads."""
     gather_four(data.spin, 0, SPIN, data.first + block * width(like), spin)
     gather_four(data.spin, 0, SPIN, data.second + block * width(like), spin + 4)
 
@@ -144,7 +144,7 @@ cdef inline void give(
         put_back(dim, data.body, 2 * dim * index[turn], turn, kept)
         return
     if dim == 3:
-        scatter_four(data.body, 6, index, q)    # with the first position component
+        scatter_four(data.body, 6, index, q)    # the fourth number is a position component, which has not changed
     else:
         scatter_two(data.body, 0, 2 * dim, index, q)
 
@@ -189,7 +189,7 @@ cdef inline void separate(
 # Initialise contacts between bodies. Those with walls and shapes are overwritten afterwards.
 
 cdef inline void begin(const Contacts* data, int64_t block, vec* more) noexcept nogil:
-    """Initialise what does not depend on positions."""
+    """Initialise the numbers of contacts that do not depend on positions."""
     cdef vec its[ROW]
     cdef vec zero = filled(0, more)
     cdef vec one = filled(1, more)
@@ -370,7 +370,7 @@ cdef inline vec solve(
         touch(data, sweep, active, gap, speed, more)
         if sweep.events:
             report_events(dim, data, block, active, gap, speed, same[LEFT])
-    # Neither is negative.
+    # Neither impulse is negative: the sum is 0 only where both are 0, and then nothing changes.
     active = push + more[PUSH]
     if sweep.alone or sweep.extra:
         active = select(equals_zero(same[CHOSEN]), same[CHOSEN], active)
@@ -413,7 +413,7 @@ cdef inline vec solve(
 
 
 cdef inline void resist(int dim, vec active, vec push, vec* twist, vec* spin) noexcept nogil:
-    """Rolling resistance."""
+    """Apply rolling resistance to the angular velocities in `spin`."""
     cdef vec roll[MAX_DIM]
     cdef vec change[MAX_DIM]
     cdef vec zero = filled(0, twist)

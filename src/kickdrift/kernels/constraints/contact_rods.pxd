@@ -110,9 +110,9 @@ cdef inline void drop_corrections(int dim, const Contacts* data, const real* lik
 
 
 cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
-    """Solve all rods once: with `push` lengths, where compliant rods act as springs; else velocities.
+    """Solve all rods: with `push` their lengths, where compliant rods act as springs; otherwise their velocities.
 
-    The velocity solve first removes the impulses of the length corrections.
+    Before velocities, remove the impulses that corrected lengths.
     """
     cdef const real* pull = <const real*> data.pull[1 - data.state[0]]
     cdef int64_t k

@@ -360,7 +360,7 @@ cdef inline bint are_finite(const real* numbers, int64_t count) noexcept nogil:
 
 
 cdef inline void keep_pulls(const Contacts* data, const real* like) noexcept nogil:
-    """Keep the impulses of rods at rest; forget those that have overflowed."""
+    """Keep the last step's impulses of rods in islands at rest; set those to 0 that have overflowed."""
     cdef const real* last = <const real*> data.pull[data.state[0]]
     cdef real* pull = <real*> data.pull[1 - data.state[0]]
     cdef int64_t i, k

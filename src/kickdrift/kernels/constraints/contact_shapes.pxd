@@ -41,8 +41,8 @@ cdef inline int near_shapes(
     """Find the shapes that a body may touch in a step, the SHAPES_PER_BODY nearest at most; return how many.
 
     number: their numbers, ascending; reports: True for those that are sensors of this body.
-    Bound: the displacement that the body would have alone. free: the body is movable. known: the first pair of the
-    last step with it, or one with a body behind it.
+    The search is bounded by the displacement that the body would have without contacts. free: the body is movable.
+    known: index of the first pair of the last step whose first body is i or a later one.
     """
     cdef const Shapes* shapes
     cdef real gap[SHAPES_PER_BODY]
@@ -162,7 +162,7 @@ cdef inline bint keep_out(
     square = dot(dim, straight, straight)
     after[0] = least
     if not data.moves and not sixteen * square > radius * radius:
-        return False    # a reach is at least the radius
+        return False    # too slow to pass a shape in a substep: no reach is less than the radius
     reach = each(&data.level.reach, i, square)
     large = reach
     for j in range(dim):
@@ -265,7 +265,7 @@ cdef inline void solve_shape_contacts(
 cdef inline void move_surface(
     int dim, int64_t place, int64_t number, const real* point, const real* n, const Contacts* data,
 ) noexcept nogil:
-    """The velocity of the surface at a contact; n: its normal."""
+    """Set the velocity of a shape's surface at a contact, by its belt and its motion; n: normal of the surface."""
     cdef int64_t part = part_of(number, data)
     cdef const Shapes* shapes = &data.shapes[part]
     cdef real* own = surface_of(data, place, n)
@@ -285,7 +285,7 @@ cdef inline void move_surface(
 
 
 cdef inline void lay_level(int dim, real h, double time, const Contacts* data) noexcept nogil:
-    """Move the shapes to where they are at a time, after h seconds, and the planes of contact with them."""
+    """Move the shapes, and the planes of contact with them, by a substep of h seconds. time: its end, see `lay`."""
     cdef int64_t w = data.lanes
     cdef int64_t k, part
     cdef real* own

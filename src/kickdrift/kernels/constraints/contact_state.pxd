@@ -28,14 +28,14 @@ cdef enum:
     LOAD
     TURNS           # 1: the normal follows two bodies; 0: it is that of a wall or shape
     RESTITUTION
-    SPEED           # approach speed: before the step, from the impact on that at impact
+    SPEED           # approach speed: at first that before the step; once the bodies touch, that at the impact
     SLOW
     PULL            # change of the approach speed by forces, per substep
     TIMES           # additional over-relaxation factor of over-relaxed contacts
 
 # Numbers of a contact of rotating bodies, after the impulse of rolling resistance (angular momentum).
 cdef enum:
-    ARM = 3             # radii
+    ARM = 3             # radius of the first body, then of the second
     SECOND_ARM
     TURN                # radius / inertia
     SECOND_TURN
@@ -92,7 +92,8 @@ cdef inline real* surface_of(const Contacts* data, int64_t k, const real* like) 
 cdef inline void approach(
     int dim, const Contacts* data, int64_t k, const real* a, const real* b, real* displacement,
 ) noexcept nogil:
-    """The velocity of the second of two surfaces relative to the first, but for their rotation; a, b: their bodies."""
+    """displacement = velocity of the second of two surfaces relative to the first, without that of their rotation;
+    a, b: states of the two bodies."""
     cdef int c
     for c in range(dim):
         displacement[c] = b[c] - a[c]
@@ -114,7 +115,7 @@ cdef inline void write_vector(int dim, const Contacts* data, real* own, const re
 
 
 cdef inline void relax(real* more, int64_t w) noexcept nogil:
-    """Contacts that rest are over-relaxed, and their friction is under-relaxed: see `EAGER` in the reference."""
+    """Over-relax a resting contact, and under-relax its friction: see `EAGER` in reference/constraints/contact.py."""
     more[ALONG * w] = <real> 1.25 * more[MASS * w]
     more[ACROSS * w] = <real> 0.9 * more[MASS * w]
 
@@ -167,8 +168,8 @@ cdef inline int64_t group_of(int64_t k, const Contacts* data) noexcept nogil:
 # Single impulses and contact stiffness: the formulas of kickdrift/reference/constraints/contact.py.
 
 cdef enum:
-    FINE = 8            # substeps: see the reference
-    STEPS = 36          # steps over which the load is averaged
+    FINE = 8            # from so many substeps on, contacts are stiff, and need no carried load at small compression
+    STEPS = 36          # time constant of the carried load, in steps
 
 
 cdef inline void stiffness_of(

@@ -82,7 +82,8 @@ cdef inline bint run_substep(
     int dim, double step, real h, int64_t number, bint was_deep, const real* soft, int64_t n, int64_t stride,
     const real* delta_v, const real* like, const Contacts* data, Sweep* sweep,
 ) noexcept nogil:
-    """Kick, solve, move, relax; return True if any contact is deep. was_deep: whether one was in the last substep."""
+    """Kick, solve, move, relax; return True if any contact is deep (overlap above an eighth of the diameter). was_deep:
+    whether one was in the last substep."""
     cdef int64_t count = data.found[1]
     cdef double then = step if number + 1 == data.substeps else step * (number + 1) / data.substeps
     cdef real left = h * <real> (data.substeps - number)
@@ -140,7 +141,7 @@ cdef inline void kick(int dim, int64_t n, const Contacts* data, const real* like
 cdef inline void drift(
     int dim, real h, double then, int64_t n, const Contacts* data, const real* like,
 ) noexcept nogil:
-    """Move all bodies, but none through a shape; then: the end of the substep, seconds after that of the last step."""
+    """Move all bodies, but none through a shape; then: end of the substep, seconds after the beginning of the step."""
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* given
     cdef real* own
@@ -288,7 +289,7 @@ cdef inline void begin_wall(
     if i == n + data.faces:
         begin_nothing(dim, own, data)
     if face == data.faces:
-        return  # see `begin_shape`
+        return  # a contact with a shape, which `begin_shape` initialises, or padding
     radius = (<const real*> data.grid.radius)[i]
     more[FIRST_WEIGHT * w] = (<const real*> data.grid.weight)[i]
     more[SIZE * w] = (<const real*> data.offset)[face] + radius

@@ -15,7 +15,7 @@ from ..simd.masks cimport any_true, equals_zero, greater, greater_equal, mask, p
 from ..simd.vec cimport f32vec, filled, load_part, product, real, set_lane, spread, vec, width
 
 cdef enum:
-    SWEEPS = 256    # over the walls of a corner, at most
+    SWEEPS = 256    # maximum number of sweeps over the walls of a corner
 
 
 cdef inline void load_normal(int dim, const Corners* data, int64_t face, vec* normal) noexcept nogil:
@@ -116,7 +116,7 @@ cdef inline void slide_on_wall(
     int dim, const Corners* data, const Bodies* bodies, int64_t i, int number, vec weight, vec these, const vec* x,
     const vec* v, const vec* g, vec* y, vec* u,
 ) noexcept nogil:
-    """Friction with a wall of a corner; x, v: before it was solved."""
+    """Friction with a wall of a corner; x, v: positions and velocities before the corner was solved."""
     cdef int64_t face = data.face[number]
     cdef vec push = (<const vec*> data.push)[number]
     cdef const Wall* wall = data.wall[face]
@@ -161,7 +161,7 @@ cdef inline vec time_of_friction(
 cdef inline void resolve(int dim, int faces, vec these, vec* y, vec* u, const Corners* data) noexcept nogil:
     """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner, and u with sizes of 0.
 
-    Both at once, because each operation waits for the one before. Store the impulses of u.
+    Both are solved in one loop, so that their latencies overlap. Store the impulses of u.
     """
     cdef vec* pushes = <vec*> data.push
     cdef vec zero = filled(0, y)

@@ -1,5 +1,5 @@
-# Turns contacts into events: the rules of kickdrift/reference/events.py. A constraint calls `report` for
-# each contact; after all constraints `tell_...` visits its contacts in the order of their keys.
+# Turns contacts into events: the rules of kickdrift/reference/events.py. A constraint calls `report` for each contact.
+# After all constraints, `report_pairs`, `report_walls`, ... visit the contacts in the order of their keys.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
@@ -20,7 +20,7 @@ cdef inline int64_t key_of(int64_t a, int64_t b) noexcept nogil:
 
 
 cdef inline int64_t other_of(int64_t key) noexcept nogil:
-    """Second body of a key."""
+    """Partner in a key: another body, or -1 - number of a wall or shape."""
     return <int64_t> (<uint32_t> key) - (<int64_t> 1 << 31)
 
 
@@ -29,7 +29,8 @@ cdef inline void report(
     double impulse,
     int dim, const real* point, const real* normal,
 ) noexcept nogil:
-    """Record a contact. Of several in a step the fastest one counts, and impulses add up. normal: from a to b."""
+    """Record a contact; normal: from a to b. Of several of one pair in a step, the fastest is kept, with the sum of
+    their impulses."""
     cdef Contact* contact
     cdef int c
     if events.mark[place] > 0:
@@ -104,7 +105,8 @@ cdef inline void add_event(
 cdef inline void visit(
     Log* log, EventSource* events, int dim, const Contact* contact, bint met, bint was, bint now,
 ) noexcept nogil:
-    """Add the events of a pair in a step. While a sensor is passed through, only the first tick is a HIT."""
+    """Add the events of a pair with a contact in a step (met), that touched before (was) or touches now. A contact
+    without impulse, of a sensor, is a HIT only in its first step."""
     cdef bint again = was and not contact.impulse > 0
     cdef bint fast = contact.speed > log.hits_above and contact.speed > contact.slow
     if met and not events.region and fast and not again:
@@ -147,7 +149,7 @@ cdef inline void finish_events(EventSource* events) noexcept nogil:
 
 
 cdef inline void forget_spawned(EventSource* events, const uint8_t* needs_start) noexcept nogil:
-    """Forget the pairs of rows in which bodies were spawned since the last step: the bodies before them touched."""
+    """Forget touching pairs of slots in which bodies were spawned since the last step: former bodies touched there."""
     cdef int64_t kept = 0
     cdef int64_t k, key
     for k in range(events.count):
@@ -259,7 +261,7 @@ cdef inline real one_of(const Each* values, int64_t i, real like) noexcept nogil
 
 
 cdef inline real slack(real like) noexcept nogil:
-    """Relative margin of the searches of trees and tiles: 4096 roundings, far more than `rounding`."""
+    """Relative margin of searches in trees and tiles: 4096 rounding errors, far more than `rounding`."""
     if real is float:
         return 0.00048828125
     else:

@@ -60,7 +60,7 @@ cdef inline void cross_impulses(int dim, const vec* n, const vec* impulse, vec* 
 # Conveyor belts.
 
 cdef inline void run_belt(int dim, const real* belt, const real* n, real* v) noexcept nogil:
-    """The velocity of a belt; n: the normal of its surface."""
+    """v = velocity of a conveyor belt (see `Wall.belt`); n: the normal of its surface."""
     cdef real along = dot(dim, belt + 1, n)
     cdef int j
     for j in range(dim):
@@ -137,7 +137,8 @@ cdef inline real inverse_inertia(const Spin* spin, int64_t i, real like) noexcep
 cdef inline void friction_impulse(
     int dim, const Spin* spin, int64_t i, real r, real weight, const real* n, real* lost, real limit,
 ) noexcept nogil:
-    """Replace a tangential velocity by its loss to friction, and rotate the body; n: normal towards the body."""
+    """Replace a tangential velocity (lost) by the part that friction removes, at most `limit`, and rotate the body.
+    n: normal towards the body."""
     cdef real arm[MAX_DIM]
     cdef real surface[MAX_DIM]
     cdef real* w = <real*> spin.w + i

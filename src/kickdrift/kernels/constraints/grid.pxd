@@ -11,20 +11,21 @@ from ..space cimport inside, is_periodic, seen
 
 cdef enum:
     FAR_OUT = 4294967295        # stands for the bucket of a body too far outside of a periodic box
-    FEW = PAIRS_PER_BODY + 1    # of so few bodies, none can have more partners than the limit
+    FEW = PAIRS_PER_BODY + 1    # with so few bodies, none can have more than PAIRS_PER_BODY partners
 
-# Ranges of slots: first, end.
+# Ranges of slots, or of buckets (see buckets_around): from first to before last.
 ctypedef struct Around:
     int64_t ranges
     int32_t first[2 * MOST_ROWS]
     int32_t last[2 * MOST_ROWS]
-    int64_t slots               # in all of them
+    int64_t slots               # number of slots in all ranges
 
 
 # Sorting.
 
 cdef inline int64_t cell(double place, double per_cell, int64_t body) noexcept nogil:
-    """Cell number of a coordinate. NaNs and infinities are far from all else; NaNs are spread by body index."""
+    """Cell number of a coordinate; cells farther out than 2**46 are wider. NaN and infinity pass no distance test:
+    their cell is the body index, so that they do not crowd one cell."""
     cdef double far = 70368744177664.0  # 2**46
     cdef double c = place * per_cell
     cdef int64_t number, first
@@ -85,7 +86,7 @@ cdef inline uint64_t bucket_in_box(
 
 
 cdef inline void find_buckets(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
-    """Find buckets in a periodic box, before `sort_bodies`; separate, because compilers inline that one."""
+    """Find buckets in a periodic box, before `sort_bodies`; not in that function, which stays small for inlining."""
     cdef int64_t i
     for i in range(n):
         if not is_seen(dim, stride, x, i, &data.torus):
@@ -126,7 +127,7 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
 
     A periodic box needs `find_buckets` first. Searches that read `place` need `copy_places` then.
     """
-    # Copies of pointers: for all that compilers know, each write may change those in `data`.
+    # Local copies of pointers: compilers must assume that each store may change those in `data`.
     cdef const uint8_t* size_class = data.size_class
     cdef const uint64_t* category = data.category
     cdef uint64_t* filters = data.filters
@@ -154,7 +155,7 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
     for i in range(n):
         if size_class[i] >= data.classes or (periodic and bucket[i] == FAR_OUT):
             continue
-        # The start of the next bucket is that of this one until all bodies are in: it advances to its end meanwhile.
+        # While bodies are written, start[b + 1] is the next free slot of bucket b. Afterwards it is the end of b.
         data.body[start[bucket[i] + 1]] = <int32_t> i
         start[bucket[i] + 1] += 1
 
@@ -175,7 +176,7 @@ cdef inline void copy_places(int dim, int64_t n, int64_t stride, const real* x, 
 # The cells around a cell.
 
 cdef inline uint64_t filter_of(uint64_t category, uint64_t mask) noexcept nogil:
-    """Pack category and mask into one number. Bits 32 apart are merged, so that some cells are searched in vain."""
+    """Pack category and mask into one number. Bits 32 apart share one, so that some cells are searched in vain."""
     return <uint32_t> (category | category >> 32) | (mask | mask >> 32) << 32
 
 
@@ -308,7 +309,8 @@ cdef inline void classify(
     cdef int64_t i
     cdef int number = 0
     for i in range(n):
-        # Points at rest and NaN radii need no search among themselves; inactive bodies need none at all.
+        # Bodies without a size (points at rest), or whose radius is not finite, are in no class, so that others do not
+        # find them, but they search all classes. Inactive bodies do not search.
         if alive[i] == NOWHERE:
             size_class[i] = NOWHERE
         elif not radius[i] > 0 or not radius[i] < INFINITY:

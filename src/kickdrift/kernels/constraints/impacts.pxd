@@ -18,7 +18,8 @@ cdef inline bint is_constrained(const Wall* wall, bint movable, int64_t body) no
 
 
 cdef inline real speed_at_wall(real depth, real fast, real pull, real h) noexcept nogil:
-    """Speed at impact of a body that is `depth` beyond the wall now; fast: its current speed."""
+    """Speed at impact of a body that is `depth` beyond the wall now. fast: its current speed; pull: change of its
+    velocity into the wall by the forces of a step."""
     cdef real one = 1
     cdef real two = 2
     cdef real share
@@ -52,7 +53,8 @@ cdef inline void bounce(
     real depth, real speed, real pull, real slow, real restitution, real h, real longest, real pressed,
     real* inside, real* inwards, real* time,
 ) noexcept nogil:
-    """Compute the state after the bounce of a body that is `depth` beyond a wall; speed: outwards, now."""
+    """Bounce a body that is `depth` beyond a wall and moves outwards at `speed`: set its new distance `inside` of the
+    wall, its new speed `inwards`, and `time`, for which friction acts on its position. slow: resting threshold."""
     cdef real two = 2
     cdef real fast = magnitude(speed)
     cdef real at_wall = speed_at_wall(depth, fast, pull, h)
@@ -83,7 +85,7 @@ cdef inline bint collide_wall(
     if not (depth > 0 or (depth == 0 and speed > 0)):
         return False
     if 0 < speed <= delta_v:
-        # The impact was no faster than now, hence below the resting threshold. `bounce` agrees, more slowly.
+        # The impact was no faster than now, hence below the resting threshold. `bounce` has the same result, slower.
         inside[0], inwards[0], time[0] = 0 * depth, 0, pressed(h, lag)
         return True
     bounce(depth, speed, delta_v, at_least_zero(delta_v), restitution, h, h, pressed(h, lag), inside, inwards, time)
@@ -109,7 +111,7 @@ cdef inline void replace(
 
 
 cdef inline real pressed(real h, real lag) noexcept nogil:
-    """Effective time by which velocity removed evenly during a step has moved the position."""
+    """Effective time for which a velocity that is removed evenly during a step would have moved the position."""
     cdef real one = 1
     cdef real two = 2
     return h * (one / two + lag)

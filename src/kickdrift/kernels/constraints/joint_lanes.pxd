@@ -1,4 +1,4 @@
-# Pairs of a stage in vectors: they have no body in common.
+# The pairs of a level (`stage`) of Distance in vectors: they have no body in common.
 
 from libc.stdint cimport int64_t
 
@@ -89,7 +89,8 @@ cdef inline void find_loads(real h, const Distance* data) noexcept nogil:
 cdef inline bint exceeds(
     real r, real along, real back, const Distance* data, int64_t p, real* length,
 ) noexcept nogil:
-    """Return whether a pair exceeds its limits without its own correction. length: set to that limit."""
+    """Return whether a pair would exceed a limit if its corrections so far were undone (back: by so much length).
+    length: set to the limit that it would exceed."""
     cdef real low = (<const real*> data.low)[p]
     cdef real high = (<const real*> data.high)[p]
     cdef real free = r * r + back * (along + along + back)
@@ -98,7 +99,7 @@ cdef inline bint exceeds(
 
 
 cdef inline vec find_inside(vec r, vec along, vec back, const Distance* data, int64_t p, vec* length) noexcept nogil:
-    """Return 1 for pairs within their limits without their own correction, else 0. length: set to the limit."""
+    """Return 1 for pairs that would be within limits if their corrections so far were undone, else 0: see `exceeds`."""
     cdef vec one = filled(1, length)
     cdef vec low = (<const vec*> numbers(data.low, p, length))[0]
     cdef vec high = (<const vec*> numbers(data.high, p, length))[0]
@@ -114,9 +115,9 @@ cdef inline const void* numbers(const void* start, int64_t p, const vec* like) n
 
 
 cdef enum:
-    BATCH = 128     # pairs per batch, whole vectors, whose root and quotient latencies overlap
+    BATCH = 128     # pairs per batch (whole vectors): latencies of their square roots and divisions overlap
 
-# Arguments for the pairs of a stage.
+# Arguments for the pairs of a level.
 ctypedef struct Sweep:
     bint velocities, compliant, limited
     int dim, direction

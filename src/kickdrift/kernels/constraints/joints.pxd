@@ -37,8 +37,8 @@ cdef inline int distance(
 ) noexcept nogil:
     """Move each pair to its length, and update velocities.
 
-    Pairs without common bodies may be solved in any order, or at once, without changing a bit: they are
-    sorted by stages, and those of one stage are computed in vectors.
+    Pairs without common bodies may be solved in any order, or at once, without changing a bit. Pairs are therefore
+    sorted by level (`stage`): those of one level have no common body, and are computed in vectors.
     """
     cdef int64_t count = data.stage[data.stages] if data.stages > 0 else 0
     cdef real h = <real> step
@@ -83,7 +83,7 @@ cdef inline bint project(
     return True
 
 
-# Rows of the constrained bodies, which vectors of pairs load and store whole.
+# Each constrained body has a row of PAIR_ROW numbers. Loops over vectors of pairs load and store whole rows.
 
 cdef inline void fetch(int dim, int64_t stride, const real* x, const Distance* data) noexcept nogil:
     cdef real* row
@@ -208,7 +208,7 @@ cdef inline void correct_pairs(const Sweep* work, int64_t p, int64_t last, const
 cdef inline bint sweep(
     bint velocities, int dim, real h, const Distance* data, void* owner,
 ) noexcept nogil:
-    """Do all iterations, over positions or velocities; return False if interrupted."""
+    """Do all iterations over the levels, for positions or velocities; return False if interrupted."""
     cdef int64_t _iteration, stage, p, k
     cdef int64_t relaxed = 0
     cdef Sweep work

@@ -19,7 +19,7 @@ cdef inline void resolve(
     int dim, real h, int64_t stride, const real* x, int64_t count, const LoadCell* pairs, const real* load,
     const Torus* torus, Log* log,
 ) noexcept nogil:
-    """Keep the loads of pairs, and break them. log: or NULL."""
+    """Store the loads of pairs, and break the pairs beyond their limit. log: records the breaks, by rank; or NULL."""
     cdef const LoadCell* pair
     cdef int64_t broken = 0
     cdef int64_t rank = -1
@@ -28,7 +28,7 @@ cdef inline void resolve(
         pair = &pairs[p]
         pair.cell[0] = load[p]
         if not is_broken(pair) and pair.limit >= 0 and (load[p] > pair.limit or -load[p] > pair.limit):
-            pair.cell[1] = 2    # in this step
+            pair.cell[1] = 2    # broken in this step, not recorded yet
             broken += 1
     while broken > 0:
         next = -1

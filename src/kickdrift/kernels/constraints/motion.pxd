@@ -1,4 +1,5 @@
-# Shapes that move: the formulas of kickdrift/reference/constraints/motion.py, in double but for points and vectors.
+# Shapes that move: the formulas of kickdrift/reference/constraints/motion.py. Arithmetic is in double; points and
+# vectors have the dtype of the state.
 
 from libc.math cimport INFINITY, fabs, sqrt
 from libc.stdint cimport int64_t
@@ -10,7 +11,7 @@ from ..functions.elementary cimport cos, each, sin
 from ..simd.vec cimport f64vec, real
 
 cdef enum:
-    MOST_PIECES = 32    # straight pieces of a path relative to a shape that rotates
+    MOST_PIECES = 32    # maximum number of straight pieces of a path relative to a rotating shape
 
 
 cdef inline double cosine(double angle) noexcept nogil:
@@ -80,7 +81,7 @@ cdef inline void lay(int dim, double time, const Shapes* given, const real* like
 
 
 cdef inline void refit(int dim, Shapes* shapes, const real* lower, const real* upper) noexcept nogil:
-    """Fit the boxes of the tree to where its enabled shapes are. The box of none is empty: nothing is near it."""
+    """Fit the boxes of the tree to its enabled shapes. A leaf without any has an empty box, which overlaps nothing."""
     cdef double* box
     cdef const double* below
     cdef double low, high
@@ -132,7 +133,8 @@ cdef inline void begin_motion(
         shapes.motion.displacement = max(shapes.motion.displacement, (speed + rotation) * h)
         most = max(most, speed * h * <double> steps + min(rotation * h * <double> steps, 2 * shapes.motion.far[k]))
     lay(dim, 0, shapes, like)
-    shapes.motion.margin = most + shapes.motion.displacement / 8    # the gap that `pieces_of` neglects
+    # `pieces_of` neglects gaps up to displacement / 8.
+    shapes.motion.margin = most + shapes.motion.displacement / 8
 
 
 cdef inline void end_motion(int dim, double h, const Shapes* shapes) noexcept nogil:
@@ -190,7 +192,7 @@ cdef inline void move_along(
 ) noexcept nogil:
     """Move a point with the shape from the time `now` to `then`, either of which may be the earlier one.
 
-    A body at the time `then`, moved back to `now`, is where it is relative to the shape as that is at `now`.
+    Where a body at the time `now` is relative to the shape, the moved body is relative to the shape at `then`.
     """
     cdef const double* row = row_of(dim, motion, k)
     cdef double w = row[2 * dim + 1]
@@ -210,7 +212,7 @@ cdef inline void move_along(
 
 
 cdef inline void turn_normal(int dim, const Motion* motion, int64_t k, double time, real* n) noexcept nogil:
-    """Rotate a direction with a shape, from the beginning of the step on."""
+    """Rotate a direction with a shape, from the beginning of the step to `time`."""
     cdef double w = row_of(dim, motion, k)[2 * dim + 1]
     cdef double c, s, x, y
     if w == 0:

@@ -96,7 +96,8 @@ cdef inline real away_from_box(int dim, const real* y, const real* a, const real
 cdef inline bint touch(
     bint through, int dim, const real* y, const real* motion, real r, int64_t number, const Shapes* data, real* share,
 ) noexcept nogil:
-    """True if y comes within r of a shape; share: set to the share of its motion. through: False if it begins there."""
+    """True if y comes within r of a shape; share: set to the share of its motion until then. If y is within r at first:
+    False with `through` (sensors), otherwise True only if it moves deeper."""
     cdef const real* a = <const real*> data.lower + number * dim
     cdef const real* b = <const real*> data.upper + number * dim
     cdef real n[MAX_DIM]
@@ -223,7 +224,7 @@ cdef inline bint is_within(
 
 
 cdef inline bint around_point(int dim, const real* d, const real* motion, real r, real* t) noexcept nogil:
-    """True if a body at offset d from a point comes within r of it, at time t in units of the motion."""
+    """True if a body at offset d from a point comes within r of it; t: set to the share of the motion until then."""
     cdef real square = dot(dim, motion, motion)
     cdef real along = dot(dim, d, motion)
     cdef real outside = dot(dim, d, d) - r * r
@@ -237,9 +238,10 @@ cdef inline bint around_point(int dim, const real* d, const real* motion, real r
     return True
 
 
-# The tree of shapes, or of declarations of shapes: a walk through the leaves that may be in a box.
+# A walk through the leaves of a tree whose boxes overlap a given box. The tree is that of a Shapes struct, or that over
+# all Shapes structs of `Contacts` (`level`).
 #
-# Disabled shapes stay in their leaves and are skipped, so that a change of `enabled` only fits the boxes again.
+# Disabled shapes stay in their leaves and are skipped: after a change of `enabled`, only boxes are fitted again.
 
 cdef enum:
     DEEPEST = 128   # maximum size of the stack of tree nodes to visit
@@ -259,7 +261,7 @@ cdef inline void begin_walk(Walk* walk, const Shapes* tree) noexcept nogil:
 cdef inline int64_t next_in_box(
     int dim, const double* low, const double* high, const Shapes* tree, Walk* walk,
 ) noexcept nogil:
-    """Number of the next enabled shape whose node reaches into a box, or -1."""
+    """Number of the next enabled shape in a leaf whose bounding box overlaps the given box, or -1."""
     cdef int64_t node
     while True:
         while walk.next < walk.last:
@@ -275,11 +277,11 @@ cdef inline int64_t next_in_box(
 
 
 cdef inline bint is_enabled(int64_t number, const Shapes* tree) noexcept nogil:
-    return tree.enabled == NULL or tree.enabled[number]     # declarations are always enabled
+    return tree.enabled == NULL or tree.enabled[number]     # NULL: the Shapes structs of `Contacts`
 
 
 cdef inline void open_node(int64_t node, const Shapes* tree, Walk* walk) noexcept nogil:
-    """Visit what is in a node: its shapes, or its two children, the second one first."""
+    """Begin to visit the shapes of a leaf, or push the two children of an inner node, the second of which is next."""
     if tree.leaves[node] == 0:
         walk.waiting[walk.waits] = tree.first[node]
         walk.waiting[walk.waits + 1] = tree.first[node] + 1

@@ -9,8 +9,8 @@ from ..forces.fields cimport dot, magnitude
 
 # A shape within reach of a point.
 ctypedef struct Near:
-    int64_t row             # of the point
-    int64_t number          # of the shape
+    int64_t row             # index of the point
+    int64_t number          # index of the shape
     double distance
     double normal[MAX_DIM]  # outward
 
@@ -21,7 +21,7 @@ cdef inline double margin_of(int dim, const double* y, const double* motion, dou
     cdef int j
     for j in range(dim):
         large = large + magnitude(y[j]) + magnitude(motion[j])
-    return reach + 9.094947017729282e-13 * large  # 4096 roundings
+    return reach + 9.094947017729282e-13 * large  # 4096 times the relative rounding error
 
 
 cdef inline bint is_passed(
@@ -83,7 +83,7 @@ cdef inline int64_t first_shape(
     for j in range(dim):
         at[j] = y[j] + share[0] * motion[j]
     away(dim, at, found, data, n)
-    # Beside a thin segment the sign of the normal is that of a rounding error.
+    # A ray that ends on a segment without thickness: `away` has the sign of a rounding error, so point the normal back.
     t = -1 if data.segments and share[0] > 0 and dot(dim, n, motion) > 0 else 1
     for j in range(dim):
         normal[j] = t * n[j]

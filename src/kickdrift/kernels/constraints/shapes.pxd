@@ -139,7 +139,7 @@ cdef inline void go_through(
         ):
             come(dim, step, h, i, number, share, start, y, u, g, data)
         else:
-            # The overlap began before the step.
+            # The overlap began before the step: record it with speed 0.
             meet_shape(dim, step, 0, number, y, data, n, moves, there)
             report_shape(dim, h, i, number, h, 0, still, still, n, 0, y, data)
         number = next_overlap(dim, step, NULL, y, reach, number, data)
@@ -149,7 +149,7 @@ cdef inline void come(
     int dim, double step, real h, int64_t i, int64_t number, real share, const real* start, const real* y,
     const real* u, const real* g, const Shapes* data,
 ) noexcept nogil:
-    """Record a shape that a body reaches after `share` of its displacement."""
+    """Record a shape that a sensor body reaches after `share` of its displacement."""
     cdef real at[MAX_DIM]
     cdef real there[MAX_DIM]
     cdef real moves[MAX_DIM]
@@ -173,7 +173,8 @@ cdef inline void turn(
     const real* n,
     const real* at, const real* moves, const Shapes* data,
 ) noexcept nogil:
-    """Bounce a body that is `depth` beyond the tangent plane at the contact. moves: the plane's velocity, if any."""
+    """Bounce a body that is `depth` beyond the tangent plane at the contact. moves: velocity of a moving shape there.
+    """
     cdef real lag = <real> data.wall.lag
     cdef real mu = each(&data.wall.friction, i, h)
     cdef real pull = dot(dim, n, g)
@@ -311,7 +312,7 @@ cdef inline real gap_at(
     return meet_shape(dim, step, (one - share) * since, number, at, data, n, moves, there) - r
 
 
-# In the tree.
+# Searches in the tree of shapes.
 
 cdef inline void box_of(
     int dim, const real* start, const real* y, real reach, const Shapes* data, double* low, double* high,

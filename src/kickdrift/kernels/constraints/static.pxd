@@ -1,8 +1,9 @@
-# Constraints on each body alone tile by tile: walls, shapes and sensors out of reach of a tile are skipped.
+# Static constraints, which act on each body alone, are applied tile by tile: walls, shapes and sensors out of reach of
+# a tile are skipped.
 #
-# The extent of a tile is a bounding box of its active bodies in each lane. Comparisons are those of the constraints
-# themselves, with the corners of the extent: rounded sums and products are monotonic, so no body inside has another
-# outcome. Distances within rounding errors count as reached.
+# The extent of a tile has for each lane a bounding box of the active bodies in that lane. The corners of the extent are
+# tested like bodies: rounded sums and products are monotonic, so a body inside cannot have another result. Distances
+# within rounding errors count as reached.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
@@ -79,7 +80,7 @@ cdef inline void fill_lanes(vec* low, vec* high) noexcept nogil:
 
 
 cdef inline vec greatest(const Each* values, Py_ssize_t first, Py_ssize_t count, const vec* like) noexcept nogil:
-    """Largest coefficient of the bodies in each lane; coefficients are >= 0."""
+    """Return for each lane the largest coefficient of the bodies in that lane; coefficients are >= 0."""
     cdef vec found = filled(0, like)
     cdef Py_ssize_t n
     if values.body == 0:
@@ -108,7 +109,7 @@ cdef inline bint reaches_face(
 cdef inline bint reaches_corners(
     const Corners* corners, int dim, Py_ssize_t first, Py_ssize_t count, const vec* extent, const vec* like,
 ) noexcept nogil:
-    """True if a tile reaches two or more planes: a single one has no corner."""
+    """True if a tile reaches two or more planes: bodies at a single one are not in a corner."""
     cdef const Each* radius
     cdef int64_t face
     cdef int found = 0
@@ -143,7 +144,7 @@ cdef inline vec slack_of(const vec* like) noexcept nogil:
 
 
 cdef inline vec size_of(int dim, const vec* extent) noexcept nogil:
-    """Upper bound of the sum of a body's coordinate magnitudes."""
+    """Return for each lane an upper bound of |x| + |y| + |z| of a body, to which rounding errors are proportional."""
     cdef vec size = filled(0, extent)
     cdef int j
     for j in range(dim):
@@ -154,7 +155,7 @@ cdef inline vec size_of(int dim, const vec* extent) noexcept nogil:
 cdef inline bint reaches_shapes(
     const Shapes* shapes, int dim, Py_ssize_t first, Py_ssize_t count, const vec* swept, const vec* like,
 ) noexcept nogil:
-    """True if a tile may reach a shape on its way; swept: extent before and after the step."""
+    """True if a body of a tile may touch a shape in the step; swept: bounding box of the extents before and after."""
     cdef vec margin = greatest(&shapes.reach, first, count, like) + filled(shapes.motion.margin, like)
     cdef vec near = filled(1, like)
     cdef int j
@@ -260,7 +261,8 @@ cdef inline bint reaches_any(
 cdef inline void lay_shapes(
     bint begins, const Coupling* coupling, int begin, int end, Py_ssize_t steps, const vec* like,
 ) noexcept nogil:
-    """Move shapes to where they are at the beginning of the step, for a look-ahead of `steps` steps, or at its end."""
+    """Move shapes to where they are at the beginning (begins) or the end of the step; at the beginning, also set their
+    margin to the motion in `steps` steps, because tiles may step so far at once."""
     cdef int dim = coupling.plan.dim
     cdef double h = coupling.plan.h
     cdef Shapes* shapes
@@ -287,7 +289,7 @@ cdef inline void constrain_tile(
 ) noexcept nogil:
     """Apply the static constraints from `begin` to `end` to a tile that one of them reaches.
 
-    now: the extent of the tile before them; afterwards it is not measured again.
+    now: extent of the tile, which is updated between the constraints, but not after the last one.
     """
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t item = sizeof(vec) // width(like)
@@ -317,7 +319,7 @@ cdef inline void constrain_tile(
 cdef inline void find_delta_v(
     int dim, Py_ssize_t first, Py_ssize_t count, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """Compute delta_v by the forces of the step for a tile."""
+    """Compute the velocity changes by the forces of the step (delta_v) for a tile."""
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Py_ssize_t at = (first - workspace.first) * item
     cdef const vec* old = <const vec*> (workspace.now + V * workspace.row * item + at)

@@ -1,6 +1,7 @@
 # Collisions with planes and boxes, a vector of bodies at a time: kickdrift/reference/constraints/walls.py.
 #
-# One loop serves all dimensions. Its branches on `dim` cost less than arrays in memory.
+# One loop serves all dimensions. It always visits MAX_DIM components and branches on `dim`: loops of variable length
+# would keep the vectors in memory instead of registers, which costs more.
 
 from libc.stdint cimport int64_t
 
@@ -47,7 +48,7 @@ cdef inline vec movable(const Wall* wall, int64_t body, int64_t last, const vec*
 
 
 cdef inline vec solid(const Wall* wall, int64_t body, vec met) noexcept nogil:
-    """Remove sensor bodies from the lanes that touch the wall."""
+    """Set `met` to 0 in the lanes of sensor bodies: they touch the wall without a response."""
     cdef int64_t lane
     if wall.sensor != NULL:
         for lane in range(width(&met)):
@@ -93,7 +94,7 @@ cdef inline bint is_smooth(const Each* friction, const vec* like) noexcept nogil
 
 
 cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
-    """1 where the impact was certainly not faster than the resting threshold, which saves a root; 0 elsewhere.
+    """1 where the impact was certainly not faster than the resting threshold, which saves a square root; 0 elsewhere.
 
     speed: > 0, an upper bound of the speed at impact. The square of that is speed² - 2 pull / h depth, up to some
     rounding errors of speed². A margin of 1/256 below pull² excludes these. Squares that may overflow or underflow
@@ -176,7 +177,7 @@ cdef inline void plane(
     for j in range(MAX_DIM):
         normal[j] = spread(wall.normal, j if j < dim else 0, like)
     while True:
-        # Skip vectors that are clear of the plane, with as little as possible for each.
+        # Skip vectors of bodies that are clear of the plane, with as few operations as possible for each.
         while i < bodies.last:
             if per_body:
                 size = offset + numbers_of(&wall.radius, i, like)
