@@ -30,8 +30,8 @@ cdef inline void find_motion(
 ) noexcept nogil:
     """Raise the bounds in `motion` to the largest magnitudes in a row, but not to |v|, which `find_extent` does.
 
-    Terms are not included. For Verlet, |x - s| / last_h counts as a speed. groups: number of groups of bodies, each of
-    as many as a vector has lanes; numbers: components of each body in the row.
+    Terms (forces that are not affine) are left out. For Verlet, |x - s| / last_h counts as a speed. groups: number of
+    groups of bodies, each of as many as a vector has lanes; numbers: components of each body in the row.
     """
     cdef const vec* x = <const vec*> row.x
     cdef const vec* v = <const vec*> row.v

@@ -254,7 +254,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
             workspace.next = workspace.start + (OUT - P) * size(&workspace, like)
             workspace.delta_v = workspace.next + P * size(&workspace, like)
         elif plan.scheme == RK4 and not plan.turned:
-            workspace.next = workspace.start    # P and on, which RK4 does not use: see `leaves`
+            workspace.next = workspace.start    # registers P and Q, which RK4 does not use then: see `leaves`
         move_state(False, plan, workspace.first, workspace.count, r)
         keep_tile(plan, job, workspace.first, workspace.count, r)
         fetch_state(plan, workspace.first, job.last, like)
@@ -300,7 +300,8 @@ cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexce
     workspace.row = coupling.plan.dim * coupling.padded
     workspace.first = 0
     workspace.count = coupling.plan.n if coupling.plan.slots == NULL else coupling.plan.slots.end
-    # Functions read all slots. Those after the last used one must stay zero: then `full` is False, so that they do.
+    # Functions read all slots, and those after the last active one must stay zero. If there are any, `full` is False:
+    # stages then zero the accelerations of inactive slots.
     workspace.full = workspace.count == coupling.plan.n and is_full(coupling.plan, 0, workspace.count)
     workspace.now = coupling.workspace
     workspace.next = workspace.now + P * size(&workspace, like)

@@ -29,7 +29,7 @@ cdef enum:
     PATIENCE = 8    # steps before a failed leap is tried again
 
 cdef enum:
-    MOST_BYTES = 16                             # bytes of a body's vector in rows of ROW bodies; if larger, of TILE
+    MOST_BYTES = 16     # largest size of a body's vector for rows of ROW bodies, bytes; larger ones have rows of TILE
     COPY = ROW * MOST_BYTES + BEYOND + 64       # bytes of a coefficient in a row, as array of structures
     COPIES = 10 * COPY                          # bytes of all coefficients
 
@@ -92,7 +92,8 @@ cdef inline const char* interleave(
     const Plan* plan, const Field* field, Py_ssize_t first, Py_ssize_t count, bint again, char* buffer,
     const vec* like,
 ) noexcept nogil:
-    """Lay out a coefficient as array of structures, in whole blocks; again: `buffer` has uniform ones already."""
+    """Lay out a coefficient as array of structures, in whole blocks; again: if it is uniform, `buffer` has it already.
+    """
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Array rows
     rows.data, rows.body, rows.component = buffer, plan.dim * item, item
@@ -139,7 +140,8 @@ cdef inline void survey_rest(
     const Plan* plan, const Row* row, int numbers, Py_ssize_t count, vec* extent, vec* motion, vec* check,
     const vec* like,
 ) noexcept nogil:
-    """`survey` for the bodies after the last whole group. They are in the lanes of their radii, see `greatest`."""
+    """`survey` for the bodies after the last whole group. Each is in the lane of its radius in `greatest` (static.pxd).
+    """
     cdef Py_ssize_t group = numbers * sizeof(vec)
     cdef Py_ssize_t whole = count // width(like) * group
     cdef Py_ssize_t bytes_ = count % width(like) * (group // width(like))

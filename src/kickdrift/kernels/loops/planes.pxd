@@ -17,7 +17,7 @@ cdef inline vec* aligned(const char* buffer, const vec* like) noexcept nogil:
 cdef inline void move_planes(
     bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, vec* planes,
 ) noexcept nogil:
-    """Copy `count` bodies into planes of `plane` numbers each, or out of them."""
+    """Copy `count` bodies from `first` on into planes of `plane` numbers each, or out of them (out)."""
     cdef Py_ssize_t size = sizeof(vec) // width(planes)
     cdef char* place = array.data + first * array.body
     cdef int j

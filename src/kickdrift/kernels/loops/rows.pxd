@@ -11,7 +11,7 @@ from ..integrators.traits cimport fsal, verlet
 
 cdef enum:
     FEW = 2     # up to this many steps, single vectors are faster than a padded copy of a partial block
-    LONG = 24   # vectors that a composition steps at once, see long_row; more than fit registers
+    LONG = 24   # vectors that a composition steps at once: more than registers can hold, see long_row
 
 
 cdef inline const vec* coefficient(int vectors, const char* row, Py_ssize_t at, const vec* like) noexcept nogil:
@@ -170,7 +170,7 @@ cdef inline vec row_of_blocks(
     # Uniform coefficients are the same in each block if it consists of whole bodies. All blocks then read those of the
     # first, which stay in the first-level cache.
     cdef Py_ssize_t ahead = 0 if plan.uniform and most % plan.numbers == 0 else vectors * sizeof(vec)
-    cdef Py_ssize_t place = 0   # offset of the coefficients
+    cdef Py_ssize_t place = 0   # byte offset in the rows of coefficients
     cdef Job begun
     single_block = <vec (*)(
         const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t,
