@@ -123,7 +123,7 @@ cdef inline void van_der_pol(
     blocks(VAN_DER_POL, 2, plan, steps, h, c, count, planes)
 
 
-# Jobs.
+# A whole job.
 
 cdef inline bint finite_planes(int dim, Py_ssize_t count, const vec* planes) noexcept nogil:
     """True if all numbers of a tile are finite: sums of y - y are 0 then. Checking each number takes longer."""
