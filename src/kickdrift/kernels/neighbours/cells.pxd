@@ -167,7 +167,7 @@ cdef enum:
 cdef inline int64_t find_ahead(
     int dim, uint64_t* bucket, const Cells* cells, List* lower, List* higher,
 ) noexcept nogil:
-    """Append pairs from a bucket on, until TESTS or the end; return -1 without memory."""
+    """Append the pairs of the buckets from `bucket` on, until their end or TESTS tests; return -1 without memory."""
     cdef Ranges ahead
     cdef int64_t tests = 0
     cdef int64_t p, total
@@ -280,7 +280,7 @@ cdef inline void sort_by(
 ) noexcept nogil:
     """Sort pairs by one of their points, keeping the order of equal ones: a counting sort.
 
-    row: renames points in the output, or NULL.
+    row: number of each point in the output; NULL: its index.
     """
     cdef int64_t k
     cdef int32_t slot

@@ -24,7 +24,7 @@ ctypedef struct Point:
 
 ctypedef struct Box:
     double middle[3]
-    double half[3]          # half of its width
+    double half[3]          # half of the box's width
 
 ctypedef struct Tree:
     int dim
