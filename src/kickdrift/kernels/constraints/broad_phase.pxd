@@ -232,7 +232,7 @@ cdef inline bint is_crowded(int64_t n, const real* radius, const Collisions* dat
 cdef inline Found find_few(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
-    """Keep the PAIRS_PER_BODY partners of lowest index; stop scanning a cell past the highest of them."""
+    """Keep the PAIRS_PER_BODY partners of lowest index of each body; stop scanning a cell past the highest of them."""
     cdef const real* radius = <const real*> data.radius
     cdef bint even[MOST_CLASSES]        # True if all bodies of a class have equal radii
     cdef int32_t any_of[MOST_CLASSES]

@@ -23,7 +23,7 @@ from ..forces.fields cimport dot, magnitude, rounding
 from ..simd.vec cimport real
 from .impacts cimport arrival, at_least_zero, each
 
-# In the solve.
+# Records of contacts, made while they are solved.
 
 cdef inline void add_up(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
     """Add the impulse of the last substep to the recorded total."""
@@ -34,8 +34,8 @@ cdef inline void add_up(int dim, int64_t k, const Contacts* data, const real* li
 cdef inline void record_impact(
     int dim, real time_since, real fast, real time, int64_t k, const Contacts* data,
 ) noexcept nogil:
-    """Record an impact in `time` seconds, along the current velocities; time_since: from there to the end of the step.
-    """
+    """Record an impact that comes in `time` seconds at the current velocities; time_since: from the impact to the end
+    of the step."""
     cdef real* events = contact_event(dim, data, k, &time_since)
     cdef const real* own = contact(dim, data, k, &time_since)
     cdef const real* a = body(dim, data, data.first[k], &time_since)
@@ -51,7 +51,7 @@ cdef inline void record_impact(
 cdef inline void report_collisions(
     int dim, real full, int64_t n, int64_t stride, const real* before, const real* x, const Contacts* data,
 ) noexcept nogil:
-    """Record contacts with impulses, and sensor contacts."""
+    """Record the contacts of a step that had impulses, and those of sensors."""
     cdef const real* own
     cdef const real* events
     cdef const real* a
@@ -153,7 +153,7 @@ cdef inline void report_sensor_shape(
     cdef int c
     for c in range(dim):
         was[c] = before[c * stride + i]
-    if is_moving(&data.shapes[part]):     # move the start with the shape, to where that is now
+    if is_moving(&data.shapes[part]):     # move the start of the path with the shape, to the end of the step
         move_along(
             dim, &data.shapes[part].motion, number - data.shape_begin[part], 0, data.shapes[part].motion.now, was, was,
         )
@@ -209,7 +209,7 @@ cdef inline void report_contacts(
 cdef inline void report_contact(
     int dim, int64_t stride, const real* x, int64_t k, int64_t key, int64_t* p, const Contacts* data, Log* log,
 ) noexcept nogil:
-    """Make events of a contact found in the step; earlier keys in `touching` were not found, and end."""
+    """Make events of contact k of the step. Pairs in `touching` with lower keys had none: end their contact."""
     cdef EventSource* events = data.grid.events
     cdef Contact* found
     cdef bint was
@@ -302,7 +302,7 @@ cdef inline bint shape_touches(
     return away_from(dim, y, number, data, n) <= reach + reach / share + rounding(reach) * large
 
 
-# Events of shapes: contacts of a step, and which bodies touch.
+# Contacts of bodies with shapes: records of a step, and their events.
 
 cdef enum:
     BOUNCES = 8     # maximum number of bounces of a body per step, and of recorded contacts
@@ -428,7 +428,7 @@ cdef inline int64_t report_events(
 ) noexcept nogil:
     """Turn the contacts recorded in a step into events, or drop them if the step is not kept.
 
-    Return the number of a recording constraint without a branch here, or -1.
+    Return -1, or the number of a constraint that records events, but whose kind has no branch here.
     """
     cdef int64_t number
     for number in range(constraints):

@@ -23,7 +23,7 @@ cdef enum:
     HARD = 5            # factor of the push-out speed of deep contacts
     ROW = 8             # vectors of a body: velocity, then position
 
-# Indices of the vectors that each block of a sweep gets. All but CHOSEN are the same for all blocks.
+# Indices in `same`: vectors that are passed with each block of a sweep. All but CHOSEN are the same for all blocks.
 cdef enum:
     H
     SOFT
@@ -64,7 +64,7 @@ cdef inline bint press_in(
     cdef vec same[SAME]
     cdef vec a[ROW]
     cdef vec b[ROW]
-    cdef vec spin[ROW]      # of both bodies
+    cdef vec spin[ROW]      # angular velocities of the first body; from 4 on, of the second
     cdef vec impulse[MAX_DIM]
     cdef vec* own
     cdef vec* twist = NULL
@@ -116,7 +116,7 @@ cdef inline bint press_in(
     return deep
 
 
-# Bodies.
+# Load and store the states of bodies.
 
 cdef inline void gather(int dim, const Contacts* data, const int32_t* index, vec* q) noexcept nogil:
     """Gather velocities and positions into ROW vectors, some of which are unused."""
@@ -238,7 +238,7 @@ cdef inline void begin_twist(const Contacts* data, int64_t block, vec* twist) no
 cdef inline void collide(
     int dim, const Contacts* data, int64_t block, vec* own, const vec* a, const vec* b,
 ) noexcept nogil:
-    """Compute the approach speed and the resting threshold, which the forces of a step determine."""
+    """Compute the approach speed before the step, and the resting threshold, which follows from the forces."""
     cdef vec* more = own + 2 * dim
     cdef vec its[ROW]
     cdef vec displacement[MAX_DIM]

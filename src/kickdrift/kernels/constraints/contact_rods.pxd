@@ -41,7 +41,7 @@ cdef inline bint holds(int dim, const Contacts* data, int64_t k, const real* own
 
 
 cdef inline void start_rods(int dim, const Contacts* data, const real* like) noexcept nogil:
-    """Set the limits of a step, and clear its sums."""
+    """Set the limits of rods in this step, and zero the sums of the step."""
     cdef real* own
     cdef int64_t k
     for k in range(data.rods):

@@ -1,4 +1,4 @@
-# Contacts of a step, their groups and colours: the search of kickdrift/reference/constraints/contact_search.py.
+# Contacts of a step, their islands (groups) and graph colours: kickdrift/reference/constraints/contact_search.py.
 
 from libc.stdint cimport int32_t, int64_t, uint64_t, uint8_t
 from libc.string cimport memcmp, memcpy, memset
@@ -205,7 +205,7 @@ cdef inline void find_known(int64_t count, const Contacts* data) noexcept nogil:
             data.known[k] = <int32_t> m
 
 
-# Groups at rest, `Contacts(sleep=True)`: the formulas of kickdrift/reference/constraints/contact_rest.py.
+# Islands at rest, `Contacts(sleep=True)`: the formulas of kickdrift/reference/constraints/contact_rest.py.
 
 cdef inline void hold(
     int dim, int64_t n, int64_t stride, const real* before, const real* delta_v, const real* x, const real* v,
@@ -295,7 +295,7 @@ cdef inline void find_awake(
     int dim, real full, int64_t n, int64_t count, int64_t stride, const real* before, const real* delta_v,
     const Contacts* data,
 ) noexcept nogil:
-    """Set `data.deep` for the islands that are not at rest: see `those_awake` of the reference."""
+    """Set `data.deep` for the islands that are not at rest: `those_awake` of reference/constraints/contact_rest.py."""
     cdef real surface[MAX_DIM]
     cdef int64_t i, j, k
     cdef bint carries

@@ -32,7 +32,7 @@ cdef inline real reach_of(int64_t i, int64_t number, const Contacts* data, real 
     return each(&data.shapes[part_of(number, data)].reach, i, like)
 
 
-# Which shapes are near.
+# Search for near shapes.
 
 cdef inline int near_shapes(
     int dim, int64_t i, const real* start, const real* end, bint free, bint alive, int64_t known, const Contacts* data,
@@ -425,7 +425,7 @@ cdef inline void hand_over(
     for c in range(<int> data.axes):
         twist_of(data, other, like)[c * w] = twist_of(data, other, like)[c * w] + twist_of(data, k, like)[c * w]
     if data.grid.events != NULL and more[MOST * w] > 0 and not its_more[MOST * w] > 0:
-        # The recorded contact continues.
+        # The other contact continues the recorded one, and gets its impact.
         events = contact_event(dim, data, k, like)
         other_events = contact_event(dim, data, other, like)
         other_events[TIME_SINCE] = events[TIME_SINCE]

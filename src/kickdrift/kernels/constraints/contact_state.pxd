@@ -10,7 +10,7 @@ from .friction cimport cross_impulse, cross_normal, limit_friction
 
 cdef enum:
     SENSED = COLOURS + 1    # colour of sensor contacts, which have no impulses
-    HELD = SENSED + 1       # colour of contacts whose group repeats its last step, at rest
+    HELD = SENSED + 1       # colour of contacts of islands at rest that repeat their last step, and are not solved
 
 # The numbers of a contact, after its normal and its friction impulse. Those that every sweep reads come first, so that
 # a sweep reads fewer pages of memory.
@@ -26,7 +26,7 @@ cdef enum:
     SECOND_WEIGHT
     MOST
     LOAD
-    TURNS           # 1: the normal follows two bodies; 0: it is that of a wall or shape
+    TURNS           # 1: the normal follows the positions of two bodies; 0: it is that of a wall or shape
     RESTITUTION
     SPEED           # approach speed: at first that before the step; once the bodies touch, that at the impact
     SLOW
@@ -59,7 +59,7 @@ cdef inline real* body(int dim, const Contacts* data, int64_t i, const real* lik
     return <real*> data.body + 2 * dim * i
 
 
-# Traits of a body, which initialise its contacts.
+# Traits of a body (see `Contacts.traits`), from which its contacts are initialised.
 
 cdef inline real* traits(const Contacts* data, int64_t i, const real* like) noexcept nogil:
     return <real*> data.traits + TRAITS * i

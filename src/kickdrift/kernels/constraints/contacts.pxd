@@ -207,7 +207,7 @@ cdef inline bint begin_bodies(
     const real* v,
     const Contacts* data,
 ) noexcept nogil:
-    """Set states before the step, without its forces, and traits; return True if any body has restitution."""
+    """Set the states of bodies to those before the step, and their traits; return True if any has restitution."""
     cdef const real* radius = <const real*> data.grid.radius
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* friction = <const real*> data.friction

@@ -57,7 +57,7 @@ cdef inline void corners(int dim, const Corners* data, const Bodies* bodies, int
 
 
 cdef inline void pass_through(const Wall* wall, int64_t i, int64_t last, vec* there) noexcept nogil:
-    """Remove the bodies that pass through a wall."""
+    """Set `there` to 0 for the bodies that pass through a wall, sensors included."""
     cdef int64_t lane
     for lane in range(min(<int64_t> width(there), last - i)):
         if wall.sensor[i + lane] != 0:
@@ -207,7 +207,7 @@ cdef inline void report_corners(
     int64_t lanes, int dim, int faces, int64_t first, real h, const real* these, const real* weight, const real* x,
     const real* v, const real* g, const Corners* data,
 ) noexcept nogil:
-    """Record contacts of bodies in corners for their walls."""
+    """Record the contacts of bodies in corners with each of their walls."""
     cdef const real* push = <const real*> data.push
     cdef const real* normal
     cdef real was[MAX_DIM]
@@ -239,7 +239,7 @@ cdef inline void report_plane(
     const real* v,
     const real* g, real h, real lag, real push, real weight,
 ) noexcept nogil:
-    """Record a contact of a corner for one of its walls."""
+    """Record the contact of a body in a corner with one of the walls."""
     cdef real across = dot(dim, n, v)
     cdef real delta_v = dot(dim, n, g)
     cdef real depth = size - dot(dim, n, x)

@@ -105,8 +105,8 @@ cdef inline void add_event(
 cdef inline void visit(
     Log* log, EventSource* events, int dim, const Contact* contact, bint met, bint was, bint now,
 ) noexcept nogil:
-    """Add the events of a pair with a contact in a step (met), that touched before (was) or touches now. A contact
-    without impulse, of a sensor, is a HIT only in its first step."""
+    """Add the events of a pair in a step. met: it had a contact; was, now: it touched before the step, or after it. A
+    contact without impulse, of a sensor, is a HIT only in its first step."""
     cdef bint again = was and not contact.impulse > 0
     cdef bint fast = contact.speed > log.hits_above and contact.speed > contact.slow
     if met and not events.region and fast and not again:
@@ -166,7 +166,7 @@ cdef inline void forget(EventSource* events) noexcept nogil:
     events.contacts = 0
 
 
-# Bodies with each other.
+# Contacts between bodies.
 
 cdef inline void report_pairs(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, Log* log,
@@ -254,7 +254,7 @@ cdef inline void place_pair(
         contact.normal[c] = n
 
 
-# Bodies with walls.
+# Contacts of bodies with walls.
 
 cdef inline real one_of(const Each* values, int64_t i, real like) noexcept nogil:
     return (<const real*> values.number)[i * values.body]
@@ -356,7 +356,7 @@ cdef inline void place_at_wall(
         contact.normal[j] = n
 
 
-# Bodies with regions.
+# Bodies in regions.
 
 cdef inline bint is_watched(const Sensor* data, int64_t i) noexcept nogil:
     return data.watched[i] and (data.alive == NULL or data.alive[i])

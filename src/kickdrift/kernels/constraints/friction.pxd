@@ -16,7 +16,7 @@ cdef inline int axes_of(int dim) noexcept nogil:
 
 
 cdef inline void cross_normal(int dim, const real* w, const real* n, real* to) noexcept nogil:
-    """w x n, along the surface."""
+    """to = w x n, a velocity along the surface."""
     if dim == 2:
         to[0] = -w[0] * n[1]
         to[1] = w[0] * n[0]
@@ -27,7 +27,7 @@ cdef inline void cross_normal(int dim, const real* w, const real* n, real* to) n
 
 
 cdef inline void cross_impulse(int dim, const real* n, const real* impulse, real* to) noexcept nogil:
-    """n x impulse, an angular momentum."""
+    """to = n x impulse, an angular momentum."""
     if dim == 2:
         to[0] = n[0] * impulse[1] - n[1] * impulse[0]
     else:
@@ -37,7 +37,7 @@ cdef inline void cross_impulse(int dim, const real* n, const real* impulse, real
 
 
 cdef inline void cross_normals(int dim, const vec* w, const vec* n, vec* to) noexcept nogil:
-    """w x n, along the surface."""
+    """to = w x n, a velocity along the surface."""
     if dim == 2:
         to[0] = -w[0] * n[1]
         to[1] = w[0] * n[0]
@@ -48,7 +48,7 @@ cdef inline void cross_normals(int dim, const vec* w, const vec* n, vec* to) noe
 
 
 cdef inline void cross_impulses(int dim, const vec* n, const vec* impulse, vec* to) noexcept nogil:
-    """n x impulse, an angular momentum."""
+    """to = n x impulse, an angular momentum."""
     if dim == 2:
         to[0] = n[0] * impulse[1] - n[1] * impulse[0]
     else:
@@ -105,7 +105,7 @@ cdef inline void leave_belts(int dim, const void* belt, const vec* n, vec* v) no
 # Coulomb's limit.
 
 cdef inline void limit_friction(int count, real* v, real limit) noexcept nogil:
-    """Shorten a vector to the limit."""
+    """Shorten a vector to at most the length `limit`."""
     cdef real square = dot(count, v, v)
     cdef real share
     cdef int j

@@ -127,7 +127,7 @@ ctypedef struct Sweep:
 
 
 cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    """Solve positions of rigid pairs without common bodies, along the line after the step.
+    """Solve positions of rigid pairs without common bodies, along the line between them after the step.
 
     Corrections of a batch are computed first: interleaved stores would delay the roots of the next pairs.
     """

@@ -160,7 +160,7 @@ cdef inline void around_segment(
         t = (zero * q - q - r) / dq
     else:
         return
-    t = zero if t < 0 else t    # closer than r by rounding
+    t = zero if t < 0 else t    # closer than r only by rounding errors
     for j in range(dim):
         d[j] = d[j] + t * motion[j]
     along = dot(dim, e, d)
@@ -191,7 +191,7 @@ cdef inline void around_box(
                     t = (b[j] + r - y[j]) / motion[j]
                 else:
                     continue
-                t = zero if t < 0 else t    # closer than r by rounding
+                t = zero if t < 0 else t    # closer than r only by rounding errors
                 if t >= 0 and is_within(dim, y, motion, t, a, b, axes):
                     keep_first(t, first)
             continue
@@ -230,7 +230,7 @@ cdef inline bint around_point(int dim, const real* d, const real* motion, real r
     cdef real outside = dot(dim, d, d) - r * r
     cdef real zero = 0
     cdef real under_root
-    outside = zero if outside < 0 else outside  # closer than r by rounding
+    outside = zero if outside < 0 else outside  # closer than r only by rounding errors
     under_root = along * along - square * outside
     if not along < 0 or not under_root >= 0 or not outside >= 0:
         return False
