@@ -270,7 +270,8 @@ cdef inline void finish_bodies(
                 a = a + share * r[(OUT - P) * row + i]
             else:
                 a = pushed(coupling, workspace.first + n * width(state), r + (OUT - P) * row + i, row, a)
-            if not usual and weight != NULL:    # a = 0 for pinned bodies and inactive slots: functions write these, too
+            # Pinned bodies and inactive slots have a = 0, although functions may write forces on them.
+            if not usual and weight != NULL:
                 a = select_or_zero(positive(weight[n]), a)
             if not usual and number == KEEP:
                 r[i] = a
