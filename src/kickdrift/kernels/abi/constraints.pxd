@@ -6,20 +6,20 @@ from .events cimport EventSource
 
 cdef enum:
     PAIRS_PER_BODY = 16  # capacity of the pair list, per body; in dense scenes the limit of partners per search
-    MOST_ROWS = 9           # maximum number of rows of cells around a cell
+    MOST_ROWS = 9           # maximum number of rows of cells in the neighbourhood of a grid cell
     MOST_CLASSES = 15       # maximum number of size classes
     NOWHERE = 255           # size class of inactive bodies
     CONTACT = 17            # numbers per contact beside its two vectors
     TRAITS = 8              # numbers per body in `traits` of Contacts
-    DELTA_V = 4                # index in `traits` of the velocity change by forces (delta_v)
+    DELTA_V = 4                # index in `traits` of the body's velocity change by forces (delta_v)
     ROD = 6                 # numbers per rod of Contacts beside its direction
     CONTACT_EVENT = 4             # numbers per recorded contact beside its two vectors
     SPIN = 8                # numbers per rotating body in `spin` of Contacts
     TWIST = 12              # numbers per contact of rotating bodies, beside CONTACT
     SHAPES_PER_BODY = 8     # maximum number of shapes per body that Contacts considers in a step: the nearest
-    COLOURS = 64    # graph colours of contacts; a 64-bit mask per body marks used ones. The uncoloured are solved last
-    PAIR_ROW = 4            # numbers per row of a Distance body: its vector, then padding
-    DIRECTION = 3           # bits of `how` with the line of action (0, 1 or 2)
+    COLOURS = 64    # graph colours of contacts: a 64-bit mask per body marks used ones. Uncoloured contacts come last
+    PAIR_ROW = 4            # numbers in the row of a body in `row` of Distance: its vector, then padding
+    DIRECTION = 3           # bits of `how` in Distance that contain its line of action (0, 1 or 2)
     SOFT = 4                # bit of `how`: the pair has compliance
     LIMITED = 8             # bit of `how`: the pair has limits or may break
 
@@ -64,14 +64,14 @@ ctypedef struct Pin:
     int64_t count
     const int64_t* index
 
-# Storage of a pair's load, in an array of kickdrift/stepper/loads.py.
+# Where the load of a pair is stored: in an array that kickdrift/stepper/loads.py allocates.
 ctypedef struct LoadCell:
-    const double* owner         # number of the constraint
+    const double* owner         # points to the number of the pair's constraint, for events
     double* cell                # load in N; 1 if the pair is broken
     double limit                # load in N that breaks it; below 0: none
-    double unit                 # load in N of a rigid pair that is corrected by 1 m/s²
+    double unit                 # rigid pairs: load in N if correction of the length / h² is 1 m/s²; soft ones: 1
     int32_t first, second       # bodies
-    int64_t rank                # order in which breaks of a step are recorded
+    int64_t rank                # index in declaration order; the breaks of a step are recorded in this order
 
 # Pairs by level: levels run in order; pairs of one level share no body and have the same `how`.
 # Bodies are copied to rows of PAIR_ROW numbers and back in each step.
@@ -79,18 +79,18 @@ ctypedef struct Distance:
     Torus torus
     int64_t stages
     const int64_t* stage        # first pair of each level, and the end of the last
-    # Line of action per level: 0 after the step; 1 before it; 2 before it, with a velocity solve. SOFT and
-    # LIMITED add compliance and limits.
+    # Per level, the line on which impulses act: 0: between the positions after the step; 1: between those before it;
+    # 2: as 1, and a second solve removes velocities along the pairs. SOFT and LIMITED: bits for compliance and limits.
     const uint8_t* how
-    int64_t members             # number of bodies in rows
+    int64_t members             # number of bodies that belong to pairs; each has a row
     const int32_t* member       # body index of each row
-    const int32_t* place        # offset of each row in `row`
+    const int32_t* place        # offset of each body's row in `row`
     const int32_t* first        # row offset of each pair's first body
     const int32_t* second
     const void* length
     const void* move_first
     const void* move_second
-    int64_t direction           # largest line of action of all levels
+    int64_t direction           # largest line of action (0, 1 or 2) of all levels
     const void* compliance      # compliance of each pair, < 0 for rigid ones; NULL: all are rigid
     const void* drag_first
     const void* drag_second
@@ -99,23 +99,23 @@ ctypedef struct Distance:
     const void* upper
     const LoadCell* cell
     bint saves_loads            # True if snapshots contain the load of any pair: it has breaks_at
-    bint from_positions         # steps continue from positions: velocity impulses are no load
+    bint from_positions         # Verlet: the next step reads no velocities, so velocity impulses are no load
     # Workspace.
-    void* low                   # limits in this step; those of a broken pair are out of reach
+    void* low                   # limits of length in this step; for a broken pair so wide that they never act
     void* high
-    void* least                 # bounds of the accumulated velocity impulse
+    void* least                 # bounds of the accumulated velocity impulse of each pair with limits
     void* most
     void* load                  # load of each pair in this step, N
     void* row                   # vectors of members, PAIR_ROW numbers each
     void* displacement                   # unit vectors from first to second body, component by component
     void* force                 # accumulated position impulse of each pair
-    void* pull         # accumulated velocity impulse of each compliant pair; of rigid ones > 0: skip the velocity solve
+    void* pull         # compliant pairs: accumulated velocity impulse; rigid pairs: > 0: skip the velocity solve
     void* slowed                # accumulated velocity impulse of each rigid pair
-    void* share_first           # inverse mass of first bodies, reduced by drag; only if any pair has compliance
+    void* share_first           # inverse mass of first bodies; of compliant pairs reduced by drag. NULL: all are rigid
     void* share_second
     void* alpha
     int64_t iterations
-    const void* at_rest         # per body: share of delta_v that a body at rest has as velocity; NULL: none
+    const void* at_rest         # per body: its stored velocity at rest, as a share of delta_v; NULL: 0
     Look look
 
 # One number per body (stride 1) or one for all bodies (stride 0).
@@ -126,7 +126,8 @@ ctypedef struct Each:
 ctypedef struct Floor:
     Each deceleration           # m/s²
 
-# Angular state of bodies, for friction. It outlives steps. Its index is the body's, in tiles and workspaces alike.
+# Angular velocities and inertias of bodies, for friction. Indices are those of all bodies, even while a tile of bodies
+# steps in a copy.
 ctypedef struct Spin:
     void* w                         # rad/s: 1 plane of `stride` numbers in 2-D, 3 in 3-D; NULL: nothing rotates
     int64_t stride
@@ -140,7 +141,7 @@ ctypedef struct Wall:
     Each restitution, friction, radius
     const void* weight
     double lag
-    const uint8_t* sensor       # filter code per body: 0 collides, 1 sensor, 2 passes through; NULL: all collide
+    const uint8_t* sensor       # code per body: 0 collides, 1 sensor (events only), 2 passes through; NULL: all collide
     const uint8_t* only         # mask of the bodies to constrain in this call; NULL: all
     const uint8_t* alive        # per body: is active; NULL: all are
     EventSource* events                  # event recorder; NULL: no events
@@ -168,10 +169,10 @@ ctypedef struct Shapes:
     void* lower                 # lower corners or first ends, (shapes, dim)
     void* upper
     const void* one_way         # direction above each shape, (shapes, dim), see the reference; or NULL
-    Each reach                  # contact distance per body: its radius and the shape's
+    Each reach                  # per body: distance at which it touches a shape, the sum of both radii
     int64_t count
     const uint8_t* enabled      # per shape; NULL: all are
-    const int64_t* number       # shape numbers in the order of the leaves
+    const int64_t* number       # shape numbers, sorted by the leaf that contains them
     double* bounds              # bounding box of each node: lower corner, upper corner
     const int64_t* first
     const int64_t* leaves       # shapes in a leaf, 0 for inner nodes
@@ -186,7 +187,7 @@ ctypedef struct Sensor:
     const uint8_t* alive        # per body: is active; NULL: all are
     EventSource* events
 
-# Corrects bodies `first` to `last` after a step; those that are not static always get all bodies. before: positions
+# Corrects bodies `first` to `last` after a step. Constraints between bodies always get all of them. before: positions
 # before the step; delta_v: velocity change by its forces; s: Verlet's previous positions, or NULL; owner: argument of
 # Look.
 ctypedef int (*ConstraintFunction)(
@@ -204,13 +205,14 @@ ctypedef struct ConstraintCall:
 cdef enum:
     TESTS = 2_000_000       # distance tests between two Ctrl-C checks, some milliseconds
 
-# Result of a pair search: complete, capacity exceeded, or interrupted.
+# Result of a pair search: complete; more pairs than fit; interrupted by Ctrl-C.
 cdef enum Found:
     ALL
     CROWD
     GIVEN_UP
 
-# Pair searches of broad_phase.pxd: for few bodies, and for those of one size class that are sorted by bucket.
+# Pair searches of broad_phase.pxd: FindAmongFew tests all pairs of a few bodies; FindAlike searches the grid, if all
+# bodies are of one size class.
 ctypedef void (*FindAmongFew)(
     int dim, int64_t n, int64_t stride, const void* x, const void* data, const void* like,
 ) noexcept nogil
@@ -224,14 +226,14 @@ ctypedef struct Collisions:
     const void* weight
     Each restitution
     Each friction               # friction coefficients; `number` is NULL if there is no friction
-    double lag                  # steps by which velocities are behind positions
+    double lag                  # steps by which stored velocities are behind positions: -0.5, 0 or 0.5
     const uint64_t* category    # collision category bits of each body; NULL: all bodies collide
     const uint64_t* mask_bits
     const uint8_t* sensor       # per body: 1 for sensors, which record events without impulses; NULL: none
     EventSource* events                  # event recorder; NULL: no events
     Spin spin
     bint swept                  # True: continuous collision detection
-    # Workspace of continuous collision detection; and arguments of the pair search by swept volumes.
+    # For continuous collision detection: workspace, and arguments of the pair search by swept volumes.
     void* since                 # per body: seconds from the start of its current straight path to the end of the step
     void* earliest              # per body: seconds since its first contact
     int64_t* which              # per body: index of that contact's pair in `partner`, or -1
@@ -246,17 +248,17 @@ ctypedef struct Collisions:
     int64_t swept_stride
     double swept_h
     int64_t iterations
-    uint8_t* moved              # per body: moved since the last solve of the walls
-    int64_t walls               # number of walls that bodies may be pushed into
+    uint8_t* moved              # mask of the bodies that collisions moved since the walls were last solved
+    int64_t walls               # number of walls, which are solved again for bodies that collisions push into them
     const ConstraintCall* wall
-    int64_t classes             # number of size classes without points; class 0 has the largest bodies
+    int64_t classes             # number of size classes of bodies with a radius; class 0 has the largest bodies
     bint points                 # True if any body has radius 0
     const uint8_t* size_class   # size class of each body
     # 1 / cell width of each size class. Cells exceed the reach of all pairs whose larger body is in the class.
     double per_cell[MOST_CLASSES]
     uint64_t mask               # number of buckets - 1 (a power of 2 less one)
     uint64_t step[3]            # hash step along each axis, in buckets
-    int64_t rows                # rows of three cells in the neighbourhood of a cell
+    int64_t rows                # number of rows of three cells that form the neighbourhood of a cell
     uint64_t row[MOST_ROWS]     # hash offset from a cell to the first cell of each row
     # Periodic only: cells per axis and inverse cell width, per size class (replaces step and row).
     int64_t cells[3 * MOST_CLASSES]
@@ -265,7 +267,7 @@ ctypedef struct Collisions:
     int32_t* start              # first slot of each bucket
     uint64_t* filters           # `filter_of` all bodies in each bucket; NULL without filter
     uint32_t* bucket            # bucket of each body
-    int32_t* body               # body of each slot, sorted by bucket, then index
+    int32_t* body               # bodies sorted by bucket, then by index: a slot is a position in this order
     void* place                 # positions (component by component) and radii in slot order
     int64_t* begin              # offset of each body's partners
     int32_t* count              # number of each body's partners
@@ -285,10 +287,10 @@ cdef enum:
 ctypedef struct Sweep:
     int kind
     int64_t dim
-    bint alone      # True: one contact at a time, because contacts of a block may share bodies
+    bint alone      # True: solve one contact at a time, because contacts of a block may share bodies
     bint events       # True if events are recorded
     double h        # duration of a substep, s
-    bint extra      # True: only islands with deep contacts
+    bint extra      # True: an extra iteration, only of islands with deep contacts
     double soft, scale
     double left     # time to the end of the step, s
     double given    # substeps whose forces are in the velocities already
@@ -308,10 +310,10 @@ ctypedef struct Contacts:
     const void* wall_friction
     const void* wall_belt       # belt of each wall, as in Wall; or NULL
     const uint8_t* through    # filter code per wall and body: 0 collides, 1 sensor, 2 passes through; NULL: all collide
-    int64_t parts               # number of Shapes structs; their shapes are numbered consecutively
-    const Shapes* shapes        # array of Shapes structs; wall.sensor has the codes of `through`
+    int64_t parts               # number of Shapes structs; shapes are numbered consecutively over all structs
+    const Shapes* shapes        # Shapes structs; their `wall.sensor` has the filter codes that walls have in `through`
     bint moves                  # whether any of them moves
-    Shapes level                # tree whose leaves are the Shapes structs, and the largest reach of each body
+    Shapes level                # tree whose leaves are the Shapes structs; its `reach` is the largest of each body
     const int64_t* shape_begin  # number of the first shape of each Shapes struct, and the total
     const int32_t* part         # index of the Shapes struct of each shape
     const void* shape_friction  # friction per Shapes struct and body
@@ -324,23 +326,23 @@ ctypedef struct Contacts:
     const int32_t* rod_second
     const void* length
     const void* compliance
-    const int32_t* number       # declaration index of each rod that is not cut
+    const int32_t* number       # declaration index of each rod whose bodies both exist
     const void* lower           # limits; NULL if no rod has any
     const void* upper
     const LoadCell* cell
     bint saves_loads            # True if snapshots contain the load of any rod: it has breaks_at
-    void* load                  # in this step
+    void* load                  # load of each rod in this step, N
     int64_t declared
-    int64_t sweeps              # sweeps over all rods
+    int64_t sweeps              # number of sweeps over all rods in each substep
     const void* stiffness
     int64_t substeps
     double lag
-    bint sleep                  # True: islands that hardly move stay where they are
+    bint sleep                  # True: islands that hardly move sleep, that is, their bodies are not moved
     uint8_t* rested             # mask of the bodies that were at rest in the last step
     # Data of the last step: positions before it, velocity changes by forces, and the integrator's positions and
     # velocities.
     void* last
-    uint8_t* held               # mask of islands that repeat the last step
+    uint8_t* held               # per island: 1 if it sleeps: its bodies end this step as they ended the last one
     uint8_t* moved              # mask of bodies whose velocity or spin impulses can change
     # Persistent state, double-buffered: see kickdrift/rollback/impulses.py.
     int64_t* state
@@ -348,26 +350,26 @@ ctypedef struct Contacts:
     void* push[2]
     void* pull[2]
     # Workspace.
-    # Velocity and position of each body, each wall, and the shapes (one row); then a dummy row that takes unused
-    # stores.
+    # Velocity and position of each body and each wall, one row for all shapes, and a dummy row, to which results are
+    # stored that nothing reads.
     void* body
     # TRAITS numbers per body: radius, inverse mass, friction, restitution, and delta_v by forces.
     void* traits
-    # SPIN numbers per rotating body: angular velocity; from number 4 on radius, 1/I, rolling resistance, and radius,
-    # which is infinite for walls.
+    # SPIN numbers per rotating body: angular velocity, and from number 4 on radius, 1/I, rolling resistance length and
+    # rolling radius (the radius; infinite for walls).
     void* spin
     void* twist                 # TWIST numbers per contact of rotating bodies, in blocks like `contact`
     const void* rolling         # rolling resistance length of each body; NULL: 0
     int64_t axes                # components of an angular velocity; 0 if nothing rotates
     void* surface               # surface velocity of each contact with a wall or shape, MAX_DIM vectors; or NULL
-    int32_t* one                # first body of each contact; contacts are in ascending order
+    int32_t* one                # first body of each contact; contacts are sorted by their two bodies
     int32_t* other
     uint8_t* colour
     int32_t* known              # index of each contact's impulse of the last step, or -1
     int32_t* place              # index of each contact in solve order: by colour, each padded to whole blocks
     int32_t* first              # first body of each contact, in solve order
     int32_t* second
-    int32_t* first_row          # row that takes the first body's new velocity; dummy row if it is immovable
+    int32_t* first_row          # row to store the first body's new velocity to; the dummy row if the body is immovable
     int32_t* second_row
     # Contacts in blocks of `lanes`: structure of arrays within a block.
     void* contact
@@ -377,12 +379,12 @@ ctypedef struct Contacts:
     int64_t* found
     int32_t* shape_contacts            # indices of the contacts with shapes
     void* rod
-    int32_t* group              # island of each body: connected by contacts and rods of movable bodies
-    uint8_t* deep               # mask of islands with deep contacts; at the end, of those that are awake
-    uint64_t* taken             # bit mask of the colours that each body's contacts use
+    int32_t* group              # island of each body: bodies connected by contacts and rods, but not by immovable ones
+    uint8_t* deep               # per island: 1 if it has deep contacts; at the end of the step, 1 if it is awake
+    uint64_t* taken             # per body: bit mask of the graph colours that its contacts use
     uint8_t* touched
 
-# Corner solver: the faces of all walls. Coefficients, filter and belt of a face are those of its wall.
+# Solver of corners: bodies that touch several faces of walls. Coefficients, filter and belt of a face: see its wall.
 ctypedef struct Corners:
     int64_t faces
     const void* normal

@@ -17,8 +17,8 @@ cdef enum:              # failure codes of a job; other codes come from the inte
     INTERRUPTED = -1_000_002
     NO_BRANCH = -1_000_003  # this build has no kernel for this kind of constraint
 
-# Write the force on bodies first to first + count to `out`, which is zeroed unless it `fills` it. Component j of body
-# first + i is at [j * stride + i], in float or double. A result other than 0 stops the step.
+# Write the force on bodies first to first + count to `out`, which the caller zeroes unless `fills` is set. Component
+# j of body first + i is at [j * stride + i], in float or double. A result other than 0 stops the step.
 ctypedef int (*InteractionFunction)(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
@@ -81,25 +81,25 @@ ctypedef struct Coupling:
     int constraints
     const ConstraintCall* constraint
     const void* moves           # 1/m of each body, 0 for pinned and inactive ones; NULL: no body is pinned
-    bint only_put_back          # a periodic box is the only constraint on interacting bodies
+    bint only_put_back          # True: bodies interact, and a periodic box is their only constraint
     Log* log                    # event log, or NULL
     ReportFunction report_events
     double origin               # time of origin_tick, s
     int64_t origin_tick
-    double after[MAX_STAGES]   # time of each stage's evaluation after the tick at or before it, s
-    int64_t ticks[MAX_STAGES]   # offset of that tick: 1 at the end of a step
+    double after[MAX_STAGES]   # per stage: s from the latest tick to the time of its evaluation
+    int64_t ticks[MAX_STAGES]   # per stage: that tick, 0 at the start of the step or 1 at its end
     # All bodies as one tile; `workspace` is NULL if tiles step separately.
     char* workspace             # two state buffers of x, v and s, then the other registers
     char* delta_v                  # register with the velocity changes by the forces of a step, for constraints
-    Py_ssize_t padded           # numbers in a plane, padded
-    bint recalled               # the workspace still has the accelerations of the initial state, for schemes with FSAL
-    bint in_place               # steps cannot fail after they changed a number, so that one state buffer is enough
-    # If all constraints are static and have events: the plan of the caller's arrays, and for each tile 1 if it may
-    # touch a constraint in this call. Those tiles step in the workspace. Otherwise both are NULL.
+    Py_ssize_t padded           # numbers per component in the workspace, including padding
+    bint recalled               # True: the workspace has the accelerations of the initial state, for FSAL schemes
+    bint in_place               # True: a step cannot fail after it changed the state, so one state buffer is enough
+    # If constraints act on single bodies only, and record events or move: `own` is the plan of the caller's arrays, and
+    # `near` has a 1 for each tile that may touch a constraint in this call. Those step in the workspace. Else NULL.
     const Plan* own
     uint8_t* near
-    # If a call steps in the caller's arrays, see loops/coupled.pxd: `own` is the plan of these arrays, and `seen` has
-    # those of positions and velocities between two stages, and of the function's output.
+    # True: the call steps in the caller's arrays, see loops/coupled.pxd. `own` is then their plan. `seen` are arrays of
+    # the same layout: positions and velocities between two stages, and the output of the function.
     bint direct
     const Array* seen
     ImplicitStep implicit       # or NULL
@@ -112,13 +112,13 @@ ctypedef struct Coupling:
 
 
 cdef inline double time_of(const Coupling* coupling, int64_t tick) noexcept nogil:
-    """Time of a tick in s, as `_time_of` of stepper/base.py has it: the end of a step is where the next one begins."""
+    """Time of a tick in s, by the formula of `_time_of` in stepper/base.py: rounding errors do not add up."""
     return coupling.origin + (tick - coupling.origin_tick) * coupling.plan.h
 
 
 ctypedef void (*RunCoupled)(const Coupling*, Job*, const void* like) noexcept nogil
 
-# Copies `count` bodies into a state of the workspace, which has `plane` numbers per component, or out of it.
+# Copies `count` bodies into a state buffer of the workspace (`plane` numbers per component), or with `out` from it.
 ctypedef void (*MoveBodies)(
     bint out, const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, void* state, const void* like,
 ) noexcept nogil
@@ -155,7 +155,7 @@ ctypedef struct CoupledTable:
 # Arguments of the kernels in interactions.pxd.
 
 cdef enum:
-    BOTH_DIRECTIONS = 32      # fewest bodies for which both directions of a pair share one evaluation
+    BOTH_DIRECTIONS = 32      # from this number of bodies on, both bodies of a pair share one evaluation of distance
 
 ctypedef struct NBody:
     int64_t n           # number of bodies, all of which attract
@@ -163,7 +163,7 @@ ctypedef struct NBody:
     const void* e2
     const uint8_t* alive    # per slot: 1 if the body attracts; NULL: all do
 
-# Springs, padded to whole vectors of either dtype. Padding joins body 0 to itself.
+# Springs. Arrays are padded to whole vectors of either dtype by springs from body 0 to itself, which have no force.
 ctypedef struct Springs:
     Torus torus
     int64_t count
@@ -179,7 +179,7 @@ ctypedef struct Springs:
 
 
 cdef enum:
-    PAIRS_AT_ONCE = 768     # pairs per evaluation of the formula; a multiple of any vector width
+    PAIRS_AT_ONCE = 768     # pairs per evaluation of the potential's expression; a multiple of any vector width
     LIST_TOO_SHORT = -1_000_003
 
 ctypedef struct Pairs:
@@ -190,18 +190,18 @@ ctypedef struct Pairs:
     InteractionFunction kernel   # kernel of pairs.pxd for this dtype
     InteractionFunction formula  # evaluates V'(r) / r for rows of distances
     void* slope
-    Collisions grid         # cell grid, cell width = cutoff + margin
+    Collisions grid         # grid of cells; the cell width exceeds cutoff + margin
     # Neighbour list: per body, candidates of higher index.
     bint listed
     int64_t* begin          # offsets of each body's candidates, n + 1 numbers
     int32_t* partner
     int64_t capacity            # capacity of `partner`
-    int64_t most            # maximum capacity; beyond it, pairs are searched in each evaluation
+    int64_t most            # maximum capacity; if more is needed, each evaluation searches the grid instead
     uint8_t* lived          # mask of the bodies that were active when the list was built
-    void* was               # positions when the list was built
+    void* was               # positions at the time when the list was built
     # Workspace.
     int32_t* near           # candidates of one body
-    int32_t* first          # pairs within the cutoff: bodies, separations and distances
+    int32_t* first          # gathered pairs within the cutoff: both bodies, separations and distances
     int32_t* second
     void* displacement
     void* distance
@@ -211,15 +211,15 @@ ctypedef struct Pairs:
 
 # Registers of many bodies.
 
-# A step reads the state in `now` and writes `next`; then both are swapped. The last completed step stays intact
-# until then. A tile that steps alone may have one buffer for both.
+# A step reads the state in `now` and writes `next`, then both are swapped: if it fails, the last completed state is
+# intact. A tile of uncoupled bodies may use one buffer for both.
 ctypedef struct Workspace:
     char* now           # state before the step: X, V and S
     char* next          # state after the step
     char* start         # other registers, from P on
     char* delta_v       # velocity changes by the forces of a step, for constraints
     Py_ssize_t first, count
-    bint full           # all of these bodies are active
+    bint full           # True: all bodies of the workspace are active
     bint opens          # True: the last stage also does the part of the next step before its first evaluation
     bint opened         # True: the previous step has done that part of this one
     Py_ssize_t plane    # numbers from one component to the next
@@ -237,18 +237,18 @@ ctypedef struct Stretch:
     char* out           # output of the only function; zeroed after it is read
     char* held          # register that a step keeps between stages; further ones follow, `row` bytes apart
     Py_ssize_t row
-    const char* g       # gravity and 1/m; `each` and `every`: bytes from one vector to the next, or 0
+    const char* g       # gravity, `each` bytes from vector to vector; `factor` is 1/m, with `every` bytes. 0: uniform
     Py_ssize_t each
     const char* factor
     Py_ssize_t every
 
-cdef enum:              # uses of accelerations beside the stages, which count from 0
+cdef enum:              # further values of the stage number of a pass; stages count from 0
     START = -2          # initialise the history
     KEEP = -1           # store them: the next step reads them before its first evaluation
     NONE = START        # a pass without an evaluation, see loops/coupled.pxd
 
 
-# Arguments of the kernels that rotate bodies before and after a step.
+# Arguments of kernels/rotation.pxd, whose two passes over rotating bodies run before and after a step.
 
 ctypedef struct Turning:
     Py_ssize_t n
@@ -257,13 +257,13 @@ ctypedef struct Turning:
     const uint8_t* alive        # per body: 1 if active; NULL: all are
     Array velocity              # angular velocity of the caller, (n, 1) or (n, 3), rad/s
     Array turned                # angles (n, 1) in rad, or orientations (n, 4)
-    Spin spin                   # angular velocities while a step runs
+    Spin spin                   # copy of the angular velocities, which a step reads and writes
     int torques
     const Array* torque         # users' arrays of torques, (n, 1) or (n, 3)
     const void* decay           # factor of angular damping per step; NULL: 1
     Py_ssize_t decay_body       # stride of `decay`: 0 for one number for all bodies, else 1
 
-# Work before or after a step. Returns the first body with a non-finite number, or -1.
+# Pass before or after a step. Returns the first body whose rotation is not finite, or -1.
 ctypedef Py_ssize_t (*Turn)(const Turning*, const void* like) noexcept nogil
 
 
@@ -279,7 +279,7 @@ cdef extern from *:
 
 ctypedef struct Kernels
 
-cdef enum:                  # results of Missing: the number of an unsupported term, or one of these
+cdef enum:                  # results of Missing, if not the number of a term: nothing is missing, or the scheme is
     NOTHING = -1
     SCHEME = -2
 
@@ -292,10 +292,10 @@ ctypedef void (*Prepare)(Plan*, const Kernels*, const void* like) noexcept nogil
 # Write a scheme's constants to `to`; return their number.
 ctypedef int (*Constants)(const Plan*, void* to) noexcept nogil
 
-# Digest of (n, dim) numbers; `place` is the index of the first.
+# Digest (checksum) of (n, dim) numbers; `place` is the index of the first one in the whole array.
 ctypedef uint64_t (*Digest)(const Array*, Py_ssize_t n, int dim, uint64_t place, const void* like) noexcept nogil
 
-# Write g + F / m of up to ROW bodies, from a multiple of ROW on, to each component of `out`.
+# Write g + F / m of up to ROW bodies to each component of `out`. F: users' forces. `first`: a multiple of ROW.
 ctypedef void (*Merge)(const Applied*, Py_ssize_t first, Py_ssize_t count, char** out, const void* like) noexcept nogil
 
 ctypedef struct Kernels:
@@ -303,7 +303,7 @@ ctypedef struct Kernels:
     Missing missing
     Prepare prepare
     Constants constants
-    Run living              # runs `each` of a plan on spans of active bodies
+    Run living              # for plans with slots: calls `each` of the plan for every span of active bodies
     Digest digest
     Merge merge
     Turn begin_turning      # rotation before a step

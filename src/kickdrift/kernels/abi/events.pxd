@@ -21,22 +21,23 @@ ctypedef struct Contact:
     double time_since              # seconds from impact to the end of the step
     double left             # seconds from separation to the end of the step; < 0: still touching
     double speed            # approach speed
-    double slow             # resting threshold: slower contacts are no hits
+    double slow             # resting threshold: contacts below this approach speed record no HIT
     double impulse
     double point[MAX_DIM]
     double normal[MAX_DIM]  # from a to b
 
-# Event recorder of a constraint. Contacts of a step are indexed by near pair, or by body and `slots`.
+# Event recorder of a constraint. Contacts of a step are indexed by their pair in the list of near pairs; those of walls
+# and shapes by body * `slots` + a number below `slots`.
 ctypedef struct EventSource:
     int64_t source          # constraint number in events
     bint region             # True for regions, which record ENTER and LEAVE
-    int64_t slots           # maximum number of contacts per body; 0: contacts are indexed by near pair
+    int64_t slots           # maximum number of contacts per body; 0: contacts are indexed by pair
     int64_t places          # length of `mark`
-    int64_t capacity            # maximum number of touching pairs
-    int32_t* mark           # maps an index to its number in `contact` from 1 on, or to 0
+    int64_t capacity            # room for touching pairs in `touching` and `next`
+    int32_t* mark           # per index: 1 + its position in `contact`; 0: no contact in this step
     Contact* contact
     int64_t contacts
-    int64_t* touching       # keys of the pairs that touched one step ago, ascending
+    int64_t* touching       # keys of the pairs that touched at the end of the last step, ascending
     int64_t count
     int64_t* next           # keys of the pairs that touch now
     int64_t next_count

@@ -68,8 +68,8 @@ cdef enum OperationCode:
     NOT_LESS
     EQUAL
     WHERE
-    END                     # end of a group's operations; r is undefined afterwards
-    SPREAD                  # out = a, a uniform value broadcast over a group
+    END                     # end of the operations that run group by group; r is undefined afterwards
+    SPREAD                  # out = a, where a is uniform over bodies, copied to each vector of a group
     LOAD                    # out = component c of states in rows (n, dim)
     STORE                   # store a as column c
     NOISE                   # out = noise(c)
@@ -87,14 +87,14 @@ cdef enum:
     GROUP = 8               # maximum number of vectors that run through the operations together
     BLOCK = 192             # bodies per block: whole groups of KD_GROUP vectors in each instruction set
     MAX_REGISTERS = 40      # maximum number of rows of intermediate results per block
-    PARTS = 2               # parts of a row, each with room for a group
+    PARTS = 2               # registers per row of memory: each has room for a group
     MAX_UNIFORM = 256       # maximum number of uniform intermediate results
-    MAX_SPREAD = 256        # maximum number of uniform results that are stored broadcast
+    MAX_SPREAD = 256        # maximum number of uniform results that are copied to all vectors of a group
     MAX_OPERANDS = 1024
     PRESET = 64 * GROUP     # bytes of a broadcast constant
-    NOWHERE = -1            # stands for an operand without storage
+    NOWHERE = -1            # `out` of an operation whose result is not stored
 
-cdef enum OperandKind:      # kinds of operands; the first five have one address for all groups
+cdef enum OperandKind:      # kinds of operands; the address of the first five does not advance from group to group
     REGISTER
     KNOWN                   # constant number `index` of `presets`
     TIME
@@ -103,8 +103,8 @@ cdef enum OperandKind:      # kinds of operands; the first five have one address
     ROW                     # row of intermediate results for all bodies of a block
     POSITION                # component of positions
     VELOCITY
-    MOVED                   # component of dx
-    SPED                    # component of dv
+    MOVED                   # component of dx, the change of positions (tangents only)
+    SPED                    # component of dv, the change of velocities (tangents only)
     EACH                    # per-body coefficient: row `index` of `rows`
     RESULT                  # component of `out`
 
@@ -115,13 +115,13 @@ ctypedef struct Operand:
 # One operation; operands by index.
 ctypedef struct Operation:
     int code
-    int out                 # operand that the result is stored to, or NOWHERE
+    int out                 # operand to store the result to; NOWHERE: only the next operation reads it, as r
     int a, b, c, d
-    int run                 # number of operations up to END that run per group; 0: this one runs per block
+    int run                 # number of operations from this one to END, which run group by group; 0: runs for a block
 
 ctypedef struct Formula:
     int operands
-    int still               # number of leading operands whose address is the same for all groups
+    int still               # number of leading operands whose address does not advance from group to group
     const Operand* operand
     int uniform             # number of leading operations whose results are uniform over bodies
     int operations
@@ -129,7 +129,7 @@ ctypedef struct Formula:
     const char* presets
     const char* rows        # rows padded to whole blocks, `row` bytes each
     Py_ssize_t row
-    int columns             # number of columns, for results stored in rows (n, columns)
+    int columns             # row length of the output of flows, whose results have the shape (n, columns)
     const int64_t* generation   # generation of the body in each slot, for noise; NULL: 1
 
 # Right-hand side of y' = f(t, y), as in engine/ode.pyx.

@@ -39,8 +39,8 @@ cdef enum Status:           # status of a trajectory in a Newton iteration
     SOLVED
     FAILED
 
-# Explicit Runge-Kutta method as a table: after stage i the next state is y + h * sum(weight * slope) over entries
-# start[i] to start[i + 1].
+# Explicit Runge-Kutta method as a table: stage i yields the state y + h * sum(weight * slope) over the entries start[i]
+# to start[i + 1]. The next stage evaluates its slope there; that of the last stage is the result.
 ctypedef struct Tableau:
     int stages
     int start[MAX_SLOPES + 1]
@@ -77,7 +77,8 @@ ctypedef struct Newton:
     double failed_residual
 
 ctypedef void (*ODERun)(const ODEPlan*, Job*, const void* like) noexcept nogil
-# s: workspace for sums of slopes, or all slopes of a tableau, in whole cache lines; k may point into it.
+# Advance from the slope k of a stage to its state u. s: workspace for the sum of slopes, or for all slopes of a
+# tableau, in whole cache lines; k may point into it.
 ctypedef void (*ODEStage)(
     const ODEPlan*, int stage, Py_ssize_t count, const void* k, const void* y, void* u, void* s,
 ) noexcept nogil

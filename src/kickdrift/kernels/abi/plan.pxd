@@ -10,7 +10,7 @@ cdef enum:
     H = 0           # h
     HALF = 1        # h / 2
     EXTRA = 2       # first constant that depends on the scheme, see set_constants()
-    PER_KICK = 4    # constants per kick from EXTRA + 2 on: d, d/2, d/6 and the length c of the drift that follows
+    PER_KICK = 4    # constants per kick, from EXTRA + 2 on: its length d, d/2, d/6, and the length c of the next drift
 
 
 # Slot masks of worlds that spawn and remove bodies, padded to whole rows.
@@ -39,14 +39,14 @@ cdef enum Scheme:
     MIDPOINT
     HEUN
     RK4
-    VERLET_BACKWARD     # Verlet, by its velocity formula
+    VERLET_BACKWARD     # Verlet, with a backward difference as velocity
     VERLET_CENTRAL
     VELOCITY_VERLET
     COMPOSITION         # one scheme for each kick rule for velocity-dependent forces
     COMPOSITION_RK4
     EXACT
     DOPRI8              # equations (ODE) only
-    ALTERNATE           # from here on without loops of their own; insert new schemes here
+    ALTERNATE           # schemes from here to IMPLICIT_EULER use passes.pxd, not loops of their own; add new ones here
     GROOT_WARREN
     IMPLICIT_EULER      # from here on components are coupled
     ENERGY_EULER
@@ -92,7 +92,7 @@ ctypedef struct Array:
     Py_ssize_t body
     Py_ssize_t component
 
-# Coefficients of a term; unused ones are zeros.
+# Indices in `field` of a Term; coefficients that its kind does not use are zeros.
 cdef enum:
     STRENGTH = 0        # scalar coefficient
     SQUARE = 1          # scalar coefficient
@@ -105,14 +105,14 @@ ctypedef struct Term:
     bint per_body       # True if a coefficient differs between bodies
     Field field[COEFFICIENTS]
 
-# Pointers to a row of affine components, or to a tile in planes.
+# Pointers for one call of `step`: to a row of numbers that affine forces act on, or to a structure-of-arrays tile.
 ctypedef struct Row:
     Py_ssize_t first    # index of the first body
     char* planes        # structure-of-arrays tile, or NULL
     char* x
     char* v
     char* s
-    char* before_x      # destination of the state before the steps, or NULL
+    char* before_x      # where to copy the state to before the steps; or NULL
     char* before_v
     const char* g
     const char* c
@@ -133,15 +133,15 @@ ctypedef void (*Measure)(
 ) noexcept nogil
 
 ctypedef struct Job:
-    Py_ssize_t first, last      # bodies `first` to before `last`; first is a multiple of ROW
+    Py_ssize_t first, last      # bodies from `first` to before `last`; `first` is a multiple of ROW
     Py_ssize_t steps
     int64_t tick
     bint start                  # True: initialise the history of all bodies
     bint begin                  # True: initialise the history of bodies spawned since the last step
-    const Array* before         # destination of positions and velocities before the steps; or NULL
-    bint recalled               # True: a tile still has the accelerations at its positions, from the last step
+    const Array* before         # where to copy positions and velocities to before the steps, for drawing; or NULL
+    bint recalled               # True: the tile still has the accelerations of the last step, at the present positions
     Measure measure             # called after each step of a tile in planes; or NULL
-    void* extent                # its last argument
+    void* extent                # last argument of `measure`
     # Results.
     int64_t evaluations
     Py_ssize_t bad_body         # first body with a non-finite state, or -1
@@ -151,7 +151,7 @@ ctypedef struct Job:
     int code                    # failure code, 0 for success; see abi/coupled.pxd
     int failed_part             # number of the interaction that failed, or of a constraint without a kernel
     Py_ssize_t done             # steps completed so far, if all bodies step together
-    Py_ssize_t near             # number of tiles that a leap skipped
+    Py_ssize_t near             # tiles that `leap` of loops/coupled.pxd left out: they may touch a constraint
 
 # Results of the Newton iterations of a tile.
 ctypedef struct Newton:
@@ -171,7 +171,7 @@ ctypedef void (*Accelerate)(
     const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
 ) noexcept nogil
 
-# Finish completes a stage from accelerations; Between does the other parts of a step: stages.pxd.
+# Parts of a step in passes, see loops/stages.pxd: Finish computes a stage from accelerations; Between does the rest.
 ctypedef void (*Finish)(
     int number, int scheme, const void* coupling, const void* workspace, const void* state,
 ) noexcept nogil
@@ -205,22 +205,22 @@ ctypedef struct Plan:
     int iterations      # evaluations per velocity-dependent kick; or maximum number of Newton iterations
     double tolerance
     double constants[MAX_CONSTANTS]
-    # What follows is prepared when bound, so that calls of few bodies and steps need no setup; `prepared` again when h
-    # or last_h changes.
+    # The fields from here on are set when the plan is bound, so that short calls need no setup; the constants in
+    # `prepared` are set again when h or last_h changes.
     char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants, broadcast to vectors
-    void* step                  # function for a row or tile; its type has vectors, see dispatch.pxd
-    void* single_block                  # function for less than a block, same type as `step`
+    void* step                  # function that steps a row or tile; untyped, as its type has vectors: see dispatch.pxd
+    void* single_block                  # the same for numbers that do not fill a block of vectors
     Solve solve                 # replaces `step` in implicit schemes
-    void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # replaces `step` without loops
+    void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # instead of `step` if there is no loop
     int stages, fsal            # evaluations per step, and extra ones per call
-    int rows, numbers           # number of rows of the state, and numbers of each body in a row
+    int rows, numbers           # rows of an array (1 or dim), and numbers of each body in a row (dim or 1)
     Row row[MAX_DIM]            # pointers to the first row of each component
     bint uniform                  # affine coefficients are uniform over bodies
     Run run
     const SlotArrays* slots        # slot masks; NULL: all bodies are active
     const void* applied         # Applied of this plan (forces in users' arrays); or NULL
-    bint merges                 # True: `run` adds applied forces; False: g contains them
-    Run each                    # function for spans of active bodies, if `living` is set
+    bint merges                 # True: `run` adds the forces in users' arrays; False: the caller has added them to g
+    Run each                    # runs one span of active bodies, if `run` is `living` of Kernels
     Finish finish
     Between between
     Along along
@@ -234,8 +234,8 @@ ctypedef struct Applied:
     bint flat                   # True if coefficients lie body by body (layout FLAT)
     const Array* force          # users' arrays, shape (n, dim), dtype of the state
     Field inverse_mass          # 1/m per component
-    bint light                  # True if 1/m is one positive number for all bodies
-    Field g                     # acceleration by all other affine forces
+    bint light                  # True if 1/m is the same positive number for all bodies
+    Field g                     # constant acceleration by all other forces (the g of affine forces)
 
 
 # Arguments of the kernel in noise.pxd.
@@ -264,7 +264,7 @@ cdef enum:
     X                   # state: position, velocity and history
     V
     S
-    P                   # intermediate results that a step keeps from stage to stage
+    P                   # P, Q, Y, Z: intermediate results that a step keeps from stage to stage
     Q
     Y
     Z
@@ -272,22 +272,22 @@ cdef enum:
 
 cdef enum:              # registers of coupled bodies
     A = REGISTERS       # accelerations before the interactions
-    OUT                 # outputs of interactions, one register each
+    OUT                 # output of the first interaction; those of the others follow, one register each
 
 cdef enum:              # all bodies as one tile
-    STATE = P           # registers of a state; there are two state buffers
+    STATE = P           # number of registers in each of the two state buffers
     ALL_OUT = STATE + OUT
 
 cdef enum:
-    HELD = 4            # further registers if functions read the caller's arrays: what a step holds for rows of numbers
+    HELD = 4            # registers after delta_v for steps in the caller's arrays: see `held` of Stretch
 
 cdef enum:
     KEPT = 8            # number of search directions that a new one is orthogonalised to
 
 cdef enum:              # registers of implicit steps
-    PLACE               # y and u, where the tangent is taken
+    PLACE               # PLACE and SPEED: positions y and velocities u at which the tangent is evaluated
     SPEED
-    REST                # f, the residual
+    REST                # residual f of the step's equation
     DISPLACEMENT
     R
     DX
