@@ -6,7 +6,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from .simd.bits cimport i64vec  # for the C types that its module defines
+from .simd.bits cimport i64vec  # unused, but it includes the C types of bits.pxd
 from .simd.vec cimport real
 from .abi.plan cimport Array
 

@@ -5,17 +5,17 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from .events cimport EventSource
 
 cdef enum:
-    PAIRS_PER_BODY = 16  # capacity of the pair list, per body; in dense scenes the limit of partners per search
+    PAIRS_PER_BODY = 16  # room for pairs per body; if it is exceeded, each body keeps as many partners of lowest index
     MOST_ROWS = 9           # maximum number of rows of cells in the neighbourhood of a grid cell
     MOST_CLASSES = 15       # maximum number of size classes
     NOWHERE = 255           # size class of inactive bodies
-    CONTACT = 17            # numbers per contact beside its two vectors
+    CONTACT = 17            # numbers stored per contact, beside its normal and its friction impulse
     TRAITS = 8              # numbers per body in `traits` of Contacts
     DELTA_V = 4                # index in `traits` of the body's velocity change by forces (delta_v)
     ROD = 6                 # numbers per rod of Contacts beside its direction
-    CONTACT_EVENT = 4             # numbers per recorded contact beside its two vectors
+    CONTACT_EVENT = 4             # numbers per contact in `contact_event`, beside its point and normal
     SPIN = 8                # numbers per rotating body in `spin` of Contacts
-    TWIST = 12              # numbers per contact of rotating bodies, beside CONTACT
+    TWIST = 12              # further numbers per contact if bodies rotate, in `twist` of Contacts
     SHAPES_PER_BODY = 8     # maximum number of shapes per body that Contacts considers in a step: the nearest
     COLOURS = 64    # graph colours of contacts: a 64-bit mask per body marks used ones. Uncoloured contacts come last
     PAIR_ROW = 4            # numbers in the row of a body in `row` of Distance: its vector, then padding
@@ -265,7 +265,7 @@ ctypedef struct Collisions:
     double per_width[3 * MOST_CLASSES]
     # Workspace.
     int32_t* start              # first slot of each bucket
-    uint64_t* filters           # `filter_of` all bodies in each bucket; NULL without filter
+    uint64_t* filters           # per bucket: combined collision filters of its bodies, see `filter_of`; or NULL
     uint32_t* bucket            # bucket of each body
     int32_t* body               # bodies sorted by bucket, then by index: a slot is a position in this order
     void* place                 # positions (component by component) and radii in slot order
@@ -343,7 +343,7 @@ ctypedef struct Contacts:
     # velocities.
     void* last
     uint8_t* held               # per island: 1 if it sleeps: its bodies end this step as they ended the last one
-    uint8_t* moved              # mask of bodies whose velocity or spin impulses can change
+    uint8_t* moved              # mask of the bodies whose velocity or angular velocity impulses can change
     # Persistent state, double-buffered: see kickdrift/rollback/impulses.py.
     int64_t* state
     int32_t* pair[2]

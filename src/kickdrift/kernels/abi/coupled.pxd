@@ -87,7 +87,7 @@ ctypedef struct Coupling:
     double origin               # time of origin_tick, s
     int64_t origin_tick
     double after[MAX_STAGES]   # per stage: s from the latest tick to the time of its evaluation
-    int64_t ticks[MAX_STAGES]   # per stage: that tick, 0 at the start of the step or 1 at its end
+    int64_t ticks[MAX_STAGES]   # per stage: 0 if that tick is the start of the step, 1 if it is the end
     # All bodies as one tile; `workspace` is NULL if tiles step separately.
     char* workspace             # two state buffers of x, v and s, then the other registers
     char* delta_v                  # register with the velocity changes by the forces of a step, for constraints
@@ -127,7 +127,7 @@ ctypedef void (*MoveBodies)(
 ctypedef struct CoupledTable:
     RunCoupled run
     MoveBodies move
-    RunCoupled leap                 # steps tiles away from static constraints, see loops/coupled.pxd
+    RunCoupled leap                 # steps only the tiles that touch no constraint in this call: loops/coupled.pxd
     InteractionFunction springs     # see interactions.pxd
     InteractionFunction n_body
     StepFew three                   # kernel for up to three bodies; NULL without registers of four doubles: use `few`

@@ -10,7 +10,7 @@ from .plan cimport Array, Job, Scheme
 
 cdef enum:
     MAX_PARAMETERS = 20
-    ZERO = MAX_PARAMETERS   # index of the first literal constant of a formula
+    ZERO = MAX_PARAMETERS   # index of the constant 0: literal constants follow the parameters
     ONE
     TWO
     THREE

@@ -48,7 +48,7 @@ cdef enum Scheme:
     DOPRI8              # equations (ODE) only
     ALTERNATE           # schemes from here to IMPLICIT_EULER use passes.pxd, not loops of their own; add new ones here
     GROOT_WARREN
-    IMPLICIT_EULER      # from here on components are coupled
+    IMPLICIT_EULER      # from here on, the components of a body are solved for together
     ENERGY_EULER
 
 
@@ -127,7 +127,7 @@ ctypedef struct Plan
 # Void pointers are arrays of the function's dtype. Functions without arrays get `like`, which is NULL and selects the
 # float or double version by its type.
 
-# Extend the extent of a tile by its positions, see constraints/static.pxd.
+# Extend the extent (bounding box) of a tile by its positions, see constraints/static.pxd.
 ctypedef void (*Measure)(
     const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, const void* x, void* extent,
 ) noexcept nogil
@@ -156,7 +156,7 @@ ctypedef struct Job:
 # Results of the Newton iterations of a tile.
 ctypedef struct Newton:
     int64_t evaluations[TILE]
-    Py_ssize_t body         # first body that was not solved
+    Py_ssize_t body         # first body whose equation was not solved
     double residual
 
 ctypedef void (*Run)(const Plan*, Job*, const void* like) noexcept nogil
@@ -211,7 +211,7 @@ ctypedef struct Plan:
     void* step                  # function that steps a row or tile; untyped, as its type has vectors: see dispatch.pxd
     void* single_block                  # the same for numbers that do not fill a block of vectors
     Solve solve                 # replaces `step` in implicit schemes
-    void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # instead of `step` if there is no loop
+    void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # used if no loop applies
     int stages, fsal            # evaluations per step, and extra ones per call
     int rows, numbers           # rows of an array (1 or dim), and numbers of each body in a row (dim or 1)
     Row row[MAX_DIM]            # pointers to the first row of each component

@@ -1,4 +1,4 @@
-# Forces in users' arrays, added to the constant acceleration; same formula as `held` of kickdrift/stepper/model.py.
+# Forces in users' arrays, added to the constant acceleration g: the formula of `held` in kickdrift/stepper/model.py.
 
 from ..abi.plan cimport MAX_DIM, ROW, Applied, Array
 from ..simd.masks cimport positive, select_or_zero
@@ -7,13 +7,13 @@ from .fields cimport values
 
 
 cdef enum:
-    TOGETHER = 4    # vectors per iteration, whose latencies overlap
+    TOGETHER = 4    # vectors per loop iteration: the latencies of their operations overlap
 
 
 cdef inline void merge(
     const Applied* applied, Py_ssize_t first, Py_ssize_t count, char** out, const vec* like,
 ) noexcept nogil:
-    """Write g + F / m for up to a row of bodies; `like` only selects the type."""
+    """Write g + F / m of up to ROW bodies to `out`; `like` only selects the type."""
     cdef int j
     for j in range(1 if applied.flat else applied.dim):
         merge_row(applied, j, first, count, out[j], like)
@@ -22,7 +22,7 @@ cdef inline void merge(
 cdef inline void merge_row(
     const Applied* applied, int j, Py_ssize_t first, Py_ssize_t count, char* out, const vec* like,
 ) noexcept nogil:
-    """Write one component, or all components if they are contiguous."""
+    """Write g + F / m of component j, or of all components if they are contiguous (`applied.flat`)."""
     cdef double buffer[ROW * MAX_DIM]
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef const char* base = values(&applied.g, j, first)
@@ -71,7 +71,7 @@ cdef inline void add(
 ) noexcept nogil:
     """out = base + F / m, in whole vectors. Results for bodies of infinite mass are not used.
 
-    light: `Applied.light`, 1/m is uniform; even: all vectors of `base` are equal. Both save loads.
+    light: 1/m is uniform, as in `Applied`; even: all vectors of `base` are equal. Both save loads.
     """
     cdef vec g = (<const vec*> base)[0]
     cdef vec q = (<const vec*> inverse_mass)[0]

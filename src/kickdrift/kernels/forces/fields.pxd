@@ -1,7 +1,7 @@
 # Acceleration of each force term: the formulas of kickdrift/reference/forces.py.
 #
-# Each vector of bodies stays in registers from positions to the completed stage. Other execution units then work during
-# the latency of roots and quotients.
+# A vector of bodies stays in registers from the load of its positions to the end of the stage. The other arithmetic of
+# the stage then fills the latency of square roots and divisions.
 
 from libc.math cimport sqrt
 
@@ -45,7 +45,8 @@ cdef inline vec affine(
     return a
 
 
-# Coefficients of one component of affine forces, from a body on, and the bytes to those of the next vector of bodies.
+# Addresses of the coefficients of affine forces, for one component from a body on; steps: bytes from one vector of
+# bodies to the next.
 ctypedef struct Affine:
     const char* g
     const char* c
@@ -81,10 +82,10 @@ cdef inline vec add_affine(
     return a
 
 
-# Functions that branch on the kind of a term return whether they support it. `has_branches` checks that once per plan.
-# Steps ignore the result, so that compilers remove it there.
+# Functions that branch on the kind of a term return whether they have a branch for it. `has_branches` checks this once
+# per plan. Steps ignore the result, so that compilers do not compute it there.
 
-cdef enum:                      # indices of a term's coefficients among TERM_VECTORS vectors
+cdef enum:                      # indices of a term's coefficients, after they are loaded to TERM_VECTORS vectors
     AT_STRENGTH = 0
     AT_SQUARE = 1
     AT_ORIGIN = 2
@@ -92,7 +93,7 @@ cdef enum:                      # indices of a term's coefficients among TERM_VE
     TERM_VECTORS = AT_AXIS + 3
 
 cdef enum:
-    FIRST_TERMS = 3     # terms whose coefficients a loop over bodies keeps, and whose accelerations a step does
+    FIRST_TERMS = 3     # of the first three terms, coefficients stay loaded in loops, and accelerations may be reused
 
 
 cdef inline void load_term(int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
@@ -184,7 +185,7 @@ cdef inline bint add_known(int kind, int dim, const vec* c, const vec* x, const 
         return add_term(kinds.QUADRATIC_DRAG, dim, c, v, a)
     if dim > 1 and kind == kinds.VORTEX:
         return add_term(kinds.VORTEX, dim, c, x, a)
-    if kinds.of_velocity(kind):     # not `v if ... else x`: both would have to be in memory
+    if kinds.of_velocity(kind):     # two calls: with `v if ... else x` as argument, both must be in memory
         return add_term(<kinds.TermKind> kind, dim, c, v, a)
     return add_term(<kinds.TermKind> kind, dim, c, x, a)
 
@@ -192,7 +193,7 @@ cdef inline bint add_known(int kind, int dim, const vec* c, const vec* x, const 
 cdef inline void add_only(
     int kind, bint keeps, bint kept, int dim, const vec* c, const vec* x, const vec* v, vec* a, vec* held,
 ) noexcept nogil:
-    """a += a term of a known kind; `add_terms` says what keeps and kept are."""
+    """a += the only term, whose kind is a compile-time constant; keeps, kept, held: see `add_terms`."""
     cdef int j
     if not keeps or kinds.of_velocity(kind):
         add_known(kind, dim, c, x, v, a)
@@ -218,12 +219,12 @@ cdef inline void add_terms(
 ) noexcept nogil:
     """a += all terms, for the vector of bodies from `body` on.
 
-    first: coefficients of the first terms, from `load_terms`; keeps: store the accelerations by these terms, as far as
-    they depend on position, in `held`; kept: they are there, because the last evaluation was at the same positions.
+    first: coefficients of the first FIRST_TERMS terms, from `load_terms`. keeps: store in `held` the accelerations by
+    those of them that depend on position; kept: reuse these, because the last evaluation was at the same positions.
     """
     cdef const Term* term = plan.term
     cdef const Term* end = term + plan.terms
-    cdef vec none = filled(-0.0, x)     # none + b is b, whatever its sign
+    cdef vec none = filled(-0.0, x)     # -0: none + b is b, also if b is -0
     cdef vec c[TERM_VECTORS]
     cdef vec b[MAX_DIM]
     cdef vec* here = first
@@ -329,7 +330,7 @@ cdef inline bint term_jacobian(
         cross(dim, &u[0], &d[0], &b[0])
         for j in range(dim):
             d[j] = b[j]
-        cross(dim, &u[0], &d[0], &b[0])  # minus the transposed matrix times t
+        cross(dim, &u[0], &d[0], &b[0])  # now b is minus the transpose of the cross product matrix `rows`, times d
         q = dot(dim, &d[0], &d[0]) + value(&term.field[SQUARE], 0, body, zero)
         f = scalar / q if q > 0 else zero
         g = two * f / q if q > 0 else zero
@@ -379,7 +380,7 @@ cdef inline bint potential_difference(
 
 
 cdef inline real well(const Term* term, int dim, Py_ssize_t body, const real* x) noexcept nogil:
-    """mu / sqrt(|d|² + e²), for PointGravity."""
+    """Return mu / sqrt(|d|² + e²): minus the potential of PointGravity."""
     cdef real d[3]
     cdef real r
     cdef real zero = 0
@@ -410,7 +411,7 @@ cdef inline void cross(int dim, const real* u, const real* r, real* t) noexcept 
 
 
 cdef inline real rounding(real like) noexcept nogil:
-    """Relative error of a computed distance: 16 roundings."""
+    """Bound of the relative error of a computed distance: 16 times the machine epsilon."""
     if real is float:
         return 1.9073486328125e-06
     else:

@@ -1,8 +1,8 @@
-# Interpreter of formulas. A group of vectors runs through the operations up to the next function, noise or column, then
-# the next group does.
+# Interpreter of formulas. Each group of vectors in turn runs through the operations up to the next one that works on a
+# whole block: a function, noise, or the load or store of a column.
 #
-# The result of an operation stays in registers for the next one. Only what a later operation reads is stored, in rows
-# of a group. Semantics of operations: kickdrift/reference/formulas.py.
+# The result of an operation stays in registers for the next one. It is stored only if a later operation reads it, in
+# memory for one group. Semantics of operations: kickdrift/reference/formulas.py.
 
 from libc.stdint cimport int64_t
 
@@ -28,8 +28,8 @@ from ..simd.vec cimport f32vec, filled, vec, vec_root, width
 
 cdef extern from *:
     """
-    /* Vectors per group: what registers hold beside memory operands, and a divisor of a block. The baseline favours
-       small code. */
+    /* Vectors per group: as many as stay in registers, if the other operands are in memory; BLOCK is a multiple. The
+       baseline has fewer, for small code. */
     #if defined(__AVX512F__)
       #define KD_GROUP 6
     #elif defined(__AVX__) || defined(__aarch64__)
@@ -53,7 +53,7 @@ cdef extern from *:
     void each "KD_WRITTEN_OUT"(Py_ssize_t count, ...) noexcept nogil
     enum:
         N "KD_N"
-    # Number of vectors at once, encoded as the size of a type.
+    # Number of vectors at once, as the size of a type: a fused type makes it a compile-time constant.
     ctypedef struct One "kd_one":
         char each
     ctypedef struct Group "kd_group":
@@ -93,7 +93,7 @@ cdef inline void move_column(
                 (<double*> place)[n * columns] = (<double*> row)[0]
 
 
-# Bodies (or trajectories) of a block.
+# The bodies (or trajectories) that run_formula processes at once.
 ctypedef struct Block:
     const char* x
     char* out
@@ -107,7 +107,7 @@ ctypedef struct Block:
 cdef inline void aside(
     const Formula* formula, const Operation* o, char** at, const Py_ssize_t* step, const Block* block, const vec* like,
 ) noexcept nogil:
-    """Do an operation for a whole block: function, noise, or column load and store.
+    """Do an operation for a whole block: a function, noise, the load or store of a column, or a broadcast.
 
     at: address of each operand; step: 1, or 0 if uniform.
     """
@@ -129,7 +129,7 @@ cdef inline void aside(
 
 
 cdef inline void operate(const Operation* o, char** at, const vec* like, const some* vectors) noexcept nogil:
-    """Run operations up to END for one group; r is the previous result."""
+    """Run operations up to END for one group of vectors; r: result of the previous operation."""
     cdef vec r[GROUP]
     cdef vec* out
     cdef const vec* a
@@ -340,7 +340,7 @@ cdef inline void operate_on_groups(
         done += shift
         if done == vectors:
             break
-        # The last group ends with the last vector; overlapping vectors are recomputed with equal results.
+        # The last group ends with the last vector. Vectors that it shares with the group before are computed twice.
         shift = min(together, vectors - done)
         for n in range(formula.still, formula.operands):
             at[n] += shift * sizeof(vec)
@@ -348,7 +348,7 @@ cdef inline void operate_on_groups(
         at[n] -= (vectors - together) * sizeof(vec)
 
 
-# Base address of a kind of operand, bytes between operands, and step.
+# Where operands of one kind are: base address, bytes from one operand to the next, and step (0 if uniform).
 ctypedef struct Kind:
     const char* base
     Py_ssize_t apart
@@ -363,7 +363,7 @@ cdef inline int run_formula(
     const Formula* formula, double t, int64_t first, int64_t count, Py_ssize_t stride, Py_ssize_t dim,
     const char* x, const char* v, const char* dx, const char* dv, char* out, int64_t tick, vec* like,
 ) noexcept nogil:
-    """Run a formula on planes of `stride` numbers, or for flows on rows of `dim` numbers. tick: seeds the noise."""
+    """Run a formula on planes of `stride` numbers, or, for flows, on rows of `dim` numbers. tick: seed of the noise."""
     cdef double memory[8 + 8 * (1 + MAX_UNIFORM + MAX_SPREAD * GROUP) + MAX_REGISTERS * BLOCK]
     cdef char* at[MAX_OPERANDS]
     cdef Py_ssize_t step[MAX_OPERANDS]
@@ -386,7 +386,7 @@ cdef inline int run_formula(
     place(kinds, SPREAD_OUT, <char*> (buffer + 1 + MAX_UNIFORM), GROUP * sizeof(vec), 1)
     rows = <char*> (buffer + 1 + MAX_UNIFORM + MAX_SPREAD * GROUP)
     place(kinds, ROW, rows, BLOCK * size, 1)
-    # Registers are parts of the rows, from the last one backwards.
+    # Operands of kind REGISTER are halves of the rows, which they use from the end of the last row backwards.
     shift = BLOCK * size // PARTS
     place(kinds, REGISTER, rows + MAX_REGISTERS * BLOCK * size - shift, -shift, 1)
     block.dim, block.tick = dim, tick
@@ -420,7 +420,7 @@ cdef inline int run_formula(
 cdef inline void operate_once(
     int code, Py_ssize_t vectors, vec* out, const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """Evaluate one operation outside of a formula."""
+    """Evaluate one operation that is not part of a formula, for functions of arrays."""
     cdef Py_ssize_t n
     if code == SQRT:
         for n in range(vectors):

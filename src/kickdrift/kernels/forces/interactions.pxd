@@ -13,7 +13,7 @@ from ..space cimport is_periodic, turn_to_images
 from ..abi.plan cimport MAX_DIM
 
 cdef enum:
-    UNROLLED = 2         # vectors of bodies per iteration: the latency of one root overlaps with the other vector
+    UNROLLED = 2         # vectors of bodies per iteration: work on one fills the latency of the other's square root
 
 
 cdef inline void attract(
@@ -82,7 +82,7 @@ cdef inline void add_attraction(
     int dim, const f64vec* position, const char* planes, int64_t stride, Py_ssize_t j, const void* mu, f64vec q,
     f64vec* total,
 ) noexcept nogil:
-    """Add the attraction by body j to a vector of bodies; q: their cubes."""
+    """Add the attraction by body j to a vector of bodies; q: what `cube` returns for them."""
     cdef f64vec s = select_or_zero(positive(q), spread(mu, j, position) / q)
     cdef int c
     for c in range(dim):
@@ -100,7 +100,7 @@ cdef inline void attract_both(
     Vectors are paired in the order (0, 0), (0, 1) ... (1, 1), (1, 2) ..., so that each sum runs from the first body to
     the last. Partial sums of later vectors wait in `out`, initially zero. A vector with itself needs one direction.
 
-    Software pipelining: cubes of the next vectors are computed between the quotients of these, to hide root latency.
+    Software pipelining: the roots of the next pair of vectors are computed between the divisions of this one.
     """
     cdef Py_ssize_t w = width(x)
     cdef const char* planes = <const char*> x
@@ -116,7 +116,7 @@ cdef inline void attract_both(
     cdef f64vec e2 = spread(data.e2, 0, x)
     cdef Py_ssize_t plane = stride // w
     cdef Py_ssize_t last = (data.n - 1) // w
-    cdef Py_ssize_t sources = 0     # in vector j; 0: no cubes yet
+    cdef Py_ssize_t sources = 0     # number of bodies in vector j; 0: no cubes are computed yet
     cdef Py_ssize_t i = 0
     cdef Py_ssize_t j = 0
     cdef Py_ssize_t next_i = 0
@@ -156,7 +156,7 @@ cdef inline void attract_both(
 cdef inline int n_body(
     int64_t first, int64_t count, int64_t dim, int64_t stride, const vec* x, vec* out, const NBody* data,
 ) noexcept nogil:
-    """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range of bodies that begins at a tile."""
+    """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range that begins at a whole vector."""
     cdef bint few = count <= width(x)   # a second vector would be empty
     if vec is f64vec:  # slower for floats: transposing takes longer, roots take less
         if count == data.n and count >= BOTH_DIRECTIONS and data.alive == NULL:
@@ -209,7 +209,7 @@ cdef inline void pull(
 
 
 cdef inline void gather(Py_ssize_t w, const Springs* data, Py_ssize_t s, const real* plane, real* to) noexcept nogil:
-    """Differences between the second and the first bodies of w springs."""
+    """Compute one component of second minus first body, for w springs."""
     cdef Py_ssize_t n
     for n in range(w):
         to[n] = plane[data.second[s + n]] - plane[data.first[s + n]]
@@ -218,7 +218,7 @@ cdef inline void gather(Py_ssize_t w, const Springs* data, Py_ssize_t s, const r
 cdef inline int springs(
     int64_t dim, int64_t stride, const real* x, const real* v, real* out, const Springs* data, vec* like,
 ) noexcept nogil:
-    """F = (k (L - rest) + c L') d / L on the first body of each pair, d = x_j - x_i, and -F on the second."""
+    """Add F = (k (L - rest) + c L') d / L to the first body of each pair, d = x_j - x_i, and -F to the second."""
     if dim == 1:
         pull(1, data.damped, stride, x, v, out, data, like)
     elif dim == 2:
@@ -277,7 +277,7 @@ cdef inline int springs_tangent(
     int64_t dim, int64_t stride, const real* x, const real* v, const real* dx, const real* dv, real* out,
     const Springs* data, vec* like,
 ) noexcept nogil:
-    """With n = d / L and F the tension: dF n + F dn, where dn = (dd - n (n·dd)) / L and so on."""
+    """Change of the force F n, with the tension F and n = d / L: dF n + F dn, where dn = (dd - n (n·dd)) / L."""
     if dim == 1:
         pull_tangent(1, data.damped, stride, x, v, dx, dv, out, data, like)
     elif dim == 2:

@@ -1,7 +1,7 @@
 # Pair potentials with cutoff: `pair_potential` of kickdrift/reference/interactions.py.
 #
-# Candidates are kept in a neighbour list (Verlet 1967). Each evaluation filters them by the exact cutoff and sums in
-# index order. So results do not depend on when the list was built.
+# A neighbour list (Verlet 1967) has the candidates of each body. Each evaluation filters them by the exact cutoff and
+# sums in index order. So results do not depend on when the list was built.
 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
@@ -16,7 +16,7 @@ from ..simd.vec cimport real, vec, vec_root, width
 from ..space cimport is_periodic, nearest
 
 cdef enum:
-    SPARE = 32      # pairs are evaluated when fewer free slots are left
+    SPARE = 32      # gathered pairs are evaluated when there is room for fewer than this
 
 
 cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data) noexcept nogil:
@@ -50,7 +50,7 @@ cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data
 cdef inline bint fresh_around(
     int dim, int64_t stride, const real* x, real limit, const Pairs* data,
 ) noexcept nogil:
-    """`fresh` in a periodic box: displacements are minimum images, and bodies in the grid are the same."""
+    """`fresh` in a periodic box: displacements are minimum images, and bodies too far outside are not in the list."""
     cdef const real* was = <const real*> data.was
     cdef real square, d
     cdef int64_t i
@@ -71,7 +71,7 @@ cdef inline bint fresh_around(
 cdef inline int32_t candidates(
     int dim, int64_t n, int64_t stride, const real* x, int32_t i, real reach, const Collisions* grid, int32_t* partner,
 ) noexcept nogil:
-    """Store bodies of higher index within reach, in ascending order; return their number."""
+    """Store the bodies of higher index within a distance, ascending; return their number. reach: its square."""
     cdef const real* place = <const real*> grid.place
     cdef const int32_t* body = grid.body
     cdef real here[MAX_DIM]
@@ -124,7 +124,7 @@ cdef inline int32_t candidates_around(
 
 
 cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) noexcept nogil:
-    """Build the neighbour list; return False if its capacity is exceeded."""
+    """Build the neighbour list; return False if it needs more than its capacity."""
     cdef real reach = <real> (data.cutoff + data.margin)
     cdef int64_t total = 0
     cdef int64_t i
@@ -159,7 +159,7 @@ cdef inline int32_t gather(
     int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
     int32_t filled, const Pairs* data,
 ) noexcept nogil:
-    """Append the pairs of a body within the cutoff; return the new number of pairs."""
+    """Append the pairs of a body within the cutoff; return the new number of pairs. reach: square of the cutoff."""
     cdef real* displacement = <real*> data.displacement
     cdef real* distance = <real*> data.distance
     cdef real here[MAX_DIM]
@@ -281,7 +281,7 @@ cdef inline int add_all_pairs(int dim, int64_t stride, const real* x, real* out,
 cdef inline int add_pairs(
     int64_t dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like,
 ) noexcept nogil:
-    """V'(r) d / r on the first of each pair, d = x_j - x_i, and its negative on the second."""
+    """Add F = V'(r) d / r to the first body of each pair, d = x_j - x_i, and -F to the second."""
     if dim == 1:
         return add_all_pairs(1, stride, x, out, data, like)
     elif dim == 2:

@@ -1,4 +1,4 @@
-# Constants of kickdrift/reference/functions.py.
+# Constants of the elementary functions; kickdrift/reference/functions.py derives them.
 
 from libc.stdint cimport int64_t, uint32_t
 

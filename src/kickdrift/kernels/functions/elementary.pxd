@@ -2,8 +2,8 @@
 #
 # The longest functions process several vectors in lockstep, which hides the latency of each operation.
 #
-# Formulas assume ordinary numbers. Lanes with special numbers are handled one by one, either before (the formula gets
-# an ordinary number instead) or after.
+# Formulas assume ordinary numbers (normal and finite). Lanes with other numbers are handled one by one: before the
+# formula, which then gets an ordinary number instead, or after it.
 
 from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -20,7 +20,7 @@ from ..simd.masks cimport absolute, all_true, equal, flags_of, greater_equal, le
 from ..simd.vec cimport f64vec, spread_f64, width
 
 cdef enum:
-    TOGETHER = 4    # vectors in lockstep
+    TOGETHER = 4    # number of vectors that the longest functions process in lockstep
 
 
 cdef inline f64vec each(double a) noexcept nogil:
@@ -33,7 +33,7 @@ cdef inline f64vec signed(f64vec x, f64vec like) noexcept nogil:
 
 
 cdef inline f64vec leading(f64vec x) noexcept nogil:
-    """The leading 26 bits of the mantissa, the rest zero."""
+    """Round x toward zero to the leading 26 bits of its mantissa."""
     return number(bits(x) & all_of(~TRAILING))
 
 
@@ -84,7 +84,7 @@ cdef inline f64vec quotient(f64vec nh, f64vec nl, f64vec dh, f64vec dl) noexcept
 # exp, tanh, log
 
 cdef inline f64vec exp_reduced(f64vec x, f64vec* k, f64vec* h) noexcept nogil:
-    """l; x = k ln 2 + h - l"""
+    """Return l, and set k and h: x = k ln 2 + h - l, with an integer k."""
     k[0] = (x * INVERSE_LN2 + ROUND) - ROUND
     h[0] = x - k[0] * LN2_HI
     return k[0] * LN2_LO
@@ -132,7 +132,7 @@ cdef inline f64vec tanh(f64vec x) noexcept nogil:
 
 
 cdef inline f64vec log_reduced(f64vec x, f64vec* m) noexcept nogil:
-    """k; x = 2**k m"""
+    """Return k, and set m: x = 2**k m, with sqrt(1/2) <= m < sqrt(2)."""
     cdef i64vec shifted = plus(bits(x), all_of(ONE_BITS - LOG_OFFSET))
     m[0] = number(plus(bits(x) - (shifted & all_of(EXPONENT)), all_of(ONE_BITS)))
     return number(right(shifted, 52) | all_of(TWO_52_BITS)) - EXPONENT_BIAS
@@ -169,7 +169,7 @@ cdef inline f64vec log(f64vec x) noexcept nogil:
 # sin, cos, tan
 
 cdef inline void exact_share(double x, int64_t* n, double* high, double* low) noexcept nogil:
-    """Split x 2/pi into n (only two bits count) and high + low, with 190 fractional bits (Payne and Hanek 1983)."""
+    """Split x 2/pi into n, whose last two bits matter, and high + low, by 190 fractional bits (Payne, Hanek 1983)."""
     cdef uint64_t i, mantissa, top, carry
     cdef uint32_t g[6]
     cdef uint32_t p[8]
@@ -207,7 +207,7 @@ cdef inline void exact_share(double x, int64_t* n, double* high, double* low) no
     for k in range(6):
         top = (<uint64_t> p[k + 1] << 32) | p[k]
         p[k] = <uint32_t> (top >> s)
-    # Round to the nearest integer: quarters of a turn.
+    # Round x 2/pi to the nearest integer n, the number of quarter turns.
     p[5] = p[5] + 0x20000000
     n[0] = p[5] >> 30
     p[5] = p[5] & 0x3fffffff
@@ -219,7 +219,7 @@ cdef inline void exact_share(double x, int64_t* n, double* high, double* low) no
             carry = carry + <uint32_t> ~p[k]
             p[k] = <uint32_t> carry
             carry = carry >> 32
-    # Leading 53 bits, then the next 53.
+    # `high` gets the leading 53 bits, `low` the next 53.
     while p[5] == 0 and shift < 160:
         for k in range(5, 0, -1):
             p[k] = p[k - 1]
@@ -251,7 +251,7 @@ cdef inline double two_to(int k) noexcept nogil:
 
 
 cdef inline mask trig_usual(f64vec x, f64vec* t, f64vec* b, f64vec* over) noexcept nogil:
-    """x = n pi/2 + b - over, n in the lowest bits of t; True where that is accurate."""
+    """Set b, over and t: x = n pi/2 + b - over, n in the lowest bits of t. True in lanes where this is accurate."""
     cdef f64vec n, a, w
     t[0] = x * TWO_OVER_PI + ROUND
     n = t[0] - ROUND
@@ -265,7 +265,7 @@ cdef inline mask trig_usual(f64vec x, f64vec* t, f64vec* b, f64vec* over) noexce
 
 
 cdef inline void trig_exact(f64vec x, mask good, i64vec* n, f64vec* b, f64vec* over) noexcept nogil:
-    """Replace n, b and over by accurate values of any magnitude where `good` is False."""
+    """In lanes where `good` is False, replace n, b and over by values that are accurate for any x."""
     cdef f64vec high = x
     cdef f64vec rest = x
     cdef i64vec which
@@ -425,7 +425,7 @@ cdef inline f64vec cbrt(f64vec x) noexcept nogil:
 
 
 cdef inline void condition(double* a, double* b, double* direct) noexcept nogil:
-    """Scale a and b so that neither overflows nor underflows; direct: the result for tiny a / b, else -1."""
+    """Scale a and b, 0 <= a <= b, so that nothing overflows or underflows; direct: result for tiny a / b, else -1."""
     cdef double scale
     direct[0] = -1
     if a[0] != a[0] or b[0] != b[0]:

@@ -7,7 +7,7 @@ from ..simd.vec cimport f64vec, root_f64, width
 
 cdef enum:
     AT_ONCE = 64    # bodies per call
-    NOISE_K = 2     # random stream of noise(k); streams 0 and 1 belong to the thermostat
+    NOISE_K = 2     # number of the random stream of noise(k); the thermostat uses streams 0 and 1
 
 
 cdef inline void philox(uint32_t* word, uint32_t k, uint32_t m) noexcept nogil:
@@ -58,7 +58,7 @@ cdef inline void draw(
 cdef inline void noise_row(
     int k, int64_t tick, int64_t first, Py_ssize_t count, const int64_t* generation, void* out, bint single,
 ) noexcept nogil:
-    """noise(k) of `count` bodies, as floats or doubles."""
+    """Write noise(k) of `count` bodies to `out`, as floats if `single`, else as doubles."""
     cdef double u[AT_ONCE]
     cdef double angle[AT_ONCE]
     cdef f64vec* a = <f64vec*> u

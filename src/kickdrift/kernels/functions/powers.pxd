@@ -1,4 +1,4 @@
-# pow of float64 vectors, like the functions of elementary.pxd.
+# pow of float64 vectors, with special numbers and lockstep as in elementary.pxd.
 
 from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int64_t
@@ -27,9 +27,9 @@ cdef inline bint parity(double y, bint* odd) noexcept nogil:
 
 
 cdef inline double special_power(double x, double y, double* base, double* exponent, double* more) noexcept nogil:
-    """Return x**y of special arguments; or 0 or -0, whose sign is that of the result, with arguments for the formula.
+    """Return x**y if no formula is needed. Else return 0 or -0 with the sign of x**y, and set arguments of the formula.
 
-    more: to be added to the binary exponent of x; NaN: the return value is final.
+    more: set to a number to add to the binary exponent of `base`; NaN: the returned value is the result.
     """
     cdef double a = -x if x < 0 else x
     cdef int64_t i
@@ -98,7 +98,7 @@ cdef inline void pow_logarithm(Power* p) noexcept nogil:
 
 
 cdef inline bint pow_product(f64vec y, Power* p) noexcept nogil:
-    """y ln x = k ln 2 + h - low; True if all results are normal numbers."""
+    """Set k, h and low: y ln x = k ln 2 + h - low. True if x**y is a normal number in all lanes."""
     cdef f64vec yh = leading(y)
     cdef f64vec ph = yh * p.lh
     cdef f64vec pl = (y - yh) * p.lh + y * p.ll

@@ -3,7 +3,7 @@
 #
 # A float64 value with a relative error below 2**-37 rounds to the same float as the exact value, unless it is that
 # close to the midpoint of two floats: a few in 10,000 are (Ziv 1991, ACM TOMS 17, 410). So shorter polynomials than in
-# float64 suffice. Vectors with a doubtful lane, or one out of range, are recomputed by the float64 formulas.
+# float64 suffice. Vectors with a lane that is doubtful or out of range are recomputed by the float64 formulas.
 # `tools/prove.py functions` verifies all 2**32 arguments. Polynomials are Chebyshev interpolants, or rational (tan).
 #
 # Exponents and signs are computed in floats or 32-bit integers, of which a vector holds twice as many lanes. With a
@@ -61,7 +61,7 @@ cdef extern from *:
     #define KD_TAN_5 6.344724591229524
     #define KD_TAN_6 -0.07531088011675503
     #define KD_TURNS 0.636619770899415        /* 2 / pi, leading 29 bits: products with floats are exact */
-    #define KD_TURNS_REST 1.4681663269012186e-09  /* the rest is > 0, so that -0 stays -0 */
+    #define KD_TURNS_REST 1.4681663269012186e-09  /* rest of 2 / pi; it is > 0, so that -0 stays -0 */
     #define KD_ROUND_8 844424930131968.0  /* ROUND / 8: adding it rounds to eighths */
     #define KD_LOG2_E 1.4426950408889634
     #define KD_EIGHTH_TURN 0.7853981633974483
@@ -72,7 +72,7 @@ cdef extern from *:
     #define KD_LN2_STEP 8.262958294867817e-08 /* ln 2 / 2**23 */
     #define KD_RANGE 126.0                    /* 2**v is a normal float for |v| below it */
     /* Constants for floats. */
-    #define KD_CUBE_F_0 1.6059817f            /* c w**(-1/3), 0.423 < w < 0.535; 7.6e-5. The leading one is 1. */
+    #define KD_CUBE_F_0 1.6059817f            /* c w**(-1/3), 0.423 < w < 0.535; error 7.6e-5; leading coefficient 1 */
     #define KD_CUBE_F_1 -1.6794733f
     #define KD_TWO_THIRDS_F 0.6666667f
     #define KD_TAN_EIGHTH_F 0.41421357f
@@ -125,7 +125,7 @@ cdef extern from *:
     const unsigned int CUBE_WORD "KD_CUBE_WORD"
 
 
-# TOGETHER vectors of floats in lockstep, which hides the latency of each operation.
+# Data of TOGETHER vectors of floats, which functions process in lockstep to hide the latency of each operation.
 ctypedef struct Side:
     f32vec x[TOGETHER]          # arguments
     f32vec y[TOGETHER]
@@ -133,7 +133,7 @@ ctypedef struct Side:
     f64vec v[2 * TOGETHER]      # results, for the lower and upper halves of x
 
 
-# Vectors of results, some of which are uncertain.
+# Results of one block of TOGETHER vectors, some of which are uncertain.
 ctypedef struct Unsure:
     f32vec near[TOGETHER]
     flags doubt[TOGETHER]  # set where `near` may be wrong
@@ -192,7 +192,7 @@ cdef inline void power(f64vec* v) noexcept nogil:
 
 
 cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
-    """Sine by half turns, with cos x = sin(x + pi/2)."""
+    """Replace x by sin x, or by cos x = sin(x + pi/2): sin(pi r) of the distance r to the nearest half turn."""
     cdef f64vec whole[2 * TOGETHER]
     cdef f64vec t, n
     cdef int k
@@ -251,7 +251,7 @@ cdef inline void steepness(f64vec* v) noexcept nogil:
 
 
 cdef inline void take_apart(Side* all, const f32vec* a, Py_ssize_t i, w32vec* exponent) noexcept nogil:
-    """x = 2**k m with m in [sqrt(1/2), sqrt(2)]; exponent: 2**23 k, v: (m - 1) / (m + 1)."""
+    """Split x = 2**k m, with m in [sqrt(1/2), sqrt(2)], into `exponent`: 2**23 k, and `v`: (m - 1) / (m + 1)."""
     cdef w32vec x
     cdef f32vec f
     cdef int k
@@ -266,7 +266,7 @@ cdef inline void take_apart(Side* all, const f32vec* a, Py_ssize_t i, w32vec* ex
 
 
 cdef inline void root(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
-    """Estimate s = c x**(-2/3) in floats, a bit trick times a polynomial of x² s³. Then cbrt = x s times another."""
+    """Compute cbrt x as x s times a polynomial. s: float estimate of c x**(-2/3), by a bit trick and a polynomial."""
     cdef f32vec s[TOGETHER]
     cdef f32vec w[TOGETHER]
     cdef f64vec y[2 * TOGETHER]
@@ -291,7 +291,7 @@ cdef inline void root(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
 
 
 cdef inline void angle(Side* all, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j) noexcept nogil:
-    """atan of q or (q - 1) / (q + 1), q = smaller / larger magnitude, plus eighths of a turn; without the sign."""
+    """Compute |atan2(a, b)|: atan of q = min / max, or of (q - 1) / (q + 1), plus eighths of a turn."""
     cdef f64vec e[2 * TOGETHER]
     cdef f64vec low, high, under, over
     cdef f32vec x, y, small, large
@@ -319,7 +319,7 @@ cdef inline void angle(Side* all, const f32vec* a, Py_ssize_t i, const f32vec* b
 
 
 cdef inline bint sure(Side* all, f32vec* out, const f32vec* sign, Py_ssize_t i, Unsure* unsure) noexcept nogil:
-    """Round to floats and return True if all are certain, else fill `unsure`. sign: source of the signs, or NULL."""
+    """Round results to floats; return True if all are certain, else fill `unsure`. sign: source of signs, or NULL."""
     cdef f32vec near[TOGETHER]
     cdef flags some
     cdef int k

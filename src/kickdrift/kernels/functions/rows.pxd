@@ -1,4 +1,4 @@
-# Functions of rows: float64 directly; float32 by quick.pxd, with float64 as fallback.
+# Functions of rows of numbers: float64 by elementary.pxd; float32 by quick.pxd, and by float64 where that is uncertain.
 
 from .elementary cimport TOGETHER, atan2s, cbrt, cos, exp, log, sin, tanh, tans
 from .powers cimport pows
@@ -8,13 +8,13 @@ from ..simd.bits cimport any_flag, joined, lower, upper
 from ..simd.vec cimport f32vec, f64vec, width
 
 
-# Float32 arguments whose results float64 cannot tell from the midpoint of two floats. `tools/prove.py functions` found
-# them by testing all arguments. Same list as NEAREST in kickdrift/reference/functions.py.
+# Float32 arguments whose results are so close to the midpoint of two floats that float64 may round them to the wrong
+# one. `tools/prove.py functions` found them by testing all. Same list as NEAREST in kickdrift/reference/functions.py.
 
 
 cdef extern from *:
     """
-    /* even: also for minus the argument; share 0 ends the list. */
+    /* The result at `argument`, and at -argument if `even`, is multiplied by `share`. A share of 0 ends the list. */
     typedef struct { int even; double argument, share; } kd_near_tie;
     #define KD_ABOVE (1 + 1 / 1125899906842624.0)
     #define KD_BELOW (1 - 1 / 1125899906842624.0)
@@ -81,7 +81,7 @@ cdef inline void functions(
 
 
 cdef inline void careful(int code, f32vec* out, f32vec a, f32vec b) noexcept nogil:
-    """f(a) or f(a, b) of floats, computed in float64."""
+    """out = f(a) or f(a, b) of floats, computed in float64."""
     cdef f64vec x[2]
     cdef f64vec y[2]
     cdef f64vec result[2]
@@ -95,7 +95,7 @@ cdef inline void careful(int code, f32vec* out, f32vec a, f32vec b) noexcept nog
 cdef inline void blocks_of_floats(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """f(a) or f(a, b): uncertain vectors are recomputed in float64. `vectors` is a multiple of TOGETHER."""
+    """out = f(a) or f(a, b): uncertain vectors are recomputed in float64. `vectors` is a multiple of TOGETHER."""
     cdef Unsure unsure
     cdef Py_ssize_t n = 0
     cdef int k
@@ -113,7 +113,7 @@ cdef inline void blocks_of_floats(
 cdef inline void functions_of_floats(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """f(a) or f(a, b): the last block of TOGETHER is padded by repeating the last vector."""
+    """out = f(a) or f(a, b) for any number of vectors: the last vector is repeated to fill a block of TOGETHER."""
     cdef f32vec x[TOGETHER]
     cdef f32vec y[TOGETHER]
     cdef f32vec near[TOGETHER]
@@ -133,7 +133,7 @@ cdef inline void functions_of_floats(
 
 
 cdef inline void nudge(int code, Py_ssize_t count, const double* a, double* result) noexcept nogil:
-    """Move results that float64 cannot tell from the midpoint of two floats to the correct side."""
+    """Move the results of arguments in the lists above to the correct side of the midpoint of two floats."""
     cdef const NearTie* tie = NULL
     cdef Py_ssize_t n
     if code == COS:

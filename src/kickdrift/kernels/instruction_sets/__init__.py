@@ -1,1 +1,1 @@
-"""The kernels once more for each instruction set, and what is compiled once for all."""
+"""Compiled kernels: a module for each instruction set, and two (scalar, processor) that are compiled once."""

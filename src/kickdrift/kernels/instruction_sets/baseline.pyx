@@ -37,10 +37,10 @@ from ..loops.tiles cimport in_a_row, in_passes, in_place, run_merged_rows, run_r
 from ..ode.tiles cimport run
 from .dispatch cimport choose, set_up
 
-# Kernels that are fast by constant propagation: setup.py forces inlining into them.
+# These kernels are fast only if constants propagate into their loops, so setup.py forces inlining.
 
 cdef inline void run_passes(const Plan* plan, Job* job, const vec* like) noexcept nogil:
-    """Run a job of a scheme without its own loops: by passes, without interactions."""
+    """Run a job of a plan for which there is no loop: by passes, in a Coupling without interactions."""
     cdef Coupling coupling
     memset(&coupling, 0, sizeof(Coupling))
     coupling.plan = plan
@@ -48,7 +48,7 @@ cdef inline void run_passes(const Plan* plan, Job* job, const vec* like) noexcep
 
 
 cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) noexcept nogil:
-    """Choose the functions of a plan."""
+    """Set the function pointers of a plan, and what else persists between calls."""
     set_up(plan, kernels, like)
     plan.accelerate = <Accelerate> accelerate_planes[vec]
     plan.finish = <Finish> finish[vec]

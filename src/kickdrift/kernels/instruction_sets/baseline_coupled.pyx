@@ -1,6 +1,6 @@
 """Part of an instruction set's module: kernels of coupled bodies, and of implicit steps of flows.
 
-The linker keeps only `kickdrift_fill_coupled` and its callees; the module is never imported.
+The linker keeps only `kickdrift_fill_coupled` and its callees; this is never imported as a module.
 """
 
 from .coupled_table cimport fill_coupled

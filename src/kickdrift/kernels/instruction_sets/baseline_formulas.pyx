@@ -1,6 +1,6 @@
 """Part of an instruction set's module: kernels of formulas and of functions of arrays.
 
-The linker keeps only `kickdrift_fill_formulas` and its callees; the module is never imported.
+The linker keeps only `kickdrift_fill_formulas` and its callees; this is never imported as a module.
 """
 
 from libc.stdint cimport int64_t
@@ -53,7 +53,7 @@ cdef inline int flow_formula(
 
 
 cdef inline void fill_formulas(Kernels* kernels, vec* like) noexcept nogil:
-    """Fill the table for the number type of `like`."""
+    """Fill the function table for the number type of `like`."""
     kernels.formulas.width = width(like)
     kernels.formulas.operate = <Operate> operate_once[vec]
     kernels.formulas.flow = <FlowFunction> flow_formula[vec]

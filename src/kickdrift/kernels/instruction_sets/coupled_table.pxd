@@ -1,4 +1,4 @@
-# Kernels without forced inlining: coupled bodies, and implicit steps of flows.
+# Function table of the kernels that are compiled without forced inlining: coupled bodies, implicit steps of flows.
 
 from libc.stdint cimport int64_t
 
@@ -21,7 +21,7 @@ from ..ode.steps cimport check, correct, finite, first_bad, increments, quotient
 from ..simd.vec cimport f32vec, f64vec, real, vec
 from ..constraints.joints cimport distance, pin
 
-# Kernels of constraints between bodies, or between a body and a fixed position.
+# Kernel of pins and distances.
 
 cdef inline int tied(
     ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride,

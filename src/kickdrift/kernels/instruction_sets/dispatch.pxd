@@ -1,6 +1,7 @@
-# Functions for each scheme, called through pointers: compiling one function with all inlined takes minutes.
+# Two functions for each scheme, called through pointers: a single function with all schemes takes minutes to compile.
 #
-# One steps a row or tile in blocks. The other steps short rows vector by vector, with less register setup.
+# The first steps a row or tile in blocks. The second, `..._vectors`, steps short rows vector by vector, with less
+# register setup.
 
 from ..simd.vec cimport MEDIUM, NARROW, WIDE, f32vec, vec, width
 from ..abi.plan cimport (
@@ -187,7 +188,7 @@ cdef inline void set_up(Plan* plan, const Kernels* kernels, const vec* like) noe
     plan.fsal = fsal(plan.scheme, plan.velocity_dependent)
     choose(plan, like)
     if in_a_row(plan) and plan.n * plan.numbers <= width(k):
-        plan.step = plan.single_block  # such as a single body, which needs the shortest path
+        plan.step = plan.single_block  # for a single body, say, whose steps are so short that setup counts
 
 
 cdef inline bint choose(Plan* plan, const vec* like) noexcept nogil:

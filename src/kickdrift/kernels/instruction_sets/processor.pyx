@@ -1,4 +1,4 @@
-"""Instruction sets of this processor and options of this build; compiled for any processor."""
+"""Instruction sets of this processor and options of this build. This module is compiled to run on any processor."""
 
 cdef extern from *:
     """
@@ -21,7 +21,7 @@ cdef extern from *:
       #define KD_COMPILER "unknown"
     #endif
 
-    /* Both checks include the operating system, which must save the registers. */
+    /* Both checks also ask the operating system, which must save the vector registers of threads. */
     #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
       static int kd_avx2(void) { __builtin_cpu_init(); return __builtin_cpu_supports("avx2"); }
       static int kd_avx512(void) {

@@ -1,4 +1,4 @@
-"""Scalar kernels, shared by all instruction sets and compiled for any processor."""
+"""Scalar kernels, shared by the modules of all instruction sets; compiled to run on any processor."""
 
 from cpython.pycapsule cimport PyCapsule_New
 
@@ -14,10 +14,10 @@ from ..rotation cimport begin_turning, complete_turning
 from ..simd.vec cimport real
 from .contacts_table cimport held
 
-# Scalar kernels, which no instruction set makes faster.
+# Scalar code: no instruction set would make these kernels faster.
 
 cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
-    """Fill the table for the number type of `like`."""
+    """Fill the function table for the number type of `like`."""
     kernels.abi = KICKDRIFT_ABI
     kernels.constants = <Constants> set_constants[real]
     kernels.living = <Run> run_active

@@ -1,6 +1,6 @@
 # Bit patterns of floating-point vectors, as vectors of integers.
 #
-# Right shifts are logical, because x86 before AVX-512 has no arithmetic shift of 64 bits.
+# Right shifts of 64-bit integers are logical, because x86 before AVX-512 has no arithmetic ones.
 
 from libc.stdint cimport int64_t, uint32_t
 
@@ -92,7 +92,7 @@ cdef extern from *:
         #define kd_upper_whole(i) kd_widened_whole(i, 1)
         #define kd_any_negative(i) kd_any_true((kd_s32)((i) >> 31))
       #endif
-      /* Loads and stores that convert cost fewer instructions. */
+      /* Loads and stores that convert between floats and doubles: fewer instructions than separate conversions. */
       #if defined(__AVX512F__)
         #define kd_widen(p, a, b) (*(a) = (kd_f64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(p))), \
                                    *(b) = (kd_f64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(p) + 8)))
@@ -220,7 +220,7 @@ cdef extern from *:
     f32vec joined "kd_joined"(f64vec lower, f64vec upper) noexcept nogil    # rounds to nearest
     void widen "kd_widen"(const f32vec* place, f64vec* lower, f64vec* upper) noexcept nogil
     void put "kd_put"(f32vec* place, f64vec lower, f64vec upper) noexcept nogil
-    # Flags of a vector of floats, one per lane, in no defined order. Combine them with |.
+    # Flags of a vector of floats, one per lane, in an undefined order: combine them with |, and test them by any_flag.
     ctypedef uint32_t flags "kd_flags"
     bint any_flag "kd_any_flag"(flags) noexcept nogil
     # True where an error of 2**-37 (relative) could change which of two normal floats is nearest.
@@ -230,7 +230,7 @@ cdef extern from *:
     flags not_positive "kd_not_positive"(f32vec) noexcept nogil             # not_normal or negative
     flags tiny "kd_tiny"(f32vec) noexcept nogil                             # 0 < |q| < 2**-125
     flags beyond "kd_beyond"(f64vec, f64vec, double) noexcept nogil         # |q| >= r or NaN
-    # Masks of a vector of floats, split for its two halves of doubles
+    # Split the mask of a vector of floats into masks of the two vectors of doubles that `lower` and `upper` return
     mask lower_mask "kd_lower_mask"(mask) noexcept nogil
     mask upper_mask "kd_upper_mask"(mask) noexcept nogil
     w32vec words_where "kd_words_where"(mask, unsigned int) noexcept nogil  # 0 where the mask is false
@@ -238,7 +238,7 @@ cdef extern from *:
     mask negative_f32 "kd_negative"(f32vec) noexcept nogil
     mask negative_f64 "kd_negative_f64"(f64vec) noexcept nogil
     mask odd_numbers "kd_odd"(i64vec) noexcept nogil
-    # True if a register holds the table of 2**(i/8), i from 0 to 7, from which `eighths` reads 2**(i/8) for any i:
-    # its low 3 bits choose the entry, the next 12 are added to the exponent.
+    # True if a register has room for a table of 2**(j/8), j from 0 to 7. From it `eighths` computes 2**(i/8) for any
+    # integer i: the low 3 bits of i choose the entry, the next 12 are added to the exponent.
     const bint TABLES "KD_TABLES"
     f64vec eighths "kd_eighths"(i64vec) noexcept nogil

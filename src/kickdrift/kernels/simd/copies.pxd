@@ -1,9 +1,9 @@
-# Copies between a contiguous row of numbers and memory of any stride; the only loops not written in vectors.
+# Copies between a contiguous row of numbers and memory of any stride.
 #
-# The usual strides are compile-time constants: with vectorisation on, compilers turn them into shuffles.
-# Elsewhere auto-vectorisation is off, because it makes code larger and no faster.
+# Only these loops are left to the auto-vectoriser: for the usual strides, which are compile-time constants, it emits
+# shuffles. All other loops are written in vectors; there it is off, because it makes code larger and no faster.
 
-from .vec cimport f32vec  # for the C types that its module defines
+from .vec cimport f32vec  # unused, but it includes the C types of vec.pxd
 
 cdef extern from *:
     """
@@ -13,7 +13,7 @@ cdef extern from *:
     #else
       #define KD_VECTORISED static
     #endif
-    /* A tile's row is too short for a call of memcpy, which compilers make of such loops. */
+    /* kd_forget keeps compilers from replacing the loop by a call of memcpy: the row of a tile is too short for it. */
     static void kd_copy(char *to, const char *from, Py_ssize_t bytes) {
       #ifdef KD_LANE_BYTES
         for (; bytes >= KD_LANE_BYTES; bytes -= KD_LANE_BYTES, to += KD_LANE_BYTES, from += KD_LANE_BYTES) {
@@ -48,7 +48,8 @@ cdef extern from *:
             if (out) for (; i < count; i++) place[2 * i] = x[i], place[2 * i + 1] = y[i]; \
             else for (; i < count; i++) x[i] = place[2 * i], y[i] = place[2 * i + 1]; \
         }
-    /* Force one load per vector: compilers load it twice, and loads that straddle cache lines take twice as long. */
+    /* Force one load per vector. Otherwise compilers load each vector once per shuffle that reads it, and loads that
+       straddle cache lines take twice as long. */
     #if defined(__AVX512F__) && defined(KD_LANE_BYTES)
       #define KD_LOADED(a, b) __asm__("" : "+v"(a), "+v"(b))
       #define KD_PAIRS(type, vector, zip, even) \

@@ -180,7 +180,7 @@ cdef inline bint all_true(mask m, const vec* like) noexcept nogil:
 
 
 cdef inline uint32_t flags_of(mask m, const vec* like) noexcept nogil:
-    """Pack the mask into an integer: bit i is lane i."""
+    """Pack a mask into an integer: bit i is set if lane i is true."""
     if vec is f32vec:
         return flags_f32(m)
     else:

@@ -1,9 +1,9 @@
 # Self-test of IEEE 754 rounding: each operation must round once, to the type of its operands.
 #
-# Results are the same bits on every machine only then. Contraction of a * b + c, x87 registers and -ffast-math break
-# it. Compiler flags are per module, so every module that computes tests itself when imported.
+# Only then are results bitwise equal on every machine. Contraction of a * b + c, x87 registers and -ffast-math violate
+# this rule. Compiler flags are per module, so every module that computes tests itself when it is imported.
 
-from .vec cimport f32vec  # for the C types that its module defines
+from .vec cimport f32vec  # unused, but it includes the C types of vec.pxd
 
 cdef extern from *:
     """

@@ -1,12 +1,12 @@
 # Gather and scatter of rows: number c of row l is lane l of vector c.
 #
-# Each row is loaded whole and transposed in registers, in a third of the time of scalar loads.
-# Hardware gathers are no faster than that.
+# Rows are loaded whole and transposed in registers, which takes a third of the time of scalar loads.
+# Tried: hardware gather instructions, which are no faster than scalar loads.
 
 from libc.stdint cimport int32_t
 
 from .vec cimport f32vec, f64vec, lane_of, set_lane, vec, width
-from .bits cimport i64vec  # for the C types that its module defines
+from .bits cimport i64vec  # unused, but it includes the C types of bits.pxd
 
 
 cdef extern from *:
@@ -146,7 +146,7 @@ cdef extern from *:
               for (int k = 0; k < 4; k++) _mm_storeu_pd((double *)(rows + 16 * n + 4 * k), KD_XMM(r[k], n));
           KD_PUT_ALL(KD_LAY_FLOATS)
       }
-      /* Scatter four numbers to each row, in half of the stores of two scatters of two. */
+      /* Scatter four numbers to each row: half as many stores as two scatters of two numbers. */
       #if defined(__AVX512F__)
         #define KD_MIX(a, b, ...) _mm512_permutex2var_pd(a, _mm512_setr_epi64(__VA_ARGS__), b)
         #define KD_LOW(a, b) KD_MIX(a, b, 0, 1, 8, 9, 2, 3, 10, 11)
@@ -288,7 +288,7 @@ cdef extern from *:
     void put_four_f64 "kd_put_four_f64"(double*, long step, const int32_t* index, const f64vec* q) noexcept nogil
     void put_two_f32 "kd_put_two_f32"(float*, long step, const int32_t* index, f32vec a, f32vec b) noexcept nogil
     void put_two_f64 "kd_put_two_f64"(double*, long step, const int32_t* index, f64vec a, f64vec b) noexcept nogil
-    # Pairs of rows of four numbers; `first` and `second` are offsets in numbers.
+    # For pairs of rows of four numbers each; `first` and `second` are the offsets of their rows, in numbers.
     void displacements_f32 "kd_ways_f32"(const float*, const int32_t* first, const int32_t* second,
     f32vec* q) noexcept nogil
     void displacements_f64 "kd_ways_f64"(const double*, const int32_t* first, const int32_t* second,
@@ -323,7 +323,7 @@ cdef inline void gather_four(
 
 
 cdef inline void scatter_four(void* rows, long step, const int32_t* index, const vec* q) noexcept nogil:
-    """Scatter the first four numbers of each row. Indices must differ, except those of unused rows."""
+    """Store lane l of four vectors as the first four numbers of row index[l]. Indices of rows in use must differ."""
     if vec is f32vec:
         put_four_f32(<float*> rows, step, index, q)
     else:
@@ -333,7 +333,7 @@ cdef inline void scatter_four(void* rows, long step, const int32_t* index, const
 cdef inline void scatter_two(
     void* rows, Py_ssize_t first, long step, const int32_t* index, const vec* q,
 ) noexcept nogil:
-    """Scatter two numbers to each row. Indices must differ, except those of unused rows."""
+    """Store lane l of two vectors as numbers `first` and `first` + 1 of row index[l]. Indices in use must differ."""
     if vec is f32vec:
         put_two_f32(<float*> rows + first, step, index, q[0], q[1])
     else:
@@ -343,7 +343,7 @@ cdef inline void scatter_two(
 cdef inline void put_back(
     int count, void* rows, Py_ssize_t first, Py_ssize_t lane, const vec* q,
 ) noexcept nogil:
-    """Store lane `lane` of `count` vectors into a single row."""
+    """Store one lane of `count` vectors as numbers `first` and following of a single row."""
     cdef int c
     for c in range(count):
         set_lane(<vec*> rows, first + c, lane_of(&q[c], lane))
@@ -353,7 +353,7 @@ cdef inline void shrink_displacements(
     void* rows, const int32_t* first, const int32_t* second, const vec* share, const void* to_first,
     const void* to_second, long count,
 ) noexcept nogil:
-    """Reduce the separation of each pair by a share, split between both ends. Indices must differ."""
+    """Move both bodies of each pair toward each other by a share of their separation. No two pairs may share a body."""
     if vec is f32vec:
         shrink_f32(
             <float*> rows, first, second, <const float*> share, <const float*> to_first, <const float*> to_second,
@@ -370,7 +370,7 @@ cdef inline void change_displacements(
     void* rows, const int32_t* first, const int32_t* second, const vec* change, const void* to_first,
     const void* to_second, long count,
 ) noexcept nogil:
-    """Apply changes, one row of four for each pair, to both ends. Indices must differ."""
+    """Add a change, one row of four numbers per pair, to both bodies of each pair. No two pairs may share a body."""
     if vec is f32vec:
         part_f32(
             <float*> rows, first, second, <const float*> change, <const float*> to_first, <const float*> to_second,

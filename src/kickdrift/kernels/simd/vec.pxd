@@ -6,14 +6,14 @@
 #
 # Vectors need no more alignment than their numbers.
 
-# Named functions for operations without a C operator: square roots and select.
+# Square roots have no C operator, and are named functions. So are comparisons and select, in masks.pxd.
 
 from libc.stdint cimport int64_t
 
 cdef extern from *:
     """
     #include <math.h>
-    #if (defined(__GNUC__) || defined(__clang__)) && !defined(KICKDRIFT_SCALAR)  /* clang-cl is no GNU */
+    #if (defined(__GNUC__) || defined(__clang__)) && !defined(KICKDRIFT_SCALAR)  /* clang-cl does not define __GNUC__ */
       #if defined(__SSE2__)
         #include <immintrin.h>
       #endif
@@ -79,7 +79,7 @@ cdef extern from *:
       #endif
       KD_PART(kd_f32, float, f32, ps)
       KD_PART(kd_f64, double, f64, pd)
-      #define kd_spread_f32(a) ((a) - (kd_f32){0})  /* exact for every bit pattern, including -0 */
+      #define kd_spread_f32(a) ((a) - (kd_f32){0})  /* a - 0 keeps every bit of a, also the sign of -0 */
       #define kd_spread_f64(a) ((a) - (kd_f64){0})
     #else
       typedef float kd_f32;
@@ -105,23 +105,23 @@ cdef extern from *:
       #define kd_opaque(place) (place)
     #endif
     #if defined(__AVX512F__) || defined(__aarch64__)
-      #define KD_WIDE 12    /* of 32 registers */
+      #define KD_WIDE 12    /* 32 vector registers */
       #define KD_MEDIUM 6
       #define KD_NARROW 6
     #else
-      #define KD_WIDE 6     /* of 16 */
+      #define KD_WIDE 6     /* 16 vector registers */
       #define KD_MEDIUM 4
       #define KD_NARROW 3
     #endif
     """
     ctypedef float f32vec "kd_f32"
     ctypedef double f64vec "kd_f64"
-    # restrict pointers: a store through them changes no coefficient, which can then stay in a register
+    # restrict pointers: stores through them cannot change coefficients in memory, which then stay in registers
     ctypedef f32vec* f32alone "kd_f32_alone"
     ctypedef f64vec* f64alone "kd_f64_alone"
     f32vec root_f32 "kd_root_f32"(f32vec) noexcept nogil
     f64vec root_f64 "kd_root_f64"(f64vec) noexcept nogil
-    # Partial load and store of `count` numbers; loads fill up with zeros
+    # Load or store only the first `count` numbers of a vector; loads set the other lanes to zero
     f32vec load_f32 "kd_load_f32"(const float*, long count) noexcept nogil
     f64vec load_f64 "kd_load_f64"(const double*, long count) noexcept nogil
     void store_f32 "kd_store_f32"(float*, long count, f32vec) noexcept nogil
@@ -134,11 +134,11 @@ cdef extern from *:
     void forget "kd_forget"() noexcept nogil
     # Prefetch for writing
     void prefetch "kd_prefetch"(const char* place) noexcept nogil
-    # Hide the origin of a pointer. Compilers that see several pointers advance alike keep one address for each
-    # element and spill them, instead of one for all.
+    # Hide the origin of a pointer from the compiler. If it knows that several pointers advance together, it computes
+    # an address for each element of an unrolled loop, and spills these.
     const char* opaque "kd_opaque"(const char* place) noexcept nogil
-    # Unroll factors that hide the latency of additions: vectors in registers at once, by how many registers a
-    # scheme needs beside x and v.
+    # Unroll factors: numbers of vectors that a loop steps at once, to hide the latency of additions. WIDE: for schemes
+    # that need few registers beside x and v; NARROW: for those that need many.
     enum:
         WIDE "KD_WIDE"
         MEDIUM "KD_MEDIUM"
