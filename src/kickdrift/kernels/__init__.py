@@ -1,7 +1,7 @@
-"""The compiled kernels, once per instruction set, and the choice between them.
+"""The compiled kernels, one module per instruction set, and the choice between them.
 
-A module is imported only where processor and operating system support its instructions: even its
-start-up code may contain them. All of them compute the same bits.
+A module is imported only where processor and operating system support its instructions: even its start-up code may
+contain them. Results of all modules are bitwise equal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .instruction_sets.processor import BUILD, COMPILER, FLAGS, SUPPORTED
 
 KNOWN = ("baseline", "avx2", "avx512")
 
-#: The instruction sets that this build and this machine share, slowest first.
+#: The instruction sets that are in this build and that this machine supports, slowest first.
 available = tuple(
     isa
     for isa in KNOWN
@@ -27,7 +27,7 @@ available = tuple(
 
 
 def offered() -> object:
-    """The capsule with the kernels that new steppers use."""
+    """Return the capsule with the kernels that new steppers use."""
     return _kernels(isa)
 
 
@@ -46,16 +46,16 @@ def _choose() -> tuple[str, ...]:
     return (forced,)
 
 
-#: Those that steppers of this process may use: all that are available, or the one that KICKDRIFT_ISA names.
+#: The instruction sets that steppers of this process may use: all available ones, or only that in KICKDRIFT_ISA.
 isas = _choose()
 #: The instruction set that new steppers use.
 isa = isas[-1]
 
 
 def aligned_zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Zeros from the start of a cache line: vectors that straddle two take twice as long to load."""
+    """Return zeros that start at a cache line: vectors that straddle two lines take twice as long to load."""
     buffer = np.zeros(shape[0] * shape[1] * dtype.itemsize + 63, np.uint8)
-    start = -buffer.__array_interface__["data"][0] % 64  # a third of the time of `buffer.ctypes.data`
+    start = -buffer.__array_interface__["data"][0] % 64  # takes a third of the time of `buffer.ctypes.data`
     return np.ndarray(shape, dtype, buffer, start)
 
 

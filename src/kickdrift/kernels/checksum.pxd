@@ -70,7 +70,7 @@ cdef extern from *:
     #endif
     """
     const uint64_t KD_PLACE, KD_NAN
-    const Py_ssize_t KD_DIGESTED    # numbers per block of the vector version; 1: there is none
+    const Py_ssize_t KD_DIGESTED    # numbers per iteration of the vector version; 1: there is no vector version
     uint64_t kd_digest_f64(const double*, Py_ssize_t count, uint64_t key, uint64_t step) noexcept nogil
     uint64_t kd_digest_f32(const float*, Py_ssize_t count, uint64_t key, uint64_t step) noexcept nogil
 
@@ -88,13 +88,13 @@ cdef inline uint64_t bits(real number) noexcept nogil:
 
 
 cdef inline uint64_t mixed(uint64_t u, uint64_t key) noexcept nogil:
-    """Product of both halves, keyed with the index: 32 x 32 bits is a fast product on every processor."""
+    """Mix a number with the key of its index. Only 32-bit halves are multiplied: that is fast on every processor."""
     key = u ^ key
     return u + <uint64_t> (<uint32_t> key) * (key >> 32)
 
 
 cdef inline uint64_t digest_row(const real* numbers, Py_ssize_t count, uint64_t key, uint64_t step) noexcept nogil:
-    """Digest of a contiguous row; key: of the first number."""
+    """Digest of a contiguous row. key: of its first number; step: from the key of one number to the next."""
     cdef uint64_t total = 0
     cdef Py_ssize_t i
     cdef Py_ssize_t together = count - count % KD_DIGESTED if KD_DIGESTED > 1 else 0
@@ -106,7 +106,7 @@ cdef inline uint64_t digest_row(const real* numbers, Py_ssize_t count, uint64_t 
         key += <uint64_t> together * step
     for i in range(together, count):
         total += mixed(bits(numbers[i]), key)
-        key += step     # incremental, because 64-bit products are slow
+        key += step     # not index * KD_PLACE: 64-bit products are slow
     return total
 
 

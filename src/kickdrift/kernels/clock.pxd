@@ -20,7 +20,7 @@ cdef enum:
     SCALE_BITS = 20
     SCALE_MASK = 1048575
 
-# Branches of `take_in`. "locked" works like "exact", but `ignores_time`: each frame counts as `value` steps.
+# Branches of `take_in`. The policy "locked" uses EXACT with `ignores_time`: each frame counts as `policy_value` steps.
 cdef enum:
     EXACT, MATCH, VARIABLE
 
@@ -36,9 +36,9 @@ ctypedef struct Clock:
 
     # One unit of time is 1/(num * 10**9) seconds; a step has `size` = den * 10**9 units.
     int64_t num, den, size
-    int64_t tolerance, low, high    # "match": tolerance, and range of the accumulator after the steps, in units
+    int64_t tolerance, low, high    # policy "match": tolerance, and bounds of the accumulator after the steps, in units
 
-    int64_t acc                 # accumulator: fed and not yet simulated, in units; below 0 only under "match"
+    int64_t acc                 # accumulator: time fed but not simulated yet, in units; below 0 only under "match"
     int64_t tick
     int64_t due, backlog        # whole steps in acc: due in this frame, and kept for later frames
     int64_t step_ns             # measured length of a "variable" step; -1: a step is dt
@@ -48,7 +48,7 @@ ctypedef struct Clock:
     int64_t origin_tick, varied_s, varied_ns
 
     int64_t scale, scale_rest   # time scale in multiples of 2**-20; remainder of scaled nanoseconds in 2**-20 ns
-    double float_rest           # remainder in nanoseconds, below 1
+    double float_rest           # remainder of frame times in seconds (floats), in ns, below 1
     bint paused
 
     int64_t fed_ns, clamped_ns, paused_ns, backwards, quiet_ns
@@ -73,7 +73,7 @@ cdef inline int64_t to_ns(const Clock* clock, double seconds, double *rest) noex
 
 
 cdef inline int64_t early(const Clock* clock, double float_rest, int64_t scale_rest) noexcept nogil:
-    """How much a step may lack and still be due, in units.
+    """Return how much the accumulator may lack, in units, for a step to be due all the same.
 
     A nanosecond, plus the remainders carried to the next frame; half a step at most.
     """
@@ -108,7 +108,7 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
 
     # Number and length of steps.
     cdef int64_t size = clock.size, backlog = 0, m, step_ns = -1
-    # `early` is below `soon`, and takes a tenth of a frame: call it only if it can matter.
+    # `early` returns less than `soon`, and takes a tenth of the time of `take_in`: call it only if it can matter.
     cdef int64_t n = acc // size if acc > 0 else 0, soon = clock.num * ((clock.scale >> SCALE_BITS) + 3)
     cdef int64_t rest = acc - n * size
     if rest >= size - soon:
@@ -128,7 +128,7 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
         size = step_ns * clock.num
         n = size > 0
 
-    # Overload. Policies lose time only if n <= max_steps.
+    # Overload. `lost` is 0 here: policies lose time only if n <= max_steps, see clock/options.py.
     cdef int64_t excess = n - clock.max_steps
     if excess > 0:
         if clock.rule == RAISE:
@@ -159,7 +159,7 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
 
 
 cdef inline void enter(Clock* clock, int64_t ns, int64_t clamped, int64_t paused) noexcept nogil:
-    """Update the ledgers of real time; they saturate together, so that their differences stay valid."""
+    """Add a frame to the totals of real time. They all stop at LEDGER_FULL together, so that differences stay valid."""
     if clock.fed_ns < LEDGER_FULL:
         clock.fed_ns += ns
         clock.clamped_ns += clamped
@@ -167,7 +167,7 @@ cdef inline void enter(Clock* clock, int64_t ns, int64_t clamped, int64_t paused
 
 
 cdef inline void drop(Clock* clock, int64_t units) noexcept nogil:
-    # A frame drops fewer than 2**33 steps, so that the ledger may saturate at 2**62.
+    # A frame drops fewer than 2**33 steps: the total cannot overflow if it is not changed from 2**62 on.
     if clock.dropped_steps < LEDGER_FULL:
         clock.dropped_rest += units % clock.size
         clock.dropped_steps += units // clock.size + clock.dropped_rest // clock.size

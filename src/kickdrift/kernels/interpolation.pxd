@@ -9,10 +9,11 @@ ctypedef fused target:
     float
     double
 
-# Weights of x + (wx (x' - x) + (wv v + wv' v')); x' - x is a minimum image in a periodic box.
+# Weights wx, wv, wv' of x + (wx (x' - x) + (wv v + wv' v')), from states x, v and x', v'. In a periodic box, x' - x is
+# the minimum image.
 ctypedef struct Weights:
     double x, v, v_new
-    bint curved         # velocities have weights
+    bint curved         # True: a weight of the velocities is not 0
 
 
 cdef inline void draw(

@@ -1,4 +1,4 @@
-# Langevin thermostat: kickdrift/reference/noise.py, and `apply_thermostat` and `thermostatted` of
+# Langevin thermostat: the formulas of kickdrift/reference/noise.py, and of `apply_thermostat` and `thermostatted` in
 # kickdrift/reference/system.py.
 
 from libc.stdint cimport int64_t, uint32_t
@@ -19,7 +19,7 @@ cdef inline void apply(const Noise* noise, int code, double* out, const double* 
 cdef inline void normals(
     const Noise* noise, int64_t tick, int64_t first, Py_ssize_t count, uint32_t which, double* z, double* angle,
 ) noexcept nogil:
-    """Two rows of normal numbers for `count` bodies (Box-Muller); angle: workspace of a row."""
+    """Compute two rows of normal numbers for `count` bodies (Box-Muller), in z. angle: workspace of a row."""
     cdef double minus_two = -2
     cdef Py_ssize_t n
     cdef double radius
@@ -44,7 +44,7 @@ cdef inline void apply_thermostats(
     cdef const Noise* noise = coupling.noise
     cdef double* c = memory
     cdef double* wide = memory + AT_ONCE
-    cdef double* z = memory + 2 * AT_ONCE   # dim rows of normal numbers, and one to spare
+    cdef double* z = memory + 2 * AT_ONCE   # rows of normal numbers, computed in pairs: one to spare if dim is odd
     cdef real* x = <real*> workspace.next
     cdef real* v = x + V * row
     cdef real* s = x + S * row
@@ -97,7 +97,7 @@ cdef inline void apply_thermostats(
 cdef inline void apply_thermostat(
     const Coupling* coupling, const Workspace* workspace, int64_t tick, bint midway, const vec* like,
 ) noexcept nogil:
-    """Apply friction and noise to the next state; midway: after the opening of `velocity_verlet`."""
+    """Apply friction and noise to the state in `workspace.next`. midway: in velocity Verlet, before its evaluation."""
     cdef double room_for_rows[(3 + MAX_DIM + 1) * AT_ONCE + 8]
     cdef double* memory = <double*> (<size_t> (<char*> room_for_rows + 63) & ~<size_t> 63)
     cdef const float* narrow = NULL

@@ -1,7 +1,7 @@
 # Rotation of discs and spheres, before and after a step of their bodies: kickdrift/reference/rotation.py.
 #
-# A pass of its own over all bodies; tried inside the loops of bodies: slows down those that do not rotate. Scalar code
-# is enough, since contacts take many times as long.
+# Rotation is a pass of its own over all bodies. Tried: rotation inside the loops over bodies, which slows down bodies
+# that do not rotate. Scalar code is enough, since contacts take many times as long.
 
 from .abi.plan cimport Array
 from .abi.coupled cimport Turning
@@ -18,7 +18,7 @@ cdef inline bint lives(const Turning* turning, Py_ssize_t i) noexcept nogil:
 
 
 cdef inline Py_ssize_t begin_turning(const Turning* turning, const real* like) noexcept nogil:
-    """Copy angular velocities to the memory of the step, and add the torques of the step."""
+    """Copy angular velocities to `turning.spin`, which the step reads and writes, and add the effect of torques."""
     cdef int axes = 1 if turning.dim == 2 else 3
     cdef const real* inverse_inertia = <const real*> turning.spin.inverse_inertia
     cdef real h = <real> turning.h
@@ -67,7 +67,7 @@ cdef inline Py_ssize_t complete_turning(const Turning* turning, const real* like
                 w[j] = decay * w[j]
         for j in range(axes):
             number(&turning.velocity, i, j, like)[0] = w[j]
-            sound = sound + (w[j] - w[j])   # NaN if either is not finite
+            sound = sound + (w[j] - w[j])   # NaN if angle or angular velocity is not finite
         if bad < 0 and sound != 0:
             bad = i
     return bad
@@ -80,7 +80,7 @@ cdef inline real turn(const Array* turned, Py_ssize_t i, const real* w, real h) 
     cdef real one = 1   # the literal 1 would be a double
     cdef real two = 2
     cdef real seventeen = 17
-    # (tan x) / x
+    # Taylor series of (tan x) / x, up to x**6
     cdef real series = one + x2 * (one / <real> 3 + x2 * (two / <real> 15 + x2 * (seventeen / <real> 315)))
     cdef real a = number(turned, i, 0, w)[0]
     cdef real b = number(turned, i, 1, w)[0]

@@ -5,11 +5,11 @@ from .simd.vec cimport f32vec, filled, real, spread, vec
 
 
 cdef extern from * nogil:
-    bint unlikely(bint condition) noexcept      # defined by Cython; keeps the code for open space contiguous
+    bint unlikely(bint condition) noexcept      # macro of Cython: moves periodic code out of the usual path
 
 
 cdef inline real whole(real turns) noexcept nogil:
-    """Round to the nearest integer, ties to even: after adding this number no fractional bits are left."""
+    """Round to the nearest integer, ties to even: the sum with `much` has no room for fractional bits."""
     cdef real much
     if real is float:
         much = 12582912.0           # 1.5 * 2**23
