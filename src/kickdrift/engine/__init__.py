@@ -1,1 +1,1 @@
-"""Bound classes: they own the C structs of a stepper and run the kernels on them."""
+"""Extension classes that convert a stepper's model to C structs, own these, and run the kernels on them."""

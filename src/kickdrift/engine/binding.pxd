@@ -36,13 +36,13 @@ cdef class Binding:
     cdef Torques torques
     cdef StepNumbers numbers
     cdef bint fallible          # True if a step may fail
-    cdef bint fsal             # True if a call has one evaluation more than its steps
+    cdef bint fsal             # True if a call needs one more evaluation than its steps have stages
     cdef double cost            # estimated ns of one step of all bodies
-    cdef Py_ssize_t most        # initial number of steps between two checks for Ctrl-C
+    cdef Py_ssize_t most        # number of steps until the first check for Ctrl-C; Runner then adapts it
     cdef Py_ssize_t helpers
-    cdef list writes            # deferred writes to data shared with the previous binding
+    cdef list writes            # writes to data shared with the previous binding, to be done at the commit
     cdef Coupled coupled        # for coupled bodies, or None
-    cdef dict known             # what `coupled` binds from now on, if it is that of the previous binding
+    cdef dict known             # `known` of `coupled` from the commit on, if `coupled` is reused; or None
 
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous)

@@ -39,7 +39,7 @@ cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
 
 SCHEMES = scheme_kinds()
 TERMS = term_kinds()
-# Coefficient of the kernels for each field name of a record.
+# Index of the kernels' coefficient (`field` of Term) for each field name of a record.
 PLACES = {
     **dict.fromkeys(("mu", "c", "s", "share"), STRENGTH), **dict.fromkeys(("e2", "w2"), SQUARE),
     **dict.fromkeys(("center", "w"), ORIGIN), **dict.fromkeys(("axis", "omega"), AXIS),
@@ -101,10 +101,10 @@ cdef class Binding:
             self.coupled = Coupled.of(self.model, &self.kernels.coupled, &self.plan, threads, previous, self.writes)
         self.cost += self.coupled.cost
         self.fallible = self.coupled.workspace is None and self.coupled.fallible
-        # Constraints change the bodies after the last evaluation: its forces cannot be used again.
+        # Constraints move bodies after the last evaluation of a step, so the next step cannot reuse its forces.
         self.fsal = self.fsal and (not self.model.constraint_records or self.coupled.coupling.only_put_back)
         self.helpers = min(self.helpers, self.coupled.helpers)
-        # The cost of functions is known only after calls. In a workspace a call is one part that checks for Ctrl-C.
+        # Users' functions have an unknown cost: begin with one step. Jobs in the workspace check for Ctrl-C themselves.
         if self.fallible:
             self.most = 1
         elif self.coupled.workspace is not None and self.coupled.tiles is None:
@@ -141,7 +141,7 @@ cdef class Binding:
         if self.model.interactions or self.model.constraint_records:
             return STRIDED
         if all(array.flags.c_contiguous for array in arrays):
-            # Other schemes copy to structures of arrays in any case.
+            # Schemes that are not componentwise copy the state to structures of arrays in any case.
             return FLAT if self.componentwise() else STRIDED
         itemsize = arrays[0].itemsize
         if self.componentwise() and all(array.strides[0] == itemsize for array in arrays):
@@ -165,7 +165,7 @@ cdef class Binding:
             known, before = &previous.plan, previous.coefficients
         self.coefficients = {}
         if model.applied and model.n:
-            # Each call writes to it: it cannot be shared with another binding.
+            # Each call adds the users' forces to this g: it cannot be shared with another binding.
             plan.g = field(plan, np.broadcast_to(model.g, (model.n, model.dim)), arrays)
             self.applied = AppliedForces.of(model, plan)
             plan.applied = &self.applied.applied
@@ -258,7 +258,7 @@ cdef class Binding:
         if model.damped:
             numbers.decay = field(&self.plan, model.decay(h), numbers.arrays)
         if model.spin_damped:
-            decay = model.spin_decay(h).copy()  # kept ones are read-only
+            decay = model.spin_decay(h).copy()  # a cached array is read-only; `address` needs a writable one
             numbers.arrays.append(decay)
             numbers.spin_decay, numbers.spin_decay_each = address(decay), len(decay) > 1
         if model.turned:
@@ -289,7 +289,7 @@ cdef class Binding:
         return numbers
 
     cdef void take(self, StepNumbers numbers) noexcept:
-        """Copy these numbers to the plan; `prepare` must follow."""
+        """Copy the numbers that depend on dt to the plan; `prepare` must follow."""
         cdef int i
         self.plan.h = numbers.h
         self.plan.decay, self.plan.turn, self.plan.turn_share = numbers.decay, numbers.turn, numbers.turn_share

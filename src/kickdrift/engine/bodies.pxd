@@ -1,4 +1,4 @@
-"""Compiled base of Stepper that runs steps; the frame loop extends it."""
+"""Compiled base of Stepper that runs steps. Frames extends it by the frame loop."""
 
 cimport cython
 from libc.stdint cimport int64_t
@@ -16,11 +16,11 @@ from .slots cimport Slots
 cdef class Core(Runner):
     cdef Binding binding    # the current model as C structs
     cdef Plan* plan  # part of the binding
-    cdef const Applied* applied     # forces in user arrays, or NULL
+    cdef const Applied* applied     # forces in users' arrays, or NULL
     cdef Coupled coupled
-    cdef const Coupling* coupling   # data of coupled bodies; NULL: run the plan alone
+    cdef const Coupling* coupling   # data of coupled bodies; NULL: bodies are uncoupled, so `plan` is enough
     cdef RunCoupled run_coupled
-    cdef bint leaping       # True: run only tiles that reach no static constraint
+    cdef bint leaping       # True: `call` steps only the tiles that touch no constraint
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # True if the history is initialised
     cdef BoundRotation rotation     # None: nothing rotates
@@ -28,10 +28,10 @@ cdef class Core(Runner):
     cdef EventStore store   # contact events, or None
     cdef double origin      # time at origin_tick
     cdef int64_t origin_tick
-    cdef const int64_t* handed  # steps granted by the clock that `step` is to run; NULL without a clock
+    cdef const int64_t* handed  # steps that a loop over the clock granted and `step` has not run; NULL: no clock
     cdef list known         # the state before the last step, if bodies may sleep
-    cdef bint still         # True if that step has changed no bit, so that the next one will change none
-    cdef int64_t drawn_tick  # tick after the last step of a frame: the previous state is valid only there
+    cdef bint still         # True if the last step changed no bit of the state, so that the next one will change none
+    cdef int64_t drawn_tick  # tick at the end of the last frame: the saved previous state is valid only at this tick
 
     cdef int step_in_frame(self, object n) except -1
     cdef void adopt(self, Binding binding) noexcept

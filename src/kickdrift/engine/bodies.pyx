@@ -30,14 +30,14 @@ from ..stepper import slots as slots_
 require_rounding(__name__)
 
 cdef enum:
-    DIRECT = 4      # steps up to which bodies under a Python function alone step in the caller's arrays
-    LONG = 2000     # bodies whose rotation takes some 20 microseconds: other threads run meanwhile
+    DIRECT = 4      # calls of at most so many steps use the caller's arrays, if a Python function alone acts
+    LONG = 2000     # from so many bodies on, rotation (some 20 µs) releases the GIL for other threads
 
 cdef bint LITTLE = sys.byteorder == "little"    # snapshots are little-endian
 
 
 cdef class Become:
-    """Masks and generations for the slots, prepared before the commit: `execute` runs no Python code."""
+    """Masks and generations to set in the slots, copied before the commit: `execute` runs no Python code."""
 
     cdef const uint8_t[::1] to_alive, to_needs_start
     cdef const int64_t[::1] to_generation
@@ -59,7 +59,7 @@ cdef class Become:
 
 
 cdef class Core(Runner):
-    """Compiled base of Stepper. All data is laid out in advance: a step only follows pointers."""
+    """Compiled base of Stepper. All data for kernels is laid out before the first step, which only follows pointers."""
 
     # Binding.
 
@@ -77,7 +77,7 @@ cdef class Core(Runner):
         self.store = None if self._events is None else EventStore(self._events, self._position.shape[1])
 
     def _binding(self, object model, state=None):
-        """Lay out a model for the kernels, in `state` or in the current arrays; `_commit` adopts the result."""
+        """Bind a model to the arrays `state`, or to the current ones; `_commit` adopts the result."""
         cdef Binding previous = self.binding
         cdef Binding binding
         state = self.state if state is None else views([array for array in state if array is not None])
@@ -101,7 +101,7 @@ cdef class Core(Runner):
         return binding
 
     def _rebound(self, history):
-        """Return the further attributes that change with the arrays: none here."""
+        """Return further attributes to set when other arrays are bound: none here."""
         return {}
 
     def _numbers(self, Binding binding, double h):
@@ -123,7 +123,7 @@ cdef class Core(Runner):
 
     cdef void adopt(self, Binding binding) noexcept:
         """Adopt another binding."""
-        cdef Binding before = self.binding  # keep the old memory alive, which pointers still refer to
+        cdef Binding before = self.binding  # keeps its memory alive, as pointers still refer to it
         cdef double last_h = 0 if before is None else self.plan.last_h
         if before is None or (before.coupled is None) != (binding.coupled is None) or before.state is not binding.state:
             self.saved = None   # the layout of the saved state may differ
@@ -156,7 +156,7 @@ cdef class Core(Runner):
 
         writes: (array, rows or None, values); binding, numbers: made by `_binding` and `_numbers`;
         resume: (tick, started, last_h); attributes: those of the Python side; slots: (alive, generation,
-        young) that the slots adopt; touching: (source, keys) of each event source.
+        needs_start) that the slots adopt; touching: (source, keys) of each event source.
         Errors of the clock are raised before any change.
         """
         cdef Writes prepared = Writes(writes if binding is None else [*writes, *binding.writes])
@@ -174,20 +174,20 @@ cdef class Core(Runner):
         if resume is not None:
             tick, started, last_h = resume
         if attributes is not None and "_slots" in attributes:
-            place = Slots.of(attributes["_slots"], self._position.dtype)  # slots for more rows
+            place = Slots.of(attributes["_slots"], self._position.dtype)  # for another number of rows
         if attributes is not None and "_rotation" in attributes:
-            rotation = BoundRotation.of(attributes["_rotation"])    # other arrays
+            rotation = BoundRotation.of(attributes["_rotation"])    # of new arrays
         if slots is not None:
             if place is None:
                 place = Slots.of(self._book(), self._position.dtype)
             become = Become(place.n, slots)
         if place is not None and links.coupled is not None:
             links.coupled.find_links(place, self.coupled)
-        # Inactive rows are zeros in a snapshot. Other writes to whole arrays may have changed them.
+        # Writes from a snapshot leave zeros in inactive rows. Other writes to whole arrays may not: zero them again.
         cdef bint written = place is not None and (
             place is not self.slots or (resume is None and len(writes) > 0) or "_position" in (attributes or ())
         )
-        # True if the kernels are prepared for the current numbers, and for the presence of slots.
+        # True if the kernels are prepared already, for the current numbers and for these slots, if any.
         cdef bint ready = binding is None and numbers is None and place is self.slots and self.ready
         cdef double spanned = self.plan.last_h if ready else 0
         if attributes is None:
@@ -337,7 +337,7 @@ cdef class Core(Runner):
         return self.slots.find(ids)
 
     def _zero_inactive(self):
-        """Zero the inactive rows, and the histories that have not started."""
+        """Zero the inactive rows, and the histories of bodies spawned since the last step."""
         if self.slots is not None:
             zero_inactive(self.plan, 0, self.plan.n)
             if self.rotation is not None:
@@ -464,7 +464,7 @@ cdef class Core(Runner):
 
     cdef Py_ssize_t run_some(self, Py_ssize_t steps) except -1:
         if self.plan.last_h != self.plan.h:
-            # The history spans another dt, and kernels take the constants of one pair of dt: run a single step.
+            # The history spans another dt. Constants are for one pair (dt, dt of the history): run a single step.
             steps = 1
         if self.rotation is not None:
             # Constraints change angular velocities: each step needs its own step of rotation.
@@ -486,7 +486,7 @@ cdef class Core(Runner):
 
     @cython.final
     cdef void begin_rotation(self) noexcept nogil:
-        """Prepare a step of the rotation, and run the pass before it."""
+        """Set the arguments of the rotation for one step, and run its pass before the step."""
         turning = &self.rotation.turning
         turning.h, turning.alive = self.plan.h, NULL
         if self.slots is not None:
@@ -529,16 +529,16 @@ cdef class Core(Runner):
 
     @cython.final
     cdef int complete(self, Py_ssize_t steps, bint raises) except -1:
-        """Count steps that all bodies completed. raises: whether to raise what interrupted or overflowed.
+        """Count steps that all bodies completed. raises: whether to raise a deferred interrupt or NonFiniteError.
 
-        False: the caller raises the error of the step that failed next.
+        If False, the caller raises the error of the step that failed after them.
         """
         if self.rotation is None or self.plan.n < LONG:
             self.count(steps)
         else:
             with nogil:
                 self.count(steps)
-        # The first evaluation of a later part repeats the last one of the part before (FSAL): count it once.
+        # With FSAL, the first evaluation of a later part repeats the last one of the part before: count it once.
         self.evaluated += self.job.evaluations - (self.later and self.binding.fsal)
         if self.plan.last_h != self.plan.h:
             # After a step the history spans the current dt.
@@ -574,7 +574,7 @@ cdef class Core(Runner):
         """Save the state and run steps; wall kernels save it tile by tile, while it is in the L1 cache."""
         cdef Array[2] saved
         if self.coupled is None or self.slots is not None or len(self.state) != 2 or self.job.before != NULL:
-            return Runner.save_and_run(self, steps)     # a frame has the kernels save the state for drawing
+            return Runner.save_and_run(self, steps)     # kernels save it for drawing already
         saved[0], saved[1] = (<View> self.saved[0]).place, (<View> self.saved[1]).place
         self.job.before = &saved[0]
         try:
@@ -586,7 +586,7 @@ cdef class Core(Runner):
     cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1:
         """Step coupled bodies; after an error they stay at the last completed step, or at the first non-finite one.
 
-        Kernels stop at that step, except the few-body kernel: repeat with fewer steps from the state, still unchanged.
+        Kernels stop there, except the few-body kernel: it runs again with fewer steps, from the state before the call.
         """
         cdef Job* job = &self.job
         cdef Coupled coupled = self.coupled
@@ -600,7 +600,7 @@ cdef class Core(Runner):
             return self.run_function(steps)
         coupled.enter(self.plan)
         self.run(steps)
-        job.evaluations += coupled.coupling.recalled  # also count the reused one: counts must not depend on the cache
+        job.evaluations += coupled.coupling.recalled  # counts must not depend on reuse
         while coupled.only_few() and job.bad_body >= 0 and job.failed_step > 1:
             coupled.enter(self.plan)
             self.run(job.failed_step // 2)
@@ -621,7 +621,7 @@ cdef class Core(Runner):
         return self.conclude()
 
     cdef Py_ssize_t conclude(self) except -1:
-        """Count the completed steps of a job that may have failed after them, and return their number, or raise."""
+        """Count the completed steps of a job and return their number; if a later step failed, raise its error."""
         cdef Job* job = &self.job
         job.done = 0
         if job.failed_step > 0:
@@ -656,7 +656,7 @@ cdef class Core(Runner):
         job.done = ended.done = 0
         if 0 < ended.failed_step < steps:
             copy_views(self.state, self.saved)
-            if began is not None:   # the repeated steps need the shapes where they were at the beginning
+            if began is not None:   # the steps are repeated with the shapes at their initial positions
                 rows = self._motion.rows
                 rows[...], began = began, rows.copy()
             self.leap(ended.failed_step)

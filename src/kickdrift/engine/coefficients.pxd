@@ -1,4 +1,4 @@
-"""Coefficients in kernel layout, and forces in users' own arrays, merged into a coefficient of the binding."""
+"""Coefficients in the layout of kernels. Forces in users' arrays are added to one of them, g."""
 
 from ..kernels.abi.plan cimport Applied, Field, Job, Plan
 from ..kernels.abi.constraints cimport Torus

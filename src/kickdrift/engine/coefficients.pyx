@@ -1,7 +1,7 @@
-"""Coefficients of bodies in kernel layout, and the forces in users' own arrays.
+"""Coefficients of bodies in the layout of kernels, and the forces in users' arrays.
 
-Rows of coefficients are padded to whole tiles and vectors. Each call merges the forces in users' arrays into the
-coefficient g of the plan.
+Rows of coefficients are padded to whole tiles and vectors. Each call adds the forces in users' arrays to the
+coefficient g (constant acceleration) of the plan.
 """
 
 from cpython.buffer cimport PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
@@ -91,7 +91,7 @@ cdef void fill(
 ) noexcept nogil:
     """Write the numbers of a uniform coefficient.
 
-    Flat rows are arrays of structures: all components, body after body. Others have one component of all bodies.
+    Flat rows are arrays of structures: all components of a body, then the next body. Other rows have one component.
     One value for all components is broadcast to each, because kernels expect one per component.
     """
     cdef char* row = <char*> field.component[0]
@@ -165,7 +165,7 @@ cdef object space(Torus* torus, object model):
 
 
 cdef enum:
-    SPAN = ROW          # bodies per merge: more would overflow the L1 cache
+    SPAN = ROW          # bodies whose forces are merged and stepped at once: more would overflow the L1 cache
 
 
 cdef class AppliedForces:
@@ -215,7 +215,7 @@ cdef void run_applied(
     cdef char workspace[(SPAN * MAX_DIM + 8) * 8]
     cdef char* start = workspace + (64 - <size_t> workspace % 64) % 64
     cdef char* out[MAX_DIM]
-    # A prepared plan depends on its offset within a cache line: copy it to an equal offset.
+    # `prepared` has vectors aligned to a cache line within the plan: copy the plan to an equal offset in a line.
     cdef Plan place[2]
     cdef Plan* own = <Plan*> (<char*> place + (<size_t> plan - <size_t> place) % 64)
     cdef Job part
@@ -226,9 +226,9 @@ cdef void run_applied(
         merge_all(kernels, applied, plan)
         plan.run(plan, job, NULL)
         return
-    memset(workspace, 0, sizeof(workspace))   # values read past the last body must be finite
+    memset(workspace, 0, sizeof(workspace))   # vectors read past the last body: the numbers there must be finite
     own[0] = plan[0]
-    plane = 0 if applied.flat else SPAN * own.g.body     # flat rows have all components
+    plane = 0 if applied.flat else SPAN * own.g.body     # flat: one row has all components
     for j in range(own.dim):
         out[j] = start + j * plane
     part = job[0]
@@ -236,7 +236,7 @@ cdef void run_applied(
     while first < job.last:
         for j in range(own.dim):
             own.g.component[j] = out[j] - first * own.g.body
-            own.row[j].g = own.g.component[j]   # address of the first row
+            own.row[j].g = own.g.component[j]   # `row` has pointers to the first row, too
         part.first, part.last = first, min(job.last, first + SPAN)
         merge_range(kernels, applied, own, part.first, part.last)
         own.run(own, &part, NULL)

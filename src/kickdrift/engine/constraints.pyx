@@ -44,7 +44,7 @@ cdef class BoundPin(BoundConstraint):
 
 
 cdef enum:
-    PAGE = 4096     # bytes of body rows after which a cache line is skipped
+    PAGE = 4096     # bytes of body rows after which the layout skips a cache line
     LINE = 64       # bytes of a cache line
 
 
@@ -65,11 +65,11 @@ cdef object stages(object first, object second, int64_t n):
 
 cdef class BoundDistance(BoundConstraint):
     cdef Distance distance
-    cdef list pairs     # arrays with one item per pair, in kernel order
-    cdef object bodies  # first and second bodies in kernel order
-    cdef object first, second           # its pairs in the order of the fields
-    cdef object reading_pairs           # 1 for pairs that read `at_rest`
-    cdef object limited                 # True for pairs with limits, which are in levels of their own; or None
+    cdef list pairs     # arrays with one item per pair, in the order of the kernel: by level
+    cdef object bodies  # first and second body of each pair, in the order of the kernel
+    cdef object first, second           # first and second body of each pair, in the order of the record's fields
+    cdef object reading_pairs           # mask of the pairs whose bodies need `at_rest`
+    cdef object limited                 # mask of the pairs with limits, which have levels of their own; or None
 
     cdef bint serves(self, object plan, object record):
         # A pair that becomes limited, or ceases to be, needs another layout of the levels.
@@ -82,12 +82,12 @@ cdef class BoundDistance(BoundConstraint):
         cdef int64_t count = len(fields["first"])
         self.constraint.function, self.constraint.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
-        # The bodies of pairs in ascending order, and of each pair the numbers of its bodies among these.
+        # `members`: the bodies of all pairs, ascending. `places`: indices of the bodies of each pair in `members`.
         ends = np.concatenate([self.first, self.second])
         members = np.unique(ends)
         places = np.searchsorted(members, ends)
         stage = stages(places[:count], places[count:], len(members))
-        # A level is split into parts of equal direction and kind (rigid or soft).
+        # A level is split into parts of equal `how`: line of action, compliance and limits.
         # Sorting by body keeps the pairs of a vector close in memory.
         direction = fields["direction"] + np.zeros(count, np.int64)
         how = direction + (SOFT * (fields["compliance"] >= 0) if "compliance" in fields else 0)
@@ -99,7 +99,7 @@ cdef class BoundDistance(BoundConstraint):
         distance.stages = len(begins)
         distance.stage = <const int64_t*> self.keep(np.concatenate([begins, [count]]), np.int64)
         self.bodies = self.first[order], self.second[order]
-        # Rows a power of two apart would share few cache sets. Skipping cache lines spreads them.
+        # Rows a power of two apart share few sets of the cache. Skipping a cache line in each page spreads them.
         item = plan.dtype.itemsize
         row = PAIR_ROW * np.arange(len(members))
         row += row * item // PAGE * (LINE // item)
@@ -118,10 +118,11 @@ cdef class BoundDistance(BoundConstraint):
             distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
             distance.drag_first = self.keep(fields["drag_first"][order], plan.dtype)
             distance.drag_second = self.keep(fields["drag_second"][order], plan.dtype)
-        # Arrays kept from here on have no item per pair, or are refilled in each step.
+        # `pairs`: the arrays with an item per pair, to be compacted by `Ends`. Later ones are refilled in each step, or
+        # have other items.
         self.pairs = self.kept[1:]
         distance.how = <const uint8_t*> self.keep(part[begins] % (2 * LIMITED), np.uint8)
-        # A direction of 2 stands for velocities at the end of a step. Such pairs do not read `at_rest`.
+        # With direction 2, velocities are those at the end of the step, and 0 at rest: `at_rest` is not needed.
         self.reading_pairs = (direction[order] < 2).astype(np.uint8)
         if "generations" in fields:
             self.generations = fields["generations"][order]
@@ -201,7 +202,7 @@ cdef BoundConstraint bind_constraint(
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()
-    # Weights are those of all constraints, see `bind_common`.
+    # `weight` is writable, but not kept here: all constraints share one array, see `bind_common`.
     bound.kept, bound.places = [], {"weight": []}
     bound.owners = plan.owners(constraint) if "pair" in constraint.fields else []
     bound.declaration = constraint.constraint

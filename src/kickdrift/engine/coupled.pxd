@@ -23,13 +23,13 @@ cdef class Coupled(Watch):
     cdef ConstraintCall* constraint
     cdef Common common              # shared by all constraints
     cdef object weights, weights_of, at_rest    # arrays of `common`; weights_of: source of `weights`
-    cdef EventSource** events                # event records, one per constraint that records events
-    cdef int64_t* source            # constraint number of each event record
+    cdef EventSource** events                # event recorders, one per constraint that records events
+    cdef int64_t* source            # constraint number of each event recorder
     cdef int64_t* was               # its constraint number in the previous binding
     cdef int64_t event_source_count
     cdef list arrays                # memory that pointers of this class refer to
     cdef double cost                # estimate of interactions and constraints, ns per step of all bodies
-    cdef Py_ssize_t helpers         # maximum number of threads that may share the work
+    cdef Py_ssize_t helpers         # maximum number of threads that share a step
     cdef bint fallible              # True if an interaction may fail
     # All bodies as one tile:
     cdef object workspace           # the registers of all bodies, or None if tiles step separately

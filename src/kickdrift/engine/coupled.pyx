@@ -37,8 +37,8 @@ from .. import kernels as kernels_
 from ..errors import CallbackError
 
 cdef enum:
-    PRODUCTS = 100  # assumed evaluations of an interaction per implicit step, for the cost estimate
-    THREE = 3       # n-body bodies that step in registers (kernels/loops/few.pxd), if vectors are long enough
+    PRODUCTS = 100  # evaluations of an interaction per implicit step, as an assumption for the cost estimate
+    THREE = 3       # up to so many n-body bodies step in registers (kernels/loops/few.pxd), if vectors have 4 doubles
 
 require_rounding(__name__)
 
@@ -115,7 +115,7 @@ cdef class Coupled(Watch):
     cdef bint bind_interactions(
         self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
     ) except -1:
-        """Bind the interactions; return whether they need all bodies in one tile."""
+        """Bind the interactions; return whether one of them needs all bodies in one tile."""
         cdef BoundInteraction bound
         cdef InteractionCall* interaction
         cdef bint whole = len(model.interactions) > TILE_INTERACTIONS
@@ -206,7 +206,7 @@ cdef class Coupled(Watch):
         return len(model.interactions) > 0 and [record.kind for record in model.constraint_records] == ["periodic"]
 
     cdef bint only_static(self, object model, const Plan* plan) except -1:
-        """Return whether only walls, shapes, regions, and forces on single bodies act."""
+        """Return whether all forces and constraints act on single bodies, under a scheme that steps tiles."""
         cdef BoundConstraint bound
         if model.interactions or plan.scheme >= IMPLICIT_EULER:
             return False
@@ -218,9 +218,9 @@ cdef class Coupled(Watch):
         return True
 
     cdef int listen(self, EventStore store, object model, object before) except -1:
-        """Make constraints record events into a store; those that already do so continue.
+        """Make constraints record events into a store, unless they do so already.
 
-        before: the preceding model, or None. The same constraint may have another number there.
+        before: the preceding model, or None. A constraint that is in both models may have different numbers in them.
         """
         cdef BoundConstraint bound
         if self.events != NULL:
@@ -235,7 +235,7 @@ cdef class Coupled(Watch):
             raise MemoryError
         for number, (constraint, bound) in enumerate(zip(model.constraint_records, self.bound_constraints)):
             source = model.source(constraint)
-            if source in kinds and constraint.kind != "corners":  # its walls record the events
+            if source in kinds and constraint.kind != "corners":  # walls record the events of their corners
                 bound.listen(kinds[source], model.n)
                 self.constraint[<Py_ssize_t> number].events = &bound.events
                 self.events[self.event_source_count] = &bound.events
@@ -246,7 +246,7 @@ cdef class Coupled(Watch):
         return 0
 
     cdef void take_over(self, Coupled other, Touches touches) noexcept:
-        """Carry over touching pairs from the previous binding, or set those in `touches`; either may be None."""
+        """Copy the touching pairs of the previous binding `other`, or set those in `touches`; either may be None."""
         cdef int64_t i, k
         cdef bint same
         cdef EventSource* events
@@ -256,7 +256,7 @@ cdef class Coupled(Watch):
         for i in range(self.event_source_count):
             events = self.events[i]
             if touches is None:
-                events.source = self.source[i]  # a shared constraint may have had another number before
+                events.source = self.source[i]  # a shared constraint still has its number in the previous model
             if touches is not None:
                 touches.execute(events)
             elif other is not None and other is not self:
@@ -268,7 +268,7 @@ cdef class Coupled(Watch):
                             events.count = other.events[k].count
                             memcpy(events.touching, other.events[k].touching, events.count * sizeof(int64_t))
                 if not same:
-                    events.count = 0  # the constraint was disabled
+                    events.count = 0  # the constraint was disabled until now
 
     cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1:
         """Allocate a workspace in which all bodies step as one tile."""
@@ -277,7 +277,7 @@ cdef class Coupled(Watch):
         registers = ALL_OUT + count + 1 + (HELD if self.only_function else 0)
         shape = registers, dim, padded(n)
         if previous is not None and previous.workspace is not None and previous.workspace.shape == shape:
-            self.workspace = previous.workspace  # each call first copies its state there
+            self.workspace = previous.workspace  # reuse it: each call begins by copying the state to it
         else:
             self.workspace = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
         self.coupling.workspace = <char*> address(self.workspace)
@@ -354,7 +354,7 @@ cdef class Coupled(Watch):
         return 0
 
     cdef void coast(self, Py_ssize_t steps) noexcept nogil:
-        """Move the shapes by steps in which no body was near them."""
+        """Advance moving shapes by steps that no kernel ran, because no body was near a shape."""
         cdef int number
         for number in range(self.coupling.constraints):
             if self.constraint[number].kind == MOVING:
@@ -364,7 +364,7 @@ cdef class Coupled(Watch):
                     )
 
     cdef void clear_inactive(self) noexcept nogil:
-        """Zero the inactive slots in both state buffers, as Python functions read all, and forget their contacts."""
+        """Zero the inactive slots in both state buffers, as Python functions read them, and forget their contacts."""
         cdef Py_ssize_t i
         cdef const SlotArrays* slots = self.coupling.plan.slots
         if self.coupling.workspace != NULL:
@@ -382,12 +382,12 @@ cdef class Coupled(Watch):
             forget_spawned(self.events[i], self.coupling.plan.slots.needs_start)
 
     cdef void wake(self) noexcept nogil:
-        """End the rest of all bodies: the next step computes every contact."""
+        """Wake all sleeping bodies: the next step computes every contact."""
         if self.rested != NULL:
             memset(self.rested, 0, self.coupling.plan.n)
 
     cdef bint only_few(self) noexcept nogil:
-        """Return whether the few-body kernel runs, which makes several steps without a check after each."""
+        """Return whether the few-body kernel runs. It does not check after each step whether the state is finite."""
         return self.coupling.few != NULL and self.coupling.constraints == 0
 
     cdef void place(self, Array* array, Py_ssize_t number) noexcept:
@@ -403,7 +403,7 @@ cdef class Coupled(Watch):
             zero_inactive(&self.whole[0], 0, plan.slots.end)
 
     cdef const Plan* buffer(self, Py_ssize_t steps) noexcept nogil:
-        """Return the state buffer in which so many steps end."""
+        """Return the plan of the state buffer that has the result of `steps` steps."""
         return &self.whole[0 if self.coupling.in_place else steps % 2]
 
     cdef bint recalls(self, const Plan* plan) noexcept nogil:
@@ -412,7 +412,7 @@ cdef class Coupled(Watch):
         return self.last != NULL and same_array(&plan.x, &self.last.x, n, plan.dim, self.item)
 
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
-        """Copy the state back from the buffer in which `steps` steps end; only near tiles, if tiles are classified."""
+        """Copy the state after `steps` steps back to the caller's arrays; with `coupling.near`, only the near tiles."""
         cdef char* state = self.buffer(steps).x.data
         cdef Py_ssize_t n = plan.n if plan.slots == NULL else plan.slots.end
         cdef Py_ssize_t most = n if self.coupling.near == NULL else TILE
@@ -425,9 +425,9 @@ cdef class Coupled(Watch):
             first += most
 
     cdef bint show(self, const Plan* plan, list state) except -1:
-        """Give the function views of the caller's arrays; return whether kernels can step in these arrays.
+        """Create views of the caller's arrays for the Python function; return whether kernels can step in these arrays.
 
-        The output of the function, and the state between two stages, get the same layout.
+        The output of the function, and the state between two stages, are allocated in the same layout.
         """
         cdef PythonInteraction python = self.bound_interactions[0]
         cdef bint planes = plan.x.body == self.item
@@ -454,7 +454,7 @@ cdef class Coupled(Watch):
     cdef int raise_failure(self, const Job* failed) except -1:
         """Raise the error of the interaction or constraint that failed."""
         cdef BoundInteraction interaction
-        self.shown = None   # the output may not be zeros
+        self.shown = None   # allocate a zeroed output for the next call: the function may have written to this one
         interaction = self.bound_interactions[failed.failed_part]
         if interaction.error is not None:
             error, interaction.error = interaction.error, None
@@ -470,5 +470,5 @@ cdef bint look_now_and_then(void* owner) noexcept with gil:
     coupling.patience = paced(coupling.patience, coupling.patience, now - coupled.looked)
     coupled.looked = now
     with nogil:
-        pass  # release the GIL for other threads: no estimate covers the cost of Python functions
+        pass  # release the GIL for other threads, which may wait long: Python functions have no cost estimate
     return look(owner)

@@ -28,7 +28,7 @@ cdef class EventStore:
     def take(self):
         """Return all events and clear the store."""
         taken = np.empty(self.log.count, self.dtype)
-        if self.log.count > 0:  # in most ticks there are none; NumPy's buffer of a structure takes as long as all else
+        if self.log.count > 0:  # often there are none, and `address` of a structured array takes as long as all else
             memcpy(address(taken), self.log.row, self.log.count * self.numbers * sizeof(int64_t))
         self.log.count = 0
         return taken

@@ -53,7 +53,7 @@ LIMITS = {
 }
 
 cdef enum:
-    RELEASE = 4096          # smallest array size, in numbers, that releases the GIL
+    RELEASE = 4096          # from this array size on (in numbers), functions release the GIL
 
 
 cdef extern from *:
@@ -146,9 +146,9 @@ cdef int run(str name, Py_ssize_t item, Py_ssize_t length, char* result, const c
 
 
 cdef bint viewed(array, Py_buffer* view) except -1:
-    """Get the buffer of an array if kernels can read it, and it is no single number; the caller releases it.
+    """Get the buffer of an array if it has a dimension and kernels can read it; the caller releases the buffer.
 
-    Kernels need float32 or float64, contiguous and aligned.
+    Kernels read float32 or float64, contiguous and aligned.
     """
     try:
         PyObject_GetBuffer(array, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
@@ -195,7 +195,7 @@ def applied(str name, general, out, a, b=None):
 
 
 cdef object into(str name, out, a, const Py_buffer* first, const Py_buffer* other):
-    """Return the results in `out`, or in an array like `a`; None if `out` needs the general path."""
+    """Compute into `out`, or into a new array like `a`, and return it; None if `out` needs the general path."""
     result = out
     cdef const Array* to
     cdef const char* x = <const char*> first.buf
@@ -220,7 +220,7 @@ cdef object into(str name, out, a, const Py_buffer* first, const Py_buffer* othe
 
 
 cdef int code_of(str name) except -1:
-    """Return the code of an operation; a "same_" variant, whose first number is uniform, has the next code."""
+    """Return the code of an operation. Its "same_" variant, whose first operand is uniform, has the next code."""
     if name.startswith("same_"):
         return CODES[name.removeprefix("same_")] + 1
     return CODES[name]
@@ -235,7 +235,7 @@ cdef class BoundFormula:
 
     @staticmethod
     cdef BoundFormula of(tuple coded, object dtype):
-        """coded: from forces/formulas.py: operations, known numbers, and rows with one number per body."""
+        """Bind an expression. coded: its operations, known numbers, and rows with one number per body."""
         code, presets, rows = coded
         cdef BoundFormula bound = BoundFormula.__new__(BoundFormula)
         cdef Formula* formula = &bound.formula
@@ -253,7 +253,7 @@ cdef class BoundFormula:
         formula.still = code.still
         formula.operations, formula.operation = len(code.operations), bound.operation
         formula.uniform, formula.columns = code.uniform, code.columns
-        # Broadcast known numbers to the widest vector.
+        # Repeat each known number (literals and coefficients of the expression) for a group of the widest vectors.
         known = kernels.aligned_zeros((len(presets) + 1, PRESET // dtype.itemsize), dtype)
         bound.places = []
         for n, value in enumerate(presets):

@@ -10,9 +10,9 @@ from ..kernels.interpolation cimport Weights
 
 
 cdef class Frames(Core):
-    cdef Clockwork own             # own clock, or None if unused; `step` runs the steps that it granted
-    cdef list previous              # views of position and velocity before the last step of a frame, or None
-    cdef object around      # numbers of the periodic box of the last drawing, or None
+    cdef Clockwork own             # the stepper's own clock, or None before its first use; see `handed` of Core
+    cdef list previous              # views of the saved state before the last step of a frame, for drawing; or None
+    cdef object around      # owner of the numbers that `torus` points to, or None
     cdef Torus torus
     cdef Array before[2]    # the previous-state buffers, while kernels write them
     cdef object measured    # monotonic ns of the last frame without an explicit time, or None

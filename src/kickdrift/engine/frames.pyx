@@ -29,7 +29,7 @@ cdef class Ticks:
 
     cdef Frames world
     cdef Clockwork clock
-    cdef bint begun, pending, ended     # frame begun; a step follows the loop body; frame over
+    cdef bint begun, pending, ended     # the frame has begun; a step must follow the loop body; the frame is over
 
     def __iter__(self):
         return self
@@ -44,7 +44,7 @@ cdef class Ticks:
             if self.pending:
                 self.run()
             if self.clock.may_step():
-                # Counted before the loop body runs: a resync() there does not drop this step.
+                # Taken before the loop body runs: a resync() in it does not drop this step.
                 self.clock.now.taken = 1
                 self.pending = True
                 return self.world.completed
@@ -86,7 +86,7 @@ cdef class Frames(Core):
     """The part of a Stepper that converts frames to steps and draws between two of them."""
 
     cdef object seconds_of(self, object seconds):
-        """Return the frame time given by the caller, or the time since the last frame measured here."""
+        """Return the frame time that the caller gave, or, for None, the time measured since the last such frame."""
         if seconds is not None:
             return seconds
         now, last = monotonic_ns(), self.measured
@@ -154,7 +154,7 @@ cdef class Frames(Core):
             steps = validation.steps(n, first)
             self.follow(clock)
             count = min(steps, handed)
-            # The last of the clock's steps begins when this many substeps remain.
+            # `before`: number of substeps that remain when the last step that begins in this call begins.
             before = ((handed - count) // substeps + 1) * substeps
             if count > 0 and before <= handed:
                 self.go(handed - before)
@@ -255,7 +255,7 @@ cdef class Frames(Core):
         return 0
 
     cdef list drawn_state(self):
-        """Return views of what drawing needs of the state."""
+        """Return views of the arrays to save for drawing: positions, velocities, and angles or orientations."""
         cdef list arrays = self.state[:2]
         if self.rotation is not None:
             arrays.append(self.rotation.arrays[1])
@@ -275,7 +275,7 @@ cdef class Frames(Core):
 
     @property
     def _previous(self):
-        """State before the last step of the last frame, or None if other steps followed."""
+        """Saved state before the last step of the last frame, or None if other steps have followed."""
         return [(<View> view).array for view in self.previous] if self.has_previous() else None
 
     cdef bint has_previous(self) noexcept:
@@ -414,7 +414,7 @@ cdef class Frames(Core):
         while first < self.plan.n:
             last = first + 1
             if alive[first]:
-                # != 0, because Cython joins a bint and an int as Python objects: three times as long for a world.
+                # `!= 0` for speed: Cython evaluates `and` of a bint and an integer with Python objects.
                 spawned = begins and needs_start[first] != 0
                 while last < self.plan.n and alive[last] and (begins and needs_start[last] != 0) == spawned:
                     last += 1
@@ -483,7 +483,7 @@ cdef bint all_finite(const Array* row, int dim, real* like) noexcept nogil:
 cdef void follow_history(
     const Array* x, const Array* s, Py_ssize_t row, const Array* there, int dim, real* like,
 ) noexcept nogil:
-    """Displace the previous position as far as the body."""
+    """Displace the previous position (Verlet's history) by as much as the body."""
     cdef int j
     cdef real* previous
     cdef real now

@@ -10,7 +10,7 @@ cdef extern from *:
       static inline int kd_acquire(volatile long* flag) { return !__atomic_exchange_n(flag, 1, __ATOMIC_ACQUIRE); }
       static inline void kd_release(volatile long* flag) { __atomic_store_n(flag, 0, __ATOMIC_RELEASE); }
     #else
-      /* The GIL makes test and set one. */
+      /* The thread has the GIL, so no other thread runs between test and set. */
       static inline int kd_acquire(volatile long* flag) { if (*flag) return 0; *flag = 1; return 1; }
       static inline void kd_release(volatile long* flag) { *flag = 0; }
     #endif

@@ -17,11 +17,11 @@ cdef class BoundInteraction:
     cdef void* potential_data
     cdef bint noisy         # True if these functions read the tick
     cdef bint fills         # True if the function overwrites all of its output
-    cdef bint whole         # True if one call must get all bodies
+    cdef bint whole         # True if each call must be for all bodies, not for a range
     cdef bint shared        # True if several threads may call it at once
     cdef bint unfailing     # True if its functions always return 0
     cdef bint by_position   # True if its forces depend on nothing but positions during a call
-    cdef bint repeatable    # True if its forces depend on the state alone, and on no array or function of the user
+    cdef bint repeatable    # True if equal states give equal forces: no time, noise, or function of the user
     cdef double cost        # estimate of an evaluation for all bodies, in ns
     cdef object keep        # the owner of the data
     cdef dict places        # arrays (1, count) of the writable fields, by name
@@ -34,7 +34,7 @@ cdef class BoundInteraction:
 cdef class PythonInteraction(BoundInteraction):
     cdef object term
     cdef object call
-    cdef dict views         # arguments of the function by the address of the positions: position, velocity and out
+    cdef dict views         # (position, velocity, out) for the function, by the address of the positions
     cdef tuple tangent_views    # arguments of the user's jacobian: position, velocity, dx, dv and out
 
     cdef int show(self, list places, object out) except -1
@@ -68,7 +68,7 @@ cdef class LangevinInteraction(BoundInteraction):
 cdef class SpringsInteraction(BoundInteraction):
     cdef Springs springs
     cdef list arrays
-    cdef object generations     # generations of the slots that they connect, or None
+    cdef object generations     # generations of the bodies that they were declared for; None: all are 1
     cdef Ends ends          # None before the first spawn or kill
 
 

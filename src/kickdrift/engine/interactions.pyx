@@ -27,7 +27,7 @@ cdef enum:
     PER_PAIR = 2
     PER_OPERATION = 2
 
-# Numbers in the widest vector of any instruction set.
+# Number of float32 lanes in the widest vector of any instruction set.
 cdef enum:
     WIDEST = 16
 
@@ -54,7 +54,7 @@ cdef class PythonInteraction(BoundInteraction):
         return 0
 
     cdef int show(self, list places, object out) except -1:
-        """Create the read-only views (n, dim) of states, with which the function is called."""
+        """Create the arguments of the function for each state: read-only views (n, dim), and the output."""
         for planes in places:
             self.views[planes[0].ctypes.data] = (*[read_only(array) for array in planes[:2]], out)
         return 0
@@ -149,7 +149,7 @@ cdef class FormulaInteraction(BoundInteraction):
 
 
 cdef dict places_in(list formulas, dict fields):
-    """Return the arrays of the scalar fields in the expressions, by name; an empty list for unused fields."""
+    """Return, by name, where expressions have each uniform field: a list of arrays, empty for unused fields."""
     cdef BoundFormula bound
     places = {name: [] for name, values in fields.items() if len(values) == 1}
     for bound in formulas:
@@ -359,7 +359,7 @@ cdef class NBodyInteraction(BoundInteraction):
 
 
 cdef void run_crowd(void* owner, Job* job) noexcept nogil:
-    """Compute the forces on a range of bodies, by all bodies."""
+    """Compute the attraction by all bodies on a range of bodies."""
     cdef Crowd* crowd = <Crowd*> owner
     crowd.kernel(
         0, job.first, job.last - job.first, crowd.dim, crowd.stride, crowd.x, NULL, crowd.out, crowd.data,

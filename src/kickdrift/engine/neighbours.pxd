@@ -1,4 +1,4 @@
-"""Index of points, for the queries of steppers too."""
+"""Spatial index of points, for `kickdrift.Neighbours` and for queries of steppers."""
 
 from ..kernels.neighbours.cells cimport Cells, List
 
@@ -12,7 +12,7 @@ cdef class Found:
 cdef class Index:
     cdef Cells cells
     cdef list kept          # arrays that the cells point to
-    cdef object rows        # public index of each point; None: its number
+    cdef object rows        # index of each point in results; None: its number in the index
 
     cdef Found unsorted_pairs(self)
     cdef object sorted_pairs(self, Found found, object out)

@@ -45,7 +45,7 @@ cdef class Index:
 
     def __init__(self, object points, object rows, double radius, double per_cell, int64_t buckets, list step,
                  object torus, object size=None):
-        """size: a radius for each point, which casts add to theirs, in open space."""
+        """Sort the points. size: radius of each point, which `cast` adds to `reach`; only in open space."""
         cdef Cells* cells = &self.cells
         cdef int c
         self.rows = rows
@@ -149,7 +149,7 @@ cdef class Index:
         return i, given
 
     def cast(self, object origins, object motions, double reach, object out, object shares, object skip=None):
-        """skip: the number of a point that each ray passes, or -1."""
+        """Find the first point that each ray hits. skip: number of a point that the ray ignores, or -1."""
         cdef const Cells* cells = &self.cells
         cdef const double* x = <const double*> <size_t> origins.ctypes.data
         cdef const double* motion = <const double*> <size_t> motions.ctypes.data
@@ -172,7 +172,7 @@ cdef class Index:
         self.call_by_rows(out)
 
     cdef int call_by_rows(self, object i) except -1:
-        """Replace point numbers by public indices; -1 is unchanged."""
+        """Replace numbers of points by `rows` of them; -1 is unchanged."""
         if self.rows is not None and self.rows.size:
             i[...] = np.where(i < 0, -1, self.rows[i])
         return 0
@@ -185,7 +185,7 @@ cdef class Nearest:
     cdef list kept          # arrays that the tree points to
 
     def __init__(self, object points, object rows, object torus):
-        """Build the tree of finite points; rows: their public indices."""
+        """Build the tree. points: finite ones; rows: the index of each in results."""
         cdef Tree* tree = &self.tree
         cdef const double* x = <const double*> <size_t> points.ctypes.data
         cdef const int64_t* row = <const int64_t*> <size_t> rows.ctypes.data

@@ -52,8 +52,8 @@ require_entries(__name__, FLOWS, flows.Flow)
 
 cdef enum:
     LINE = 64           # bytes of a cache line
-    LEAST = 64          # fewest trajectories per block
-    CACHE = 40_000      # bytes per block, within the cache
+    LEAST = 64          # smallest number of trajectories per block
+    CACHE = 40_000      # upper limit of the bytes of a block, so that it stays in the cache
 
 
 # Declared in include/kickdrift/native.h. One type for float32 and float64: states are untyped addresses.
@@ -90,7 +90,7 @@ cdef class ODECore(Runner):
     cdef void* user_data
     cdef BoundFormula formula, derivatives  # the right-hand side as an expression, or None
     cdef bint timed         # True if the expression reads the time
-    cdef Scratch next       # state at the end of a step, of a block of trajectories (structure of arrays)
+    cdef Scratch next       # state at the end of a step, for one block of trajectories (structure of arrays)
     cdef Py_ssize_t together    # trajectories per block, or 0
     cdef object origin, pace, numerator, denominator    # the time as integers: see `time` of common.py
 
@@ -116,7 +116,7 @@ cdef class ODECore(Runner):
             self.bind_flow()
             self.most = <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
         else:
-            self.most = 1  # the cost of functions is measured in calls
+            self.most = 1  # the cost of functions is unknown before the first calls
             self.bind_function()
 
     cdef int bind_tableau(self) except -1:
@@ -294,8 +294,8 @@ cdef class ODECore(Runner):
         else:
             self.table.run(&self.plan, job, NULL)
 
-    # Functions never access the state itself: a step is computed in scratch arrays, and copied to the state
-    # when it is complete.
+    # Users' functions never see the state itself: a step is computed in scratch arrays, and copied to the state when it
+    # is complete.
 
     cdef int run_function(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t _, bad
@@ -331,7 +331,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef Py_ssize_t run_blocks(self, Py_ssize_t steps) except -2:
-        """Run the steps; return the first trajectory that overflows, or -1. Several steps change nothing then."""
+        """Run steps; return the first trajectory that overflows, or -1. Then the state changes only if steps is 1."""
         cdef double* times = NULL
         cdef Py_ssize_t step, bad
         cdef double cost = self.cost * self.stages * steps
@@ -357,7 +357,7 @@ cdef class ODECore(Runner):
         return bad
 
     cdef void step_blocks(self, Py_ssize_t steps, const double* times) noexcept nogil:
-        """Run all steps of a block, then of the next block: from the state to `stage`."""
+        """Run all steps for one block of trajectories after the other, and write the result to `stage`."""
         cdef Py_ssize_t dim = self.plan.dim
         cdef Py_ssize_t width = self.kernels.formulas.width
         cdef Py_ssize_t first = 0

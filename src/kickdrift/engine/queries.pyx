@@ -1,4 +1,4 @@
-"""Level: the bodies, walls and shapes of a stepper as rays, points and contacts find them, in float64."""
+"""Level: queries of the bodies, walls and shapes of a stepper (rays, near shapes, contacts), in float64."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, NAN, sqrt
@@ -25,7 +25,7 @@ require_rounding(__name__)
 
 cdef enum:
     TESTS = 1_000_000   # between two checks for Ctrl-C: some milliseconds
-    BESIDE = 1024       # bodies touch up to a gap of 1/1024 of the sum of their radii
+    BESIDE = 1024       # a gap of 1/1024 of the sum of their radii counts as contact of bodies
     FEW = 64            # room for shapes near one body; for more, memory is allocated
 
 NEAR = np.dtype(
@@ -38,7 +38,7 @@ ctypedef struct Touch:
     int64_t first, second   # row of each body; of a wall or shape -1 - its number
     int64_t shape           # number of the shape within its part
     bint sensed             # True if one of both is a sensor
-    bint below, began       # True if the body is below a one-way shape now; or was a step ago
+    bint below, began       # True if the body is below a one-way shape now; or was before the last step
     double point[MAX_DIM]
     double normal[MAX_DIM]
 
@@ -48,7 +48,7 @@ cdef class Touches:
 
     cdef Touch* at
     cdef int64_t count, room
-    cdef bint full      # whether there was no memory for one
+    cdef bint full      # True if memory ran out
 
     def __dealloc__(self):
         free(self.at)
@@ -94,12 +94,12 @@ cdef class Level:
             self.alive = stepper.slots.alive
 
     cdef object find(self, Shapes* shapes, Py_ssize_t record, Py_ssize_t part):
-        """Copy the description of a part, with coordinates in float64; return the arrays that it points to."""
+        """Copy the Shapes struct of a part to `shapes`, with float64 coordinates; return their owners, or None."""
         cdef const void* data = self.core.coupled.constraint[record].data
         cdef const Shapes* own = <const Shapes*> data
         if self.core.coupled.constraint[record].kind == CONTACTS:
             own = &(<const Contacts*> data).shapes[part]
-        # Shapes that move are where the last step left them, unless they were changed since.
+        # `lower` and `upper` may be those of another time: move the shapes to their current positions.
         if not self.core.single:
             lay[double](self.dim, 0, own, NULL)
             shapes[0] = own[0]
@@ -124,11 +124,11 @@ cdef class Level:
             return row
         return row | <int64_t> 1 << 32 if self.alive == NULL else self.core.slots.id[row]
 
-    # What a ray hits first.
+    # Ray casts.
 
     def first_bodies(self, object scene, object x, object origins, object motions, double reach, uint64_t seen,
                      object skip):
-        """Return the row of the body that each ray hits first, or -1, and the share of its motion, testing all."""
+        """Return the row of the first body on each ray, or -1, and the share of the ray up to it, by testing all."""
         cdef const double* place = <const double*> address(x)
         cdef const double* origin = <const double*> address(origins)
         cdef const double* motion = <const double*> address(motions)
@@ -258,9 +258,9 @@ cdef class Level:
     # Contacts.
 
     def touching(self, object scene, object x, object displacement, list pairs, object known):
-        """Return the contacts, sorted, and a mask of those with a sensor. displacement: of each row in a step;
-        pairs: for each part with pairs an index of rows, and pairs with rows that it lacks, or None; known: constraint,
-        pairs and impulses that `Contacts` has stored, or None."""
+        """Return the contacts, sorted, and a mask of those with a sensor. displacement: of each row in the last step;
+        pairs: for each part None or (index of points, pairs with rows that are not in it); known: number of the
+        `Contacts`, and the pairs and impulses that it has stored, or None."""
         cdef Touches found = Touches.__new__(Touches)
         for number, part in enumerate(scene.contacts):
             if part.side is None:
@@ -418,9 +418,9 @@ cdef class Level:
         return 0
 
     cdef int64_t write(self, Touches found, double* to, uint8_t* sensed, object known) except -1:
-        """Write contacts as rows of numbers, with the impulses that `Contacts` has stored, sorted by pair.
+        """Write contacts as rows of numbers. known: see `touching`; its pairs are sorted.
 
-        Return their number: a body that a one-way shape lets pass, without an impulse, is left out.
+        Return their number. Contacts of bodies that pass through one-way shapes, without an impulse, are left out.
         """
         cdef const int64_t* pair = NULL
         cdef const double* push = NULL

@@ -44,7 +44,7 @@ cdef class BoundRotation:
         return bound
 
     cdef Py_ssize_t run(self, Turn turn) noexcept nogil:
-        """Run a pass over all bodies; return the first whose rotation is not finite then, or -1."""
+        """Run a pass over all bodies; return the first whose rotation is not finite afterwards, or -1."""
         return turn(&self.turning, NULL)
 
     cdef void zero_inactive(self, const uint8_t* alive, Py_ssize_t item) noexcept:

@@ -15,8 +15,8 @@ cdef extern from *:
     const int64_t LARGEST_TICK "KD_LARGEST_TICK"    # as in validation.py
 
 
-# In nanoseconds of work: the interval between checks for Ctrl-C; the least work that releases the GIL; and the least
-# work that is shared with other threads.
+# Nanoseconds of work: PATIENCE: between two checks for Ctrl-C; RELEASE: from which on a call releases the GIL; SHARE:
+# from which on it is shared with other threads.
 cdef enum:
     PATIENCE = 100_000_000
     RELEASE = 20_000
@@ -29,15 +29,15 @@ cdef inline Py_ssize_t paced(Py_ssize_t most, Py_ssize_t steps, double seconds) 
 
     The number adapts at run time: the cost of functions, iterations and machines cannot be estimated.
     """
-    # Twice the steps of a large world often take little more: its bodies pass through the caches once a call. So the
-    # number grows as long as even a proportional time would keep to the interval.
+    # Twice the steps of a large world often take little more time, as each body is loaded into the cache once per call.
+    # So the number grows as long as a time in proportion to it would not exceed the interval.
     cdef double fitting = steps * (PATIENCE * 1e-9 / max(seconds, 1e-9)) + 0.5
     if steps < most and fitting > steps:
         return most
     return max(<Py_ssize_t> 1, <Py_ssize_t> min(fitting, min(2.0 * most, <double> LONGEST)))
 
 
-# Checks for Ctrl-C while kernels run.
+# Base of objects that kernels call, by `look`, to check for Ctrl-C.
 cdef class Watch:
     cdef object interrupt       # the exception of a signal handler, or None
 
@@ -45,7 +45,7 @@ cdef class Watch:
 cdef bint look(void* watch) noexcept nogil
 
 
-# Runs the rows of a job, from `first` to before `last`.
+# Runs a job for its rows (bodies or trajectories), from `first` to before `last`.
 ctypedef void (*run_t)(void* owner, Job* job) noexcept nogil
 
 
@@ -69,14 +69,14 @@ cdef class Runner:
     cdef Py_ssize_t helpers
     cdef object interrupt   # exception deferred until the steps are complete, or None
     cdef guard_t busy
-    cdef bint ready         # True if everything is bound, as `run` requires
+    cdef bint ready         # True if the constructor has bound everything that `run` requires
     cdef bint fallible      # True if a step may fail
-    cdef bint later         # True after the first part of a call
+    cdef bint later         # True in all parts of a call of `step` but the first
     cdef Py_ssize_t rows    # bodies or trajectories
     cdef double cost        # estimate of one step of all rows, in ns
     cdef Py_ssize_t most    # steps between two checks for Ctrl-C
     cdef int64_t completed  # number of completed steps
-    cdef public object _tape    # records each step, or None
+    cdef public object _tape    # Tape that records each step, or None
     cdef list state         # views of the arrays of the state
     cdef list saved         # views of the saved arrays, or None
     cdef int64_t evaluated  # evaluations of forces or right-hand sides

@@ -33,12 +33,12 @@ from .workers import share
 require_rounding(__name__)
 
 cdef object ONE = 1
-#: Attempts to record a tick on a tape: recording may run out of memory.
+#: Maximum number of attempts to record a tick on a tape: signals restart them, but a MemoryError may come each time.
 cdef int MOST_BEGINNINGS = 64
 
 
 cdef class Watch:
-    """Argument of kernels that check for Ctrl-C themselves."""
+    """Base of objects that kernels call, by `look`, to check for Ctrl-C."""
 
 
 cdef bint look(void* watch) noexcept with gil:
@@ -52,7 +52,7 @@ cdef bint look(void* watch) noexcept with gil:
 
 
 cdef class Task:
-    """Job that is run once, by the first thread that calls it; its owner waits for the end."""
+    """Job that is run once, by the first thread that calls the task; `wait` waits for its end."""
 
     def __cinit__(self):
         self.running = PyThread_allocate_lock()
@@ -85,7 +85,7 @@ cdef object run_tasks(list tasks):
         share(tasks)
     except BaseException as error:
         # Starting threads runs Python code, in which Ctrl-C or another signal may raise at any point.
-        # Tasks that have begun must end: otherwise half of the rows may be ahead of the others.
+        # All tasks must end all the same: otherwise some rows would be ahead of the others.
         interrupt = error
     for task in tasks:
         task()
@@ -95,7 +95,7 @@ cdef object run_tasks(list tasks):
 
 
 cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work):
-    """Run a job without the GIL if it is large enough, and share it: a range of its rows for each thread.
+    """Run a job without the GIL. If it is large enough, give each thread a range of its rows.
 
     Rows are independent: results are bitwise equal for any number of threads. Return the exception that is
     deferred until the steps are complete, or None.
@@ -107,7 +107,7 @@ cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, dou
         with nogil:
             run(owner, job)
         return None
-    blocks = (n + ROW - 1) // ROW  # blocks are whole tiles, too
+    blocks = (n + ROW - 1) // ROW  # edges are multiples of ROW, as kernels require
     edges = [blocks * i // helpers * ROW for i in range(helpers + 1)]
     tasks = []
     for first, last in zip(edges, edges[1:]):
@@ -204,7 +204,7 @@ cdef class Runner:
 
     @cython.final
     cdef int step_and_show(self, object n, object wanted) except -1:
-        """Implement `step(n, progress=True)`: several calls of `step`, with their progress between them."""
+        """Implement `step(n, progress=True)`: call `step` several times, and print the progress in between."""
         in_parts(self.step, validation.steps(n, self.completed), validation.flag("progress", wanted))
         return 0
 
@@ -239,7 +239,7 @@ cdef class Runner:
         return 0
 
     cdef int coast(self, Py_ssize_t steps) except -1:
-        """Move what moves where there is no row."""
+        """Run steps of a stepper without bodies: only shapes that move change."""
         return 0
 
     cdef int go_taped(self, Py_ssize_t steps) except -1:
@@ -282,9 +282,9 @@ cdef class Runner:
         raise NotImplementedError
 
     cdef int complete(self, Py_ssize_t steps, bint raises) except -1:
-        """Count steps that all rows completed. raises: whether to raise what interrupted or overflowed.
+        """Count steps that all rows completed. raises: whether to raise a deferred interrupt or NonFiniteError.
 
-        False: the caller raises the error of the step that failed next.
+        If False, the caller raises the error of the step that failed after them.
         """
         raise NotImplementedError
 
@@ -309,7 +309,7 @@ cdef class Runner:
     cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1:
         """Run steps, or fewer: stop before a step that failed, and halve their number while the end is not finite.
 
-        Non-finite values show only at the end of a part. Ever shorter parts find their tick.
+        A part is checked for non-finite values only at its end. Ever shorter parts find the tick of the first one.
         """
         cdef Py_ssize_t possible = steps
         cdef bint unsolved = False
@@ -326,7 +326,7 @@ cdef class Runner:
                 break
             self.run(possible)
         if possible < steps:
-            self.most = max(possible, 1)    # keeps the next part short
+            self.most = max(possible, 1)    # the next part shall be as short
         if possible > 0:
             self.complete(possible, not unsolved or self.job.bad_body >= 0)
         if unsolved:

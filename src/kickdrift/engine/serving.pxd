@@ -1,4 +1,4 @@
-"""Which bindings of a model can serve a changed one."""
+"""Decide which bound objects can be reused when the model changes."""
 
 cdef dict continued(dict bound, object mine, object model, list writes)
 cdef bint is_served(object bound, object old, object now, object model, dict taken, list writes) except -1

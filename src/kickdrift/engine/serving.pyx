@@ -1,4 +1,4 @@
-"""Which bindings of a model can serve a changed one, and the numbers to write into them.
+"""Decide which bound objects can be reused when the model changes, and which numbers to write into them.
 
 Every change of a coefficient makes a new plan and a new binding. The plan reuses unchanged parts and columns, and the
 binding reuses the data bound to unchanged records. A changed record keeps its `lineage`. If only numbers in its fields
@@ -31,17 +31,17 @@ cdef bint is_served(object bound, object old, object now, object model, dict tak
         if old is not now:
             constraint.derive(model, old, now, writes)
         return True
-    # A Python function has views of a workspace, and another binding has another workspace.
+    # Not Python functions: they have views of a workspace, and another binding has another workspace.
     return not isinstance(bound, PythonInteraction) and can_be_written(
         old, now, (<BoundInteraction> bound).places, None, taken, writes
     )
 
 
 cdef dict continued(dict bound, object mine, object model, list writes):
-    """Return what a workspace has bound from now on, if its bindings can serve a changed model; else None.
+    """Return `known` of a Coupled for a changed model, if all its bound objects can be reused; else None.
 
-    bound: lineage -> (record, bound object). They can serve it if only writable numbers differ, which are appended to
-    `writes`.
+    bound: its `known` so far, lineage -> (record, bound object). They can be reused if only writable numbers differ;
+    these are appended to `writes`.
     """
     cdef dict known = {}
     cdef list found = []
@@ -54,14 +54,14 @@ cdef dict continued(dict bound, object mine, object model, list writes):
     ):
         return None
     if mine.constraints is not model.constraints and not numbered_alike(mine, model):
-        return None  # events and breaks have the numbers of constraints
+        return None  # recorded events and breaks contain the numbers of constraints
     keep_idle(model, bound, known)
     writes += found
     return known
 
 
 cdef bint all_served(dict bound, list olds, list nows, object model, dict known, list writes) except -1:
-    """Return whether the bindings of `olds` can serve `nows`, one by one; add these to `known`."""
+    """Return whether the object bound to each of `olds` can serve that of `nows`; add (record, object) to `known`."""
     if len(olds) != len(nows):
         return False
     for old, now in zip(olds, nows):
@@ -77,12 +77,12 @@ cdef bint all_served(dict bound, list olds, list nows, object model, dict known,
 
 
 cdef object rows_of(object model):
-    """Return the rows of the shapes that move, or None."""
+    """Return the array with the motion of all shapes that move, or None."""
     return None if model.motion is None else model.motion.rows
 
 
 cdef bint numbered_alike(object mine, object model) except -1:
-    """Return whether the constraints of two models whose records are of the same lineages have the same numbers."""
+    """Return whether constraints have the same numbers in two models, whose records have the same lineages."""
     if len(mine.constraints) != len(model.constraints):
         return False
     before = {}
@@ -98,7 +98,7 @@ cdef bint numbered_alike(object mine, object model) except -1:
 
 
 cdef int keep_idle(object model, dict before, dict known) except -1:
-    """Keep the bindings of disabled terms: enabling them again then binds nothing."""
+    """Keep the bound objects of disabled forces and constraints, to be reused when these are enabled again."""
     for part in model.idle:
         for record in (*part.interactions, *part.constraint_records):
             if record.lineage not in known and record.lineage in before:
@@ -125,7 +125,7 @@ cdef bint can_be_written(object old, object now, dict places, object order, dict
         if name not in places:
             return False
         for place in places[name]:
-            # The array may repeat one number over several rows.
+            # One number may be written to several rows of the array.
             if values.size == 1:
                 found.append((place, None, values.reshape(1, 1)))
             elif values.size == place.shape[1]:

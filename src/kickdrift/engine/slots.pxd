@@ -8,7 +8,7 @@ from ..kernels.abi.plan cimport Plan, SlotArrays
 cdef enum:
     MOST_COLUMNS = 12
 
-# One item per pair: the array as declared, and the compacted one that kernels read.
+# An array with one item per pair: as declared, and compacted to the pairs that are left, for kernels.
 ctypedef struct Column:
     char* to
     const char* source
@@ -18,16 +18,16 @@ cdef void* address(object array) except NULL
 
 
 cdef class Ends:
-    """Bodies or pairs that are constrained until they are removed: as declared, and compacted for kernels."""
+    """The pairs or bodies of a constraint or of springs: as declared, and compacted to those whose bodies exist."""
 
     cdef Py_ssize_t count
     cdef const int64_t* first
     cdef const int64_t* second      # or NULL
-    cdef const int64_t* generations     # generations of each item's bodies, one or two; NULL: generation 1
+    cdef const int64_t* generations     # generations of the one or two bodies of each item; NULL: all are 1
     cdef int columns
     cdef Column column[MOST_COLUMNS]
-    cdef int64_t* left              # number of items left, or NULL
-    cdef int64_t stages             # levels of pairs; first pair of each, as declared and compacted
+    cdef int64_t* left              # where kernels read the number of items left; or NULL
+    cdef int64_t stages             # number of levels; first pair of each as declared, and compacted
     cdef const int64_t* stage
     cdef int64_t* to_stage
     cdef const uint8_t* reads       # mask of the pairs that read at_rest; NULL: none
@@ -48,14 +48,14 @@ cdef int write_sources(dict places, Ends ends) except -1
 
 cdef class Links:
     cdef Slots slots
-    cdef list ends                  # one per interaction or constraint with bodies that may end
+    cdef list ends                  # one Ends per interaction or constraint that has pairs or bodies
     cdef char* weight               # inverse mass per body for constraints, 0 if immovable; or NULL
     cdef const char* inverse_mass   # declared inverse mass per body, in the dtype of the state
-    cdef char* at_rest              # share of delta_v read at rest, for kernels; or NULL
+    cdef char* at_rest              # stored velocity at rest as a share of delta_v, for kernels; or NULL
     cdef const char* at_rest_declared
-    cdef Contacts* contacts         # contacts whose impulses end with their bodies, or NULL
+    cdef Contacts* contacts         # contacts, whose stored impulses are dropped with their bodies; or NULL
     cdef int dim
-    cdef object mass, masses        # source of `inverse_mass`, and its array
+    cdef object mass, masses        # the model's inverse masses, and the array that `inverse_mass` points to
 
     cdef int layout(self) except -1
     cdef void lay(self, Ends ends) noexcept nogil
@@ -76,7 +76,7 @@ cdef class Slots:
     cdef int64_t* id
     cdef char* weight
     cdef Py_ssize_t* span
-    cdef double share           # fraction of the rows that step
+    cdef double share           # rows in spans with active bodies / all rows
     cdef bint any_needs_start
     cdef bint stale             # True if bodies were added or removed since `layout`
 

@@ -34,7 +34,7 @@ cdef void* address(object array) except NULL:
 ctypedef struct Given:
     Py_ssize_t rows         # or -1 for a single vector
     Array at
-    double[MAX_DIM] number  # of a vector that is no array, in the dtype of the state
+    double[MAX_DIM] number  # components of a vector of Python numbers, in the dtype of the state
 
 
 cdef bint write_number(object value, Given* given, int place, Py_ssize_t item) except -1:
@@ -49,8 +49,8 @@ cdef bint write_number(object value, Given* given, int place, Py_ssize_t item) e
 
 
 cdef bint simple(object array, int dim, Py_ssize_t item, Given* given) except -1:
-    """Return whether vectors are in the dtype of the state, or a vector of Python numbers, or one number for all
-    components; if they are, set the address and strides."""
+    """Return whether `array` has vectors in the dtype of the state, or is a vector of Python numbers or one number for
+    all components; if so, set the address and strides of `given`."""
     cdef Py_buffer view
     cdef char kind
     cdef char wanted = c"f" if item == 4 else c"d"
@@ -102,7 +102,7 @@ cdef bint finite(const Given* given, int dim, Py_ssize_t item) noexcept nogil:
 
 
 cdef bint apart(const Given* given, int dim, const Array* array, Py_ssize_t n) noexcept nogil:
-    """Return whether two memory ranges, from first to last byte, do not overlap."""
+    """Return whether the memory of the vectors and of an array, from first to last byte, does not overlap."""
     cdef Py_ssize_t rows = 1 if given.rows < 0 else given.rows
     cdef const char* low = given.at.data
     cdef const char* high = low
@@ -168,7 +168,7 @@ cdef class Slots:
             (<double*> self.weight)[i] = self.alive[i]
 
     cdef int layout(self, Links links) except -1:
-        """Find the spans of rows to step, and drop the pairs of removed bodies."""
+        """Find the spans of rows that have active bodies, and drop the pairs of removed bodies."""
         cdef Py_ssize_t first = 0
         cdef Py_ssize_t last, stepped = 0
         cdef Py_ssize_t spans = 0
@@ -201,7 +201,7 @@ cdef class Slots:
         self.any_needs_start = False
 
     cdef void clear_histories(self, const Plan* plan) noexcept nogil:
-        """Zero the histories that have not started: other operations may have changed them."""
+        """Zero the histories of bodies spawned since the last step: other operations may have changed them."""
         cdef Py_ssize_t i
         if self.any_needs_start and plan.s.data != NULL:
             for i in range(self.n):
@@ -209,7 +209,7 @@ cdef class Slots:
                     clear(plan, &plan.s, i, i + 1)
 
     cdef object spawn(self, const Plan* plan, object position, object velocity, object among):
-        """Add bodies in the lowest free slots, among a range or these ascending ones; an error changes nothing."""
+        """Add bodies in the lowest free slots of `among`, a range or an ascending array; an error changes nothing."""
         cdef int dim = plan.dim
         cdef Py_ssize_t item = self.data.item
         cdef bint adjacent = type(among) is range
@@ -218,11 +218,11 @@ cdef class Slots:
         cdef int64_t* ids
         cdef const int64_t* chosen = NULL if adjacent else <const int64_t*> address(among)
         cdef Py_ssize_t count = among.stop if adjacent else len(among)
-        cdef bint easy = simple(position, dim, item, &x) and x.at.component != 0  # no single number
+        cdef bint easy = simple(position, dim, item, &x) and x.at.component != 0  # positions are no single number
         easy = easy and simple(velocity, dim, item, &v)
         if easy and v.rows == 1:  # one vector for all
             v.rows, v.at.body = -1, 0
-        # The slow path converts all other arguments, or raises their error.
+        # All other arguments are converted by Python code, which also raises their errors.
         easy = easy and (x.rows == v.rows or x.rows < 0 or v.rows < 0)
         easy = easy and finite(&x, dim, item) and finite(&v, dim, item)
         easy = easy and apart(&x, dim, &plan.x, self.n) and apart(&x, dim, &plan.v, self.n)
@@ -258,7 +258,7 @@ cdef class Slots:
         return result
 
     cdef Py_ssize_t next_free(self, Py_ssize_t place, const int64_t* chosen, Py_ssize_t count) noexcept nogil:
-        """Return the first place, from this one on, whose slot is free: among those chosen, or NULL for rows."""
+        """Return the first index of a free slot from `place` on, in `chosen` or (NULL) in all slots; or `count`."""
         cdef const uint8_t* found
         cdef int64_t row
         while place < count:
@@ -330,7 +330,7 @@ cdef class Slots:
 
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil:
         self.stale = True
-        self.count -= self.alive[row]  # ids may contain a row twice
+        self.count -= self.alive[row]  # 0 if `ids` has this row twice
         self.alive[row] = self.needs_start[row] = 0
         self.id[row] = -1
         self.weigh(row)
@@ -374,7 +374,7 @@ cdef class Ends:
 
 
 cdef int write_sources(dict places, Ends ends) except -1:
-    """Add the declared copy of each column to `places`: changed fields are written to both; `layout` reads the copy."""
+    """Add the declared copy of each column to `places`, so that changes are written to both. `layout` reads it."""
     copies = {<size_t> address(column): copy for column, copy in zip(ends.kept, ends.kept[1:])}
     for found in places.values():
         for place in [*found]:
@@ -385,7 +385,7 @@ cdef int write_sources(dict places, Ends ends) except -1:
 
 
 cdef class Links:
-    """Data of a binding that ends with bodies: springs, distances, pins, and the weights of constraints."""
+    """Data of a binding that changes when bodies are removed: springs, distances, pins, weights of constraints."""
 
     def __cinit__(self, Slots slots, model, Links previous):
         self.slots, self.ends, self.dim, self.mass = slots, [], model.dim, model.inverse_mass
@@ -408,7 +408,7 @@ cdef class Links:
         return True
 
     cdef int layout(self) except -1:
-        """Compact the remaining items, in declaration order."""
+        """Compact the pairs and bodies of each Ends to those that are left, in the same order."""
         if self.at_rest != NULL:
             memset(self.at_rest, 0, self.slots.n * self.slots.data.item)
         if self.weight != NULL:
@@ -452,7 +452,7 @@ cdef class Links:
             ends.left[0] = left
 
     cdef void end_impulses(self) noexcept nogil:
-        """Drop the starting impulses of contacts whose bodies were removed. Rods are compacted in `lay`."""
+        """Drop the stored (warm-start) impulses of contacts whose bodies were removed. `lay` drops those of rods."""
         cdef Contacts* contacts = self.contacts
         cdef int place = <int> contacts.state[0]
         cdef int32_t* pair = contacts.pair[place]
@@ -470,7 +470,7 @@ cdef class Links:
         contacts.state[1 + place] = kept
 
     cdef bint ended(self, int32_t body) noexcept nogil:
-        """Return whether a body was removed or replaced since the last step. Larger numbers are walls, which stay."""
+        """Return whether a body was removed or replaced since the last step. Numbers from n on are walls and shapes."""
         return body < self.slots.n and (not self.slots.alive[body] or self.slots.needs_start[body])
 
     cdef void weigh_bodies(self) noexcept nogil:

@@ -35,7 +35,7 @@ cdef object numbers_at(void* place, object like):
 
 
 cdef class BoundGrid(BoundConstraint):
-    """Base of constraints that search near pairs in a grid (broad phase)."""
+    """Base of constraints that search a grid for near pairs (broad phase)."""
 
     cdef Collisions* grid
     cdef object size_class, own_class
@@ -47,7 +47,7 @@ cdef class BoundGrid(BoundConstraint):
         data.find_uniform = table.find_in_plane if plan.dim == 2 else table.find_uniform
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.field({"radius": radius}, "radius", plan.dtype)
-        self.common = "radius"  # on which the grid depends
+        self.common = "radius"  # the grid depends on the radii
         self.grid = data
         bind_spin(&data.spin, plan.rotating)
         self.kept.append(space(&data.torus, plan))
@@ -133,7 +133,7 @@ cdef class BoundContacts(BoundGrid):
     cdef int dim
     cdef object dtype
     cdef object impulses
-    cdef object motion  # the rows of all shapes that move, or None
+    cdef object motion  # array with the motion of all shapes that move, or None
 
     cdef bint serves(self, object plan, object record):
         rows = None if plan.motion is None else plan.motion.rows
@@ -236,7 +236,7 @@ cdef class BoundContacts(BoundGrid):
         return 0
 
     cdef int lay_level(self, Contacts* data, dict fields, object plan) except -1:
-        """Bind the shapes, one Shapes struct per declaration."""
+        """Bind the shapes: one Shapes struct per declaration, and a tree over these structs."""
         cdef Shapes* shapes
         cdef int64_t dim = plan.dim
         cdef char* reach
@@ -304,7 +304,7 @@ cdef class BoundContacts(BoundGrid):
         return 0
 
     cdef int fit_again(self, object plan, object old, object now, list writes) except -1:
-        """Append the writes of the boxes of all trees that change with the flags of shapes."""
+        """Append the writes of tree boxes that change because shapes are enabled or disabled."""
         cdef Contacts other = self.contacts
         cdef const uint8_t* enabled = <const uint8_t*> address(now)
         cdef Shapes* shapes
@@ -313,8 +313,8 @@ cdef class BoundContacts(BoundGrid):
         shapes = <Shapes*> address(copies)
         memcpy(shapes, other.shapes, other.parts * sizeof(Shapes))
         other.shapes = shapes
-        places = iter(self.places["bounds"])    # those of parts without shapes are missing, those of the level last
-        boxes = []      # alive until the level is fitted
+        places = iter(self.places["bounds"])    # one per part that has shapes, then that of the level
+        boxes = []      # keeps the new boxes alive until the level is fitted to them
         for part in range(other.parts):
             first, last = other.shape_begin[part], other.shape_begin[part + 1]
             if first == last:
@@ -346,7 +346,7 @@ cdef class BoundCollisions(BoundGrid):
     cdef Collisions collisions
 
     cdef bint serves(self, object plan, object record):
-        # Points do not collide: there is no memory to sweep them.
+        # If all radii were 0, no memory was allocated for continuous collision detection: points do not collide.
         return "swept" not in record.fields or bool(record.fields["radius"].any()) == (self.collisions.classes > 0)
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:

@@ -14,7 +14,7 @@ cdef class View:
 
 # An array for intermediate numbers of a step.
 cdef class Scratch:
-    cdef object array       # a view: it cannot be resized
+    cdef object array       # a view of larger memory, so that users' functions cannot resize it
     cdef char* data
     cdef Py_ssize_t size    # size in bytes
     cdef Array place        # address and strides of the shape (n, dim)
@@ -43,7 +43,7 @@ ctypedef struct Write:
     Array to, source
     Py_ssize_t count, dim, item
     const int64_t* row          # target row of each row; NULL: rows from 0 on
-    # For an array of another shape or item size: its contiguous items are scattered.
+    # For an array of another number of dimensions or item size: contiguous items are scattered to it.
     const Py_ssize_t* shape     # NULL: rows (n, dim)
     const Py_ssize_t* stride
     int ndim

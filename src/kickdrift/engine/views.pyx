@@ -18,13 +18,13 @@ from ..kernels import aligned_zeros
 
 require_rounding(__name__)
 
-#: Below this number of bodies a call of memcpy or of a vectorised copy costs more than the copy.
+#: Below this number of items, the call of memcpy or of a vectorised copy costs more than a simple loop.
 cdef enum:
     FEW = 16
 
 
 cdef class View:
-    """Base class: an array as a typed memoryview, with its address and strides for kernels."""
+    """Base class of typed memoryviews of an array, with its address and strides for kernels."""
 
     def __cinit__(self, array):
         self.array = array
@@ -57,7 +57,7 @@ ctypedef fused number:
 @cython.boundscheck(False)
 cdef Array place_of(number[:, :] numbers) noexcept:
     cdef Array place
-    place.data = <char*> &numbers[0, 0]  # for an empty array: where an item would be
+    place.data = <char*> &numbers[0, 0]  # boundscheck is off, so that this is allowed for empty arrays
     place.body, place.component = numbers.strides[0], numbers.strides[1]
     return place
 
@@ -67,7 +67,7 @@ cdef list views(arrays):
 
 
 cdef void copy_views(list to, list source) noexcept:
-    """Copy arrays to as many others of equal shapes and dtype."""
+    """Copy each array of `source` to that of `to`; shapes and dtypes are equal."""
     cdef Py_ssize_t number
     cdef View here, there
     for number in range(len(to)):
@@ -76,7 +76,7 @@ cdef void copy_views(list to, list source) noexcept:
 
 
 cdef bint same_views(list one, list other) noexcept:
-    """Return whether arrays have the bits of as many others of equal shapes and dtype."""
+    """Return whether two lists of arrays of equal shapes and dtypes are bitwise equal."""
     cdef Py_ssize_t number
     cdef View here, there
     for number in range(len(one)):
@@ -211,7 +211,7 @@ cdef class Writes:
     def __cinit__(self, writes):
         """writes: (array, rows or None, values), of shapes (n, dim), (k,) and (k, dim) or (n, dim).
 
-        Without rows, an array may have any shape and item size, and a single number, (1, 1), may be broadcast to an
+        If rows are None, the array may have any shape and item size; and a single number, (1, 1), is broadcast to an
         array of two dimensions.
         """
         cdef Write* write
@@ -270,7 +270,7 @@ cdef class Writes:
 
 
 cdef object laid_out_like(object array):
-    """Return zeros of the same strides if the array is contiguous, from the start of a cache line."""
+    """Return zeros that start at a cache line, with the strides of the array if that is contiguous."""
     n, dim = array.shape
     numbers = aligned_zeros((1, n * dim), array.dtype)
     return numbers.reshape(n, dim) if array.flags.c_contiguous else numbers.reshape(dim, n).T

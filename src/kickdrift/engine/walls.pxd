@@ -11,7 +11,7 @@ from .slots cimport Ends, Links
 # Data shared by all constraints of a binding, as kernels read it.
 ctypedef struct Common:
     const void* weight          # 1/m of each body, 0 if it is immovable; or NULL
-    const void* at_rest         # share of delta_v that each body reads at rest; or NULL
+    const void* at_rest         # per body: stored velocity at rest, as a share of delta_v; or NULL
     int64_t walls               # number of walls
     const ConstraintCall* wall
 
@@ -19,19 +19,19 @@ ctypedef struct Common:
 cdef class BoundConstraint:
     cdef ConstraintCall constraint
     cdef double cost        # estimate of one step of all bodies, in ns
-    cdef bint shares        # True if its workspace cannot be shared by threads
+    cdef bint shares        # True if only one thread may run it, because it has one workspace
     cdef list kept          # memory that its data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
     cdef object common      # the writable field that must be the same in all of `Worlds`, by name, or None
     cdef object declaration  # the constraint that this binds
-    cdef object generations     # generations of the slots that it belongs to, or None
-    cdef object last        # the last array made by `allocate`
+    cdef object generations     # generations of the bodies that it was declared for; None: all are 1
+    cdef object last        # the array that `allocate` made last
     cdef list owners        # load arrays of its `Distance` declarations, see stepper/loads.py
-    cdef object order       # permutation of the writable fields, or None for their own order
-    cdef uint8_t* rested    # of Contacts: see its struct; NULL for others
-    cdef Ends ends          # bodies or pairs that end when bodies are removed, or None
+    cdef object order       # permutation of the items of writable fields in its arrays; None: as in the fields
+    cdef uint8_t* rested    # `rested` of Contacts; NULL for other constraints
+    cdef Ends ends          # its pairs or bodies, to be dropped when bodies are removed; or None
 
-    cdef EventSource events          # event record, used if events are enabled
+    cdef EventSource events          # event recorder, used if events are enabled
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1
     cdef int each(self, Each* each, dict fields, str name, object dtype) except -1

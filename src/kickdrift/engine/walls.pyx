@@ -27,16 +27,16 @@ CELL = np.dtype([
 
 
 cdef class BoundConstraint:
-    """Base class: the C function of a constraint and its data; owns the arrays that the data points to."""
+    """Base class of bound constraints: C function, its data, and the arrays that the data points to."""
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         """Bind the fields of a constraint to states of `padded` items per component."""
         raise NotImplementedError
 
     cdef void* allocate(self, object shape, object dtype) except NULL:
-        """Allocate zeros for kernels, padded by a row because vectors may run past the end."""
+        """Allocate zeros for kernels, and 64 items more, because vectors may run past the end."""
         memory = np.zeros(shape + 64 + 64, dtype)
-        # The items begin at a cache line: their size divides the alignment of any memory.
+        # Items begin at a cache line. The item size divides the offset to it, as it divides any address of memory.
         array = memory[(-<size_t> address(memory)) % 64 // memory.itemsize:][: shape + 64]
         self.kept.append(array)
         self.last = array
@@ -63,7 +63,7 @@ cdef class BoundConstraint:
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype, object rows) except -1:
         """Bind a bounding-volume tree of shapes whose positions and flags are bound, and their motion.
 
-        rows: their motion, see `Motion` of motion.py; None if they do not move.
+        rows: array with their motion, see `Motion` of motion.py; None if they do not move.
         """
         shapes.segments = fields["segments"][0]
         if rows is not None:
@@ -92,7 +92,7 @@ cdef class BoundConstraint:
         return 0
 
     cdef int listen(self, object kind, int64_t n) except -1:
-        """Record events. kind: a `Reporting` of events.py. A second call keeps the arrays: they may be in use."""
+        """Allocate an event recorder. kind: a `Reporting` of events.py. A second call does nothing."""
         cdef EventSource* events = &self.events
         if events.mark != NULL:
             return 0
@@ -107,7 +107,7 @@ cdef class BoundConstraint:
         return 0
 
     cdef void bind_events(self, EventSource* events) noexcept:
-        """Point the data of the kernel to the event record."""
+        """Set the pointer to the event recorder in the data of the kernel."""
         pass
 
     cdef int find_links(self, Links links) except -1:
@@ -115,18 +115,18 @@ cdef class BoundConstraint:
         return 0
 
     cdef bint serves(self, object plan, object record):
-        """Return whether this binding fits another plan whose fields are equal: its pairs keep their loads there."""
+        """Return whether a record of another plan fits, apart from its fields: arrays of loads must be the same."""
         if not self.owners:
             return True
         owners = plan.owners(record)
         return len(owners) == len(self.owners) and all([mine is its for mine, its in zip(self.owners, owners)])
 
     cdef int derive(self, object plan, object old, object now, list writes) except -1:
-        """Append the writes of what follows from fields in which the second of two records that it serves differs."""
+        """Append the writes of data that is derived from fields which differ between the records `old` and `now`."""
         return 0
 
     cdef const LoadCell* lay_loads(self, dict fields, object order) except? NULL:
-        """Lay out where the loads of pairs are kept. order: permutation of the pairs."""
+        """Allocate a LoadCell for each pair, which says where its load is stored. order: permutation of the pairs."""
         count = len(fields["pair"])
         cells = np.zeros(count + 1, CELL)
         pairs = cells[:count]
@@ -142,7 +142,7 @@ cdef class BoundConstraint:
         return <const LoadCell*> address(cells)
 
     cdef void join(self, const Common* common) noexcept:
-        """Set the pointers to data shared by all constraints, which another binding may have changed."""
+        """Set the pointers to data that all constraints of a binding share; another binding may have set its own."""
         pass
 
     cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1:
@@ -169,7 +169,7 @@ cdef void fit(int dim, Shapes* shapes, object dtype):
 
 
 cdef object fitted(int dim, Shapes* shapes, object dtype):
-    """Give a copy of a Shapes struct, which has other flags, boxes of its own; return them."""
+    """Fit new boxes to a copy of a Shapes struct in which shapes were enabled or disabled; return them."""
     bounds = np.empty((1, 2 * dim * shapes.nodes))
     shapes.bounds = <double*> address(bounds)
     fit(dim, shapes, dtype)
@@ -177,7 +177,7 @@ cdef object fitted(int dim, Shapes* shapes, object dtype):
 
 
 cdef bint saves_loads(dict fields) except -1:
-    """Return whether a pair has breaks_at, which may be infinite."""
+    """Return whether any pair was declared with breaks_at, also if that is infinite."""
     return "limit" in fields and (fields["limit"] != ABSENT["limit"]).any()
 
 
@@ -217,7 +217,7 @@ cdef class BoundWall(BoundConstraint):
 
 cdef class BoundShapes(BoundConstraint):
     cdef Shapes shapes
-    cdef object motion      # the rows of all shapes that move, or None
+    cdef object motion      # array with the motion of all shapes that move, or None
 
     cdef bint serves(self, object plan, object record):
         return self.motion is None or (plan.motion is not None and self.motion is plan.motion.rows)
@@ -304,7 +304,7 @@ cdef class BoundFloor(BoundConstraint):
 
 
 cdef enum:
-    LANES = 16      # of the widest vectors
+    LANES = 16      # float32 lanes of the widest vectors
 
 
 cdef class BoundCorners(BoundConstraint):
@@ -312,7 +312,7 @@ cdef class BoundCorners(BoundConstraint):
     cdef const int64_t* wall        # number of the wall of each face
 
     cdef void join(self, const Common* common) noexcept:
-        cdef int64_t number = 0     # of the wall, as in the record
+        cdef int64_t number = 0     # index of the wall among boxes and planes, as in the record
         cdef int64_t face = 0
         cdef Py_ssize_t k
         self.corners.weight = common.weight

@@ -6,12 +6,12 @@ from .bodies cimport Core
 from .guard cimport guard_t
 from ..kernels.abi.plan cimport Array, Job
 
-# State of a world that is in none of the arrays of all worlds: contacts and touching pairs, see `Worker.pack`.
+# Serialized state of a world that the arrays of all worlds do not contain: see `Worker.pack`.
 ctypedef struct Saved:
     char* data
     int64_t size, room
 
-# The arrays of all worlds, one number per world or per body of each; and the round of steps that is running.
+# Arrays with a number per world, or per body of all worlds; and the round of steps that is running.
 ctypedef struct Every:
     Py_ssize_t worlds, n        # number of worlds; bodies per world
     int64_t* tick
@@ -21,25 +21,25 @@ ctypedef struct Every:
     uint8_t* alive              # per body: 1 if active; NULL: no world has slots, and all bodies are active
     uint8_t* needs_start
     int64_t* generation
-    Saved* saved                # NULL: only arrays outlive a step
+    Saved* saved                # per world; NULL: worlds have no other state than arrays
     int64_t* pending            # number of events that the user has not taken yet
     int64_t* dropped            # number of events beyond the capacity
     int64_t capacity
     const uint8_t* active       # mask of the worlds to run; NULL: all
     Py_ssize_t first, last      # worlds `first` to before `last` of the round
     Py_ssize_t size             # number of worlds that a worker claims at once
-    guard_t claimed             # number of claims so far
+    guard_t claimed             # number of claims in this round so far
     Py_ssize_t steps
     bint stop
 
-# A pointer of a worker's stepper, which is moved from world to world.
+# A pointer in the C structs of a worker's stepper, which is set to the memory of each world in turn.
 ctypedef struct Pointer:
     char** pointer
     char* home                  # target in the stepper's own memory
     char* away                  # target in the arrays of all worlds, for world 0
     Py_ssize_t stride           # bytes from a world to the next
 
-# An array of a worker's stepper: in the arrays of all worlds it has other strides, too.
+# An Array in the C structs of a worker's stepper. Its strides also change, as arrays of all worlds have other ones.
 ctypedef struct Strides:
     Array* array
     Array home, away
@@ -47,20 +47,20 @@ ctypedef struct Strides:
 # Coefficients of a force or constraint that differ from world to world.
 ctypedef struct Numbers:
     char* to                    # where kernels read them
-    const char* source          # those of world 0
+    const char* source          # coefficients of world 0; those of the next worlds follow, `stride` bytes apart
     Py_ssize_t size, stride
 
-# A number that noise is keyed by, at `seed` (64 bits) or at `number` (32 bits); the other pointer is NULL. World i has
-# `first` + i.
+# A number that selects the noise: a seed (64 bits) or the k of noise(k) (32 bits); the other pointer is NULL. World i
+# uses `first` + i, so that noise differs between worlds.
 ctypedef struct Key:
     uint64_t* seed
     int* number
     uint64_t first
 
-cdef enum Outcome:              # of the steps of a world
-    DONE                        # all are completed
+cdef enum Outcome:              # result of the steps of a world
+    DONE                        # all steps are completed
     LEFT                        # `Core.run_part` has to run the remaining ones
-    FAILED                      # one failed: see the job
+    FAILED                      # a step failed: see the job of the stepper
 
 
 cdef class Worker:
@@ -72,7 +72,7 @@ cdef class Worker:
     cdef Numbers* numbers
     cdef Key* key
     cdef Py_ssize_t pointers, arrays, tables, keys
-    cdef bint ordinary          # True if a step may fail so that only `Core.run_part` can handle it
+    cdef bint ordinary          # True if steps may fail, which only `Core.run_part` can handle
     cdef Array[3] before        # the state before a call
     cdef list errors            # (world, exception) of this call
     cdef int64_t ran            # number of steps in this round, summed over worlds
@@ -84,10 +84,10 @@ cdef class Worker:
     cdef char* push[2]
     cdef char* pull[2]
     cdef Py_ssize_t width, rods
-    cdef Numbers* loads         # memory saved bytewise: loads and breaks of joints, motion of shapes
+    cdef Numbers* loads         # memory to save as bytes: loads and breaks of joints, motion of shapes
     cdef Py_ssize_t joints      # number of items in `loads`
     cdef bint moves             # True if shapes move
-    # Events of this call: for each the number of its world, then its row in the log.
+    # Events of this call. Each is the number of its world, followed by a copy of its row in the log.
     cdef int64_t* event
     cdef int64_t events, room
 

@@ -1,8 +1,8 @@
 """Worker: a stepper that runs one world after another, in one thread at a time.
 
-For each world its pointers are moved to the world's rows, and what else outlives a step is loaded: tick, slots,
-contacts, touching pairs, and numbers of the world's own. Kernels do not know that there are worlds. All this runs
-without the GIL; what may raise is left to the ordinary code of the stepper.
+For each world, the stepper's pointers are set to the rows of the world, and its other state is loaded: tick, slots,
+contacts, touching pairs, and coefficients of its own. Kernels do not know that there are worlds. All this runs
+without the GIL. Steps that may raise an error are run by the ordinary code of the stepper.
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -47,7 +47,7 @@ cdef class Worker:
     # Pointers.
 
     cdef int bind(self, list state, list turning, list applied, list torques) except -1:
-        """List all pointers to move between worlds; needed again after each change of the stepper's binding.
+        """List all pointers to set for each world; must be called again after each change of the stepper's binding.
 
         The arguments are arrays of shape (worlds, n, k).
         """
@@ -106,7 +106,7 @@ cdef class Worker:
         return 0
 
     cdef int bind_noise(self) except -1:
-        """List the keys of noise: seeds of thermostats, and k of noise(k) in expressions."""
+        """List the numbers that select noise: seeds of thermostats, and k of noise(k) in expressions."""
         cdef BoundFormula bound
         cdef Py_ssize_t k
         if self.core.coupled is None:
@@ -179,10 +179,10 @@ cdef class Worker:
             else:
                 self.key[k].number[0] = <int> (self.key[k].first + <uint64_t> i)
 
-    # What outlives a step.
+    # State of a world that persists between steps.
 
     cdef void load(self, Py_ssize_t i) noexcept nogil:
-        """Copy the state of a world to the stepper, except arrays: pointers lead to these."""
+        """Copy the state of a world to the stepper, except for arrays, to which its pointers are set."""
         cdef Every* every = self.every
         cdef Py_ssize_t k
         cdef double spanned
@@ -215,7 +215,7 @@ cdef class Worker:
         cdef Py_ssize_t k
         if (
             not (self.every.stale[i] or self.core.slots.stale or self.core.slots.any_needs_start)
-            and self.tables == 0  # else `load` wrote coefficients of all declared pairs: compact them again
+            and self.tables == 0  # otherwise `load` has written coefficients of all declared pairs: compact them again
             and memcmp(self.core.slots.alive, alive, n) == 0
             and memcmp(self.core.slots.generation, generation, n * sizeof(int64_t)) == 0
         ):
@@ -229,7 +229,7 @@ cdef class Worker:
         self.core.rows = self.core.slots.count
 
     cdef void store(self, Py_ssize_t i) noexcept nogil:
-        """Copy back what `load` copied."""
+        """Copy the state that `load` copied back to the world."""
         cdef Every* every = self.every
         cdef Py_ssize_t n = every.n
         every.tick[i], every.started[i] = self.core.completed, self.core.started
@@ -272,7 +272,7 @@ cdef class Worker:
             take(self.loads[k].to, &source, self.loads[k].size)
 
     cdef bint pack(self, Saved* saved) noexcept nogil:
-        """Serialize contacts, touching pairs, loads and motion; return False without memory."""
+        """Serialize contacts, touching pairs, loads and motion; return False if there is no memory."""
         cdef int64_t size = 0
         cdef int64_t count = 0
         cdef int64_t k
@@ -306,7 +306,7 @@ cdef class Worker:
         return True
 
     cdef bint keep_events(self, Py_ssize_t i) noexcept nogil:
-        """Append the events of a world; return False without memory."""
+        """Append the events of a world to those of the call; return False if there is no memory."""
         cdef int64_t count = self.core.store.log.count
         cdef int64_t numbers = self.core.store.numbers
         cdef int64_t* to
@@ -327,7 +327,7 @@ cdef class Worker:
     # Running.
 
     cdef void run_round(self) noexcept nogil:
-        """Run worlds of this round that no other worker has claimed."""
+        """Claim worlds of this round and run them, until all worlds are claimed."""
         cdef Every* every = self.every
         cdef Py_ssize_t i, last
         self.leave_home()
@@ -406,7 +406,7 @@ cdef class Worker:
         return True
 
     cdef Outcome run_some(self, Py_ssize_t steps) noexcept nogil:
-        """Run steps as `Core.run_part` does. Where that would restore the state and repeat steps, return LEFT."""
+        """Run steps as `Core.run_part` does. If that would restore the state and repeat steps, return LEFT."""
         cdef Job* job = &self.core.job
         cdef bint whole = self.core.coupled is not None and self.core.coupled.workspace is not None
         cdef bint tiles = whole and self.core.coupled.tiles is not None
@@ -421,7 +421,7 @@ cdef class Worker:
                 self.count(steps)
                 return DONE
         if whole:
-            self.core.coupled.coupling.patience = LONGEST   # the loop over worlds checks for Ctrl-C
+            self.core.coupled.coupling.patience = LONGEST   # kernels need not check for Ctrl-C: `WorldsCore._run` does
             self.core.coupled.enter(self.core.plan)
         self.launch(steps)
         job.done = 0
@@ -450,7 +450,7 @@ cdef class Worker:
         self.left -= steps
 
     cdef void copy_state(self, bint there) noexcept nogil:
-        """Copy the state of the world to `before` (there: True), or back."""
+        """Copy the state of the world to `before` if `there`, else from `before`."""
         cdef Array* own
         cdef int k
         for k in range(3):
@@ -472,7 +472,7 @@ cdef inline void put(char** to, const void* source, int64_t size) noexcept nogil
 
 
 cdef bint make_room(Saved* saved, int64_t size) noexcept nogil:
-    """Make room for `size` bytes. Memory never shrinks: a pile has about as many contacts in each step."""
+    """Allocate room for `size` bytes. It never shrinks, as the number of contacts hardly changes between steps."""
     cdef void* more
     if size <= saved.room:
         return True

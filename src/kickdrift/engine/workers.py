@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _lock = RLock()
-_starting = False  # this thread is starting workers: steps in a destructor or signal handler then run without the pool
+_starting = False  # True while workers start: steps in a destructor or signal handler then do without the pool
 _pool: ThreadPoolExecutor | None = None
 _size = 0
 
 
 def share(calls: list[Callable[[], None]]) -> None:
-    """Submit all calls but the first to the pool, and make the first in this thread; others may outlast the return.
+    """Submit all calls but the first to the pool, and make the first in this thread; return without waiting for others.
 
-    The system may refuse to start a thread. The caller therefore runs every part that no worker has begun.
+    The system may refuse to start a thread. The caller must therefore run every call that no worker has begun.
     """
     global _starting
     with _lock:

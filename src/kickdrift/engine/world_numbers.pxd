@@ -1,4 +1,4 @@
-"""The numbers of a binding that may differ from world to world."""
+"""Coefficients of a binding that may differ between the worlds of `Worlds`."""
 
 from .bodies cimport Core
 

@@ -1,4 +1,4 @@
-"""The numbers of a binding that may differ from world to world: where they are, and what must not differ."""
+"""Coefficients of a binding that may differ between the worlds of `Worlds`; and what must not differ."""
 
 from .binding cimport Binding
 from .bodies cimport Core
@@ -63,7 +63,7 @@ cdef list number_blocks(Core core):
 
 
 cdef int add_field(list found, Core core, const Field* field, Py_ssize_t columns) except -1:
-    """Add the numbers of a coefficient that the bodies read. The rest of its rows only pads vectors."""
+    """Add the memory of a coefficient, without the padding of its rows."""
     cdef Py_ssize_t count = core.plan.n if field.body else min(core.plan.n, <Py_ssize_t> ROW)
     cdef Py_ssize_t j
     if core.plan.layout == FLAT:
@@ -75,7 +75,7 @@ cdef int add_field(list found, Core core, const Field* field, Py_ssize_t columns
 
 
 cdef tuple bound_by(Core core):
-    """Return what must be the same in all worlds."""
+    """Return properties of a binding that must be equal in all worlds, as one stepper runs them all."""
     cdef Plan* plan = core.plan
     cdef BoundConstraint constraint
     same = [plan.drag, plan.wind, plan.spring, plan.velocity_dependent, plan.damped, plan.turned, plan.terms]

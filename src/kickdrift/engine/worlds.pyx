@@ -1,4 +1,4 @@
-"""WorldsCore: the compiled part of Worlds, which shares worlds out to workers."""
+"""WorldsCore: the compiled part of Worlds, which distributes worlds to workers."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -30,7 +30,7 @@ cdef int write(list writes) except -1:
 
 
 cdef class WorldsCore:
-    """The compiled part of Worlds. Call `_found` once the arrays of all worlds exist."""
+    """The compiled part of Worlds. `_found` must be called when the arrays of all worlds exist."""
 
     cdef Every every
     cdef list workers
@@ -42,7 +42,7 @@ cdef class WorldsCore:
     cdef public list _turning_arrays    # (worlds, n, k)
     cdef public list _applied_arrays, _torque_arrays
     cdef public object _tick, _began, _spanned, _stale, _alive, _needs_start, _generation, _pending, _dropped
-    cdef object table, blocks, bound    # numbers of each world: see `_begin_numbers`
+    cdef object table, blocks, bound    # coefficients of each world: see `_begin_numbers`
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -86,14 +86,14 @@ cdef class WorldsCore:
     def _take_slots(self, book=None):
         """Give each world slots of its own: those of `book` (a `Slots` of stepper/slots.py), or all active.
 
-        The workers' slots cannot serve: they may be from a snapshot that only some worlds adopt.
+        They are not copied from the workers, whose slots may be those of a snapshot that only some worlds adopt.
         """
         cdef Worker worker
         cdef Core core
         for worker in self.workers:
             worker.core.make_slots()
-            worker.tables = 0   # slots need another binding, to whose memory `numbers` do not point
-        core = self._fitted     # the layout of its binding must be that of the workers' bindings
+            worker.tables = 0   # with slots, there is another binding, and `numbers` point to memory of the old one
+        core = self._fitted     # its binding must have the same layout as those of the workers
         core.make_slots()
         self._bind_again()
         rows = self.every.worlds, self.every.n
@@ -110,7 +110,7 @@ cdef class WorldsCore:
             self._fit(self._numbers)
 
     def _bind_again(self):
-        """Find all pointers anew, after a change of arrays or of the workers' bindings."""
+        """List the pointers of all workers anew, after a change of arrays or of the workers' bindings."""
         cdef Worker worker
         for worker in self.workers:
             worker.bind(self._state_arrays, self._turning_arrays, self._applied_arrays, self._torque_arrays)
@@ -136,7 +136,7 @@ cdef class WorldsCore:
             to += size
 
     def _end_numbers(self):
-        """Make the workers load, with each world, the coefficients that differ between worlds."""
+        """List the coefficients that differ between worlds: workers load them with each world."""
         cdef Worker worker
         cdef Py_ssize_t offset, k
         blocks_of_all = [number_blocks((<Worker> each).core) for each in self.workers]
@@ -146,7 +146,7 @@ cdef class WorldsCore:
         for worker, blocks in zip(self.workers, blocks_of_all):
             worker.tables = 0
             PyMem_Free(worker.numbers)
-            worker.numbers = NULL   # if the allocation fails, the destructor must not free it again
+            worker.numbers = NULL   # if the allocation fails, the destructor must not free the old memory again
             worker.numbers = <Numbers*> PyMem_Calloc(len(blocks) + 1, sizeof(Numbers))
             if worker.numbers == NULL:
                 raise MemoryError
@@ -174,7 +174,7 @@ cdef class WorldsCore:
             release(&self.busy)
 
     def _load(self, Py_ssize_t i, list writes):
-        """Load a world into the first worker, after writing its arrays to those of the worker's stepper."""
+        """Do `writes`, which copy a world's arrays to the first worker's stepper, and load the rest of its state."""
         write(writes)
         (<Worker> self.workers[0]).load(i)
 
@@ -188,8 +188,8 @@ cdef class WorldsCore:
     def _write(self, list writes, const uint8_t[::1] spread=None, copies=None):
         """Change arrays of all worlds atomically: no signal handler runs in between.
 
-        writes: (array, index, values). State outside of arrays, see `Saved`, is copied from the first worker to the
-        worlds of the mask `spread`, or from worlds to others: copies = (source, target).
+        writes: (array, index, values). spread: mask of the worlds to which to copy the first worker's state outside of
+        arrays (`Worker.store`); or copies: (source, target), the worlds from and to which to copy `Saved`.
         """
         cdef Worker worker = self.workers[0]
         cdef Py_ssize_t i
@@ -208,7 +208,7 @@ cdef class WorldsCore:
         self._raise_errors()
 
     cdef int copy_saved(self, const int64_t[::1] source, const int64_t[::1] target) except -1:
-        """Copy `Saved` of worlds to others; all are read before the first is written."""
+        """Copy `Saved` of the source worlds to the target worlds; all are read before the first is written."""
         cdef Py_ssize_t count = len(source)
         cdef Py_ssize_t k
         cdef Saved* copies
@@ -256,7 +256,7 @@ cdef class WorldsCore:
         cdef double seconds
         self.every.active = NULL if active is None else <const uint8_t*> address(active)
         while steps > 0:
-            # Run all worlds a part of the steps at a time: after Ctrl-C their ticks are close to each other.
+            # All worlds run a part of the steps before the next part begins: after Ctrl-C their ticks are close.
             part = min(steps, self.most, max(<Py_ssize_t> 64, self.most // max(<Py_ssize_t> 1, self.every.worlds)))
             self.every.last = 0
             while self.every.last < self.every.worlds:
