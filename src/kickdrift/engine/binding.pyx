@@ -231,7 +231,7 @@ cdef class Binding:
         return made
 
     cdef double estimate(self) except -1:
-        """Estimate the nanoseconds of a step of all bodies: an upper bound on the baseline, in float64."""
+        """Estimate the nanoseconds of a step of all bodies, as an upper bound: baseline instruction set, float64."""
         cdef double per_component = 0.7
         cdef double per_term = 8
         cdef int iterations = 1

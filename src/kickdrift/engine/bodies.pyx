@@ -295,7 +295,7 @@ cdef class Core(Runner):
                 turning = self._turning_of(len(position), angular_velocity, angle, orientation) if turns else None
                 chosen = self._slots.free(len(position), among)
                 names = ("radius", "category", "mask", "sensor", "restitution", "friction")
-                self._give_kinds(chosen, mass, dict(zip(names, kinds)))  # may need another binding
+                self._give_kinds(chosen, mass, dict(zip(names, kinds)))  # may bind anew
                 self._write_turning(chosen, turning)
             ids = self.slots.spawn(self.plan, position, velocity, among)
             self.rows = self.slots.count
@@ -635,7 +635,7 @@ cdef class Core(Runner):
     cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1:
         """Step bodies that walls, shapes and regions act on; only tiles that may reach one use the workspace.
 
-        All other tiles run first. If the workspace stops early, restore them and run as many steps as it completed.
+        All other tiles run first. If a step in the workspace fails, they are restored and run only the steps before it.
         """
         cdef Job* job = &self.job
         cdef Job ended

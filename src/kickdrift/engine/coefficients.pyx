@@ -171,7 +171,7 @@ cdef enum:
 cdef class AppliedForces:
     @staticmethod
     cdef AppliedForces of(object model, const Plan* plan):
-        """Bind the user forces of a model, for a plan whose g has a row per body."""
+        """Bind the users' force arrays of a model, for a plan whose g has a number per body and component."""
         cdef AppliedForces forces = AppliedForces.__new__(AppliedForces)
         cdef Applied* applied = &forces.applied
         cdef Array* places

@@ -25,7 +25,7 @@ cdef class Coupled(Watch):
     cdef object weights, weights_of, at_rest    # arrays of `common`; weights_of: source of `weights`
     cdef EventSource** events                # event recorders, one per constraint that records events
     cdef int64_t* source            # constraint number of each event recorder
-    cdef int64_t* was               # its constraint number in the previous binding
+    cdef int64_t* was               # the same in the previous binding: constraints may be renumbered
     cdef int64_t event_source_count
     cdef list arrays                # memory that pointers of this class refer to
     cdef double cost                # estimate of interactions and constraints, ns per step of all bodies
@@ -41,7 +41,7 @@ cdef class Coupled(Watch):
     cdef bint repeatable            # True if accelerations depend on positions only: a later call may reuse them
     cdef bint sleeps                # True if bodies may sleep, and a step depends on nothing but the state
     cdef uint8_t* rested            # `rested` of Contacts, a mask of the bodies that rested in the last step; or NULL
-    cdef const Plan* last           # state buffer whose accelerations the workspace has, or NULL
+    cdef const Plan* last           # plan of the state buffer whose accelerations are still in the workspace, or NULL
     # If only gravity and a Python function act, under one of the most used schemes:
     cdef bint only_function
     cdef list shown                 # the state that the function has views of, or None

@@ -154,7 +154,7 @@ cdef class Frames(Core):
             steps = validation.steps(n, first)
             self.follow(clock)
             count = min(steps, handed)
-            # `before`: number of substeps that remain when the last step that begins in this call begins.
+            # `before`: number of substeps that remain at the start of the last clock step that starts in this call.
             before = ((handed - count) // substeps + 1) * substeps
             if count > 0 and before <= handed:
                 self.go(handed - before)

@@ -32,7 +32,7 @@ NEAR = np.dtype(
     [("row", np.int64), ("number", np.int64), ("distance", np.float64), ("normal", np.float64, (MAX_DIM,))]
 )
 
-# A contact of the present positions.
+# A contact at the current positions, computed from these, not by a step.
 ctypedef struct Touch:
     int64_t source          # number of the constraint
     int64_t first, second   # row of each body; of a wall or shape -1 - its number
@@ -467,7 +467,7 @@ cdef class Level:
         return written
 
     def near(self, Py_ssize_t record, Py_ssize_t part, object points, object reaches):
-        """Return (row, number, distance, outward normal) of all shapes within reach of each point, in this order."""
+        """Return (row, number, distance, outward normal) of the shapes within reach of each point, sorted by these."""
         cdef Shapes shapes
         cdef const double* x = <const double*> address(points)
         cdef const double* reach = <const double*> address(reaches)

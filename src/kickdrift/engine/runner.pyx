@@ -33,7 +33,7 @@ from .workers import share
 require_rounding(__name__)
 
 cdef object ONE = 1
-#: Maximum number of attempts to record a tick on a tape: signals restart them, but a MemoryError may come each time.
+#: Maximum number of attempts to record a tick on a tape. After a signal another one succeeds; a MemoryError may recur.
 cdef int MOST_BEGINNINGS = 64
 
 

@@ -19,7 +19,7 @@ from ..constraints.base import ABSENT
 
 require_rounding(__name__)
 
-#: `LoadCell` of kernels/abi/constraints.pxd.
+#: The struct LoadCell of kernels/abi/constraints.pxd, as a dtype.
 CELL = np.dtype([
     ("owner", np.uint64), ("cell", np.uint64), ("limit", np.float64), ("unit", np.float64), ("first", np.int32),
     ("second", np.int32), ("rank", np.int64),
@@ -78,7 +78,7 @@ cdef class BoundConstraint:
         return 0
 
     cdef int lay_tree(self, Shapes* shapes, object numbers, object lower, object upper) except -1:
-        """Bind a bounding-volume tree of boxes with these numbers."""
+        """Build and bind a bounding-volume tree of boxes. numbers: of the shapes or structs in the boxes."""
         shapes.count = len(numbers)
         if shapes.count > 0:
             from ..constraints.shapes import tree

@@ -73,7 +73,7 @@ cdef class Worker:
     cdef Key* key
     cdef Py_ssize_t pointers, arrays, tables, keys
     cdef bint ordinary          # True if steps may fail, which only `Core.run_part` can handle
-    cdef Array[3] before        # the state before a call
+    cdef Array[3] before        # copy of the state before a call, to restore it
     cdef list errors            # (world, exception) of this call
     cdef int64_t ran            # number of steps in this round, summed over worlds
     cdef Py_ssize_t left        # remaining steps of the current world

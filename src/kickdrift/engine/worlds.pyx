@@ -35,7 +35,7 @@ cdef class WorldsCore:
     cdef Every every
     cdef list workers
     cdef guard_t busy
-    cdef double cost            # nanoseconds per step of one world
+    cdef double cost            # estimated nanoseconds per step of one world
     cdef Py_ssize_t most        # steps, summed over worlds, between two checks for Ctrl-C
     # The arrays of all worlds.
     cdef public list _state_arrays      # positions, velocities, history: (worlds, n, dim)

@@ -3,7 +3,7 @@
 from libc.math cimport floor
 from libc.stdint cimport int64_t
 
-# Constants of clock/rates.py.
+# The same constants as in clock/rates.py.
 cdef extern from *:
     """
     #define KD_NANO ((int64_t) 1000000000)
