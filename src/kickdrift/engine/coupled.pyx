@@ -454,7 +454,7 @@ cdef class Coupled(Watch):
     cdef int raise_failure(self, const Job* failed) except -1:
         """Raise the error of the interaction or constraint that failed."""
         cdef BoundInteraction interaction
-        self.shown = None   # allocate a zeroed output for the next call: the function may have written to this one
+        self.shown = None   # the output may not be zeros: have `show` allocate another one for the next call
         interaction = self.bound_interactions[failed.failed_part]
         if interaction.error is not None:
             error, interaction.error = interaction.error, None

@@ -46,7 +46,7 @@ cdef enum Scheme:
     COMPOSITION_RK4
     EXACT
     DOPRI8              # equations (ODE) only
-    ALTERNATE           # schemes from here to IMPLICIT_EULER use passes.pxd, not loops of their own; add new ones here
+    ALTERNATE           # from here to IMPLICIT_EULER, schemes have no loops of their own: insert new schemes here
     GROOT_WARREN
     IMPLICIT_EULER      # from here on, the components of a body are solved for together
     ENERGY_EULER
