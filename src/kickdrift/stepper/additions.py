@@ -15,7 +15,7 @@ _F64 = np.dtype(np.float64)
 #: Magnitudes that are rounded to float32 without overflow or underflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
-#: Owner of the sums of all affine forces; what a mass is rounded as.
+#: Arguments of `_round` for errors: the owner of merged affine coefficients, and the name of 1/m.
 MERGED, RECIPROCAL = "forces", "reciprocal"
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Additions:
-    """Base of Plan: what declarations see of it while they are compiled, and add to their part."""
+    """Base of Plan: the attributes and methods that declarations use while they are compiled into parts."""
 
     n: int
     dtype: np.dtype
@@ -33,7 +33,7 @@ class Additions:
     rounded_weights: Any
     _part: Part
 
-    # Called by forces to add their contributions: float64 arrays with one row or n rows.
+    # Called by declarations to add their contributions: float64 arrays with one row or n rows, and indices.
 
     def _add(self, name: str, *added: Any) -> None:
         part = self._part.__dict__
@@ -103,13 +103,13 @@ class Additions:
 
     def _ordinary(self, numbers: list[float]) -> bool:
         """Return whether rounding to the dtype of the state cannot overflow or underflow, and NumPy will not warn."""
-        if self.dtype is _F64:  # else the checks of float32, which are stricter
+        if self.dtype is _F64:  # by identity, for speed: any other dtype gets the stricter test of float32
             return math.isfinite(sum(numbers))
         least, most = _ORDINARY
         return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)
 
     def _round(self, name: str, array: np.ndarray, owner: str = MERGED) -> np.ndarray:
-        """Return an array in the dtype of the state. name, owner: of what, and whose it is, for an error."""
+        """Return an array in the dtype of the state. name, owner: coefficient and declaration, for an error."""
         if array.size <= 4 and self._ordinary(array.ravel().tolist()):  # much faster for few numbers
             array = array.astype(self.dtype, order="C")
             array.setflags(write=False)

@@ -101,7 +101,7 @@ class StepperBase(State):
                 raise TypeError(f"events: expected kickdrift.Events(), got {validation.show(events)}")
             self._events = events
             self._parts = (*self._parts, Touching())
-        # The declarations as given, before any shift. Snapshots are checked against them.
+        # The plan of the declarations as given, before any change or shift. Snapshots are checked against it.
         self._first_plan = self._plan
         if self._rotation is not None:
             self._plan.rotating = self._rotation.spin
@@ -128,7 +128,7 @@ class StepperBase(State):
     _event_history: Any = None
     _events_forgotten = 0
 
-    #: Places of the shapes that move; None where none does.
+    #: Positions and velocities of the shapes that move; None if no shape moves.
     _motion: motion.Motion | None = None
 
     #: Arrays of the rotation; None where nothing rotates.
@@ -272,7 +272,7 @@ class StepperBase(State):
 
     #: Impulse storage of contacts; None without contacts.
     _impulses: Impulses | None = None
-    _scene: Scene | None = None  # of the plan, for queries
+    _scene: Scene | None = None  # radii, walls and shapes of the plan, cached for queries
 
     def _impulses_for(self, plan: Plan, shifted: bool = False) -> Impulses | None:
         """Return the impulse storage for a plan, carrying over the impulses of unchanged contacts.
@@ -403,8 +403,8 @@ class StepperBase(State):
     slots = find_slots
     _give_kinds = kinds.give
 
-    # Changes between two ticks. The first four are computed at first use, because a stepper that is never changed
-    # does not need them.
+    # Changes between two ticks. The attributes with `once` are computed at first use, because a stepper that is never
+    # changed does not need them.
 
     _declared = once(entries.declared)
     _added = once(entries.added)

@@ -278,7 +278,7 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
     )
     if isinstance(first, Term):
         first.probe(self._position, self._velocity)
-    vars(origin).pop("loads", None)  # whole again
+    vars(origin).pop("loads", None)  # added again, its pairs are neither loaded nor broken
     constraints = [entry for entry in self._entries if isinstance(entry.now, Constraint)]
     terms = self._entries[: len(self._entries) - len(constraints)]
     entries = (*self._entries, entry) if isinstance(first, Constraint) else (*terms, entry, *constraints)
@@ -403,7 +403,7 @@ def _remade(
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
-    if follow or not model.same_constraints(old):  # shapes that are set to where they began are to go there
+    if follow or not model.same_constraints(old):  # `follow`: shapes may be set to where they were declared
         model.loads = by_declaration(entries)
         attributes["_motion"] = model.motion = motion.motion_of(self, entries, follow)
         attributes |= self._numbered(self.tick, entries)

@@ -32,7 +32,7 @@ class State:
     _offset: np.ndarray = np.zeros(0)
     #: Whether the integrator may have a history; `_started` then says whether it is filled.
     _starts = True
-    #: Further parts of the world that snapshots contain.
+    #: Sections that snapshots contain beside the state arrays, see rollback/parts.py.
     _parts: tuple[parts.Part, ...] = ()
 
     if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class State:
         @property
         def dtype(self) -> np.dtype: ...
 
-        _tape: Any  # the active recorder, or None
+        _tape: Any  # the `Tape` that records this stepper, or None
         _plan: Any  # plan of the bodies, see model.py
         _started: bool  # whether the history is filled
         _last_h: float  # the step size of the history, in s
@@ -144,7 +144,7 @@ class State:
         self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
 
     def _numbered(self, tick: int, entries: Any = None) -> dict[str, Any]:
-        """Return the change of what constraints are numbered in events, from this tick on."""
+        """Return the changed attribute for the numbers of constraints in events, if they differ from this tick on."""
         return {}
 
     def _time_exact(self) -> Fraction:

@@ -209,11 +209,11 @@ def entries(self: StepperBase) -> tuple[Entry, ...]:
     return tuple(entry.shifted(self._offset) for entry in entered(self._declared))
 
 
-#: Earlier numberings that are remembered, at least; twice as many at most.
+#: Minimal number of earlier numberings that are remembered. When there are twice as many, the older half is dropped.
 MOST_NUMBERINGS = 4096
-#: Constraints by number, for events after a tick from which on they had these numbers.
+#: A tick, and the constraints in the order of their numbers in events of later ticks, up to the next numbering.
 Numbering = tuple[float, tuple[Origin, ...]]
-#: Earlier ones, how many of them count (the others are of a change that failed, or were undone), and the present one.
+#: Earlier numberings, how many of them count (the others are of a change that failed, or were undone), and the present.
 Numberings = tuple[list[Numbering], int, Numbering]
 
 
@@ -222,7 +222,7 @@ def numberings(self: StepperBase) -> Numberings:
 
 
 def numbered(self: StepperBase, tick: int, entries: tuple[Entry, ...] | None = None) -> dict[str, Any]:
-    """Return the change of `numberings` where these entries act from this tick on; what was later is dropped."""
+    """Return the new `_numberings` if these entries act after this tick; empty if it stays. Later ones are dropped."""
     if entries is None and "_numberings" not in vars(self):
         return {}  # nothing was ever added, removed or disabled
     (known, count, last), now = self._numberings, acting_constraints(self._entries if entries is None else entries)
@@ -243,7 +243,7 @@ def numbered(self: StepperBase, tick: int, entries: tuple[Entry, ...] | None = N
 def sources_of(self: StepperBase, declaration: Any) -> dict[Origin, tuple[float, float]]:
     """Return the origins of a constraint, present or removed, and its first and last number of walls and shapes.
 
-    Of a wall or shapes within `Contacts`, these are the origins of that.
+    For a wall or shapes within `Contacts`, these are the origins of the `Contacts`.
     """
     if not isinstance(declaration, Declaration) or isinstance(declaration, Term):
         raise TypeError(f"declaration: expected a constraint, got {validation.show(declaration)}")

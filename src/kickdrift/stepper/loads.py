@@ -107,9 +107,9 @@ def _of(self: StepperBase, declaration: Any) -> list[tuple[Any, np.ndarray, bool
 def first_saved(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> list[tuple[np.ndarray, None, np.ndarray]]:
     """Return the writes of loads of 0 for each `Distance` that now has breaks_at, and had none.
 
-    Its loads were in no snapshot. A world that was restored does not know them, and must stay equal.
+    Earlier snapshots have no loads of it. A world that was restored from one must stay equal to the original.
     """
-    if len(before) != len(now):  # added or removed, with the values that it has
+    if len(before) != len(now):  # a declaration was added or removed, and none has changed
         return []
     changed = [pair for pair in zip(before, now, strict=True) if pair[0] is not pair[1] and pair[0].origin.loads]
     known = {id(array) for array, saved in _arrays(old for old, _ in changed) if saved}
@@ -131,7 +131,7 @@ class LoadsPart(Part):
         arrays = _arrays(stepper._entries)
         kept = [array[1:] for array, saved in arrays if saved]
         others = [array for array, saved in arrays if not saved]
-        # All arrays are joined because one test is faster. Row 0 of each, its constraint's number, has no break.
+        # One test of all arrays joined is faster. In row 0 of each, the column of breaks is always 0.
         breaks = len(others) > 0 and bool(np.concatenate(others)[:, 1].any())
         if not breaks and not any(array.any() for array in kept):
             return b""

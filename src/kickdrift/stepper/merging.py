@@ -63,7 +63,7 @@ def _column(symbol: str, shares: list[Share], dim: int, rounded: Callable[[str, 
             total = total + value
         else:
             total, mean = _weighted(total, mean, value, place)
-    acts = bool(np.count_nonzero(total)), bool(np.count_nonzero(mean))  # many times as fast as any()
+    acts = bool(np.count_nonzero(total)), bool(np.count_nonzero(mean))  # many times as fast as `any`
     return Column(shares, total, (rounded(symbol, total), mean if name is None else rounded(name, mean)), acts)
 
 
@@ -72,6 +72,7 @@ def _weighted(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add a weight and its value to a running total and weighted mean."""
     total = total + weight
-    # This form of the mean keeps equal values exact, and a single value unrounded. A sum of 0 has weights of 0.
+    # This form of the mean keeps equal values exact, and a single value unrounded. Where the total is 0, the weight is
+    # 0 too, and `_LEAST` avoids 0 / 0.
     share = weight / np.maximum(total, _LEAST)
     return total, mean + share[:, None] * (value - mean)

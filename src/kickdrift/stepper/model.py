@@ -30,11 +30,12 @@ from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 from .tying import PAIRED, common_ends, sprung, tied
 
 _F64 = np.dtype(np.float64)
-#: Record fields that follow from the others or from the declaration.
+#: Record fields that follow from other fields or from the declaration: the fingerprint leaves them out.
 DERIVED = ("pair", "member", "unit")
 
 Changed = Mapping[int, tuple[Part | None, Collection[str]]]
-#: What a plan computes at first use: of all, and the rest of masses and pins.
+#: Attributes that a plan computes at first use. Every new plan drops the first one of the previous plan; if masses,
+#: pins or the periodic box differ, it drops all.
 _COMPUTED = ("fingerprint", "weights", "rounded_weights", "applied_share", "weight")
 
 
@@ -63,7 +64,8 @@ class Plan(Additions):
     interactions: list[InteractionRecord]
     applied: list[np.ndarray]  #: forces in users' arrays, (n, dim): see `held`
     torques: list[np.ndarray]  #: torques in users' arrays, (n,) or (n, 3)
-    at_rest: np.ndarray | None  #: per body, with links only: see `add_links`
+    #: Share of a step's velocity change by forces that a linked body at rest keeps, per body: see `add_links`.
+    at_rest: np.ndarray | None
     drag: bool
     linked: bool
     _parts: dict[int, Part]  #: by id of the declaration, disabled ones included; each part references its declaration
@@ -72,8 +74,8 @@ class Plan(Additions):
     _event_velocities: bool  #: whether forces other than linear drag depend on velocities
     _shares: list[merging.Share]
     _columns: dict[str, merging.Column]
-    _ties: list[ConstraintRecord]  #: those of `Distance`, joined where they share a body
-    _undragged: list[ConstraintRecord]  #: the constraints before `_drag`
+    _ties: list[ConstraintRecord]  #: the records of `Distance`, joined: see tying.py
+    _undragged: list[ConstraintRecord]  #: the constraint records before `_drag` adds the drag to them
     contacts: dict[str, np.ndarray] | None  #: the fields of `Contacts`, if there are any
 
     def __init__(
@@ -91,13 +93,13 @@ class Plan(Additions):
     ) -> None:
         own, same = vars(self), previous is not None and previous.mass is mass
         if previous is not None:
-            own.update(vars(previous))  # what this change does not concern stays
+            own.update(vars(previous))  # attributes that this change does not affect are kept
         self.n, self.dim, self.dtype = n, dim, dtype
         self.mass = mass
         self.uniform_mass = len(mass) == 1
         self.integrator = integrator
         self.forces, self.constraints, idle = tuple(forces), tuple(constraints), tuple(idle)
-        self.disabled = tuple([each for each in idle if not isinstance(each, Term)])  #: constraints
+        self.disabled = tuple([each for each in idle if not isinstance(each, Term)])  #: constraints only
         if not same:
             self._derive_masses()
         if previous is not None and self.constraints == previous.constraints:
@@ -122,7 +124,8 @@ class Plan(Additions):
                 self._hold(previous, changed)
             check_company(self)
         self.velocity_dependent = self.drag or self._event_velocities
-        # Linked bodies: use the last step's velocity. The other one has half a step of gravity, on which drag acts.
+        # Linked bodies: forces read the last step's velocity (x - x_prev)/h. The second-order velocity adds half a step
+        # of gravity, which the links cancel, but on which drag would act.
         if self.linked and isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward":
             self.velocity_dependent = False
         self.integrator.check(self)
@@ -157,7 +160,8 @@ class Plan(Additions):
         }
 
     def _with_masses(self, changed: Changed, previous: Plan) -> Changed:
-        """Return the changes together with that of all masses. In another space, all parts are compiled again."""
+        """Add a change of mass for each part of `previous`. If the periodic box differs, return no changes, so that
+        all parts are compiled again."""
         if previous.periodic is not self.periodic:
             return {}
         masses: dict[int, tuple[Part | None, Collection[str]]] = {
@@ -219,7 +223,7 @@ class Plan(Additions):
         """Return a part with replaced fields in its only record; None if these coefficients affect more than that."""
         whole: tuple[Any, ...] = (*part.interactions, *part.constraint_records)
         if len(whole) != 1 or part.records or part.affine or (part.interactions and "mass" in names):
-            return None  # forces are divided by masses
+            return None  # other numbers of a force depend on masses too, such as `factor`
         (record,) = whole
         which = "interactions" if part.interactions else "constraint_records"
         if part.interactions and now.velocity_dependent != record.term.velocity_dependent:
@@ -339,7 +343,7 @@ class Plan(Additions):
         return [self.loads[id(each)] for each in members]
 
     def numbered(self, before: Plan | None) -> list[tuple[np.ndarray, None, np.ndarray]]:
-        """Return the writes that number the arrays of loads as the constraints are numbered, where that differs.
+        """Return the writes of each constraint's number into row 0 of its arrays of loads, where the number differs.
 
         before: the plan that is replaced, which has numbered them; None if there is none.
         """
@@ -405,7 +409,7 @@ class Plan(Additions):
     @once
     def fingerprint(self) -> str:
         """Return a digest of all that determines steps, except the state and dt."""
-        import hashlib  # half of this package's import time, and few programs need it
+        import hashlib  # imported late: it is slow to import, and few programs need it
 
         digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {shown(self.integrator)}".encode(), digest_size=16)
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
@@ -435,7 +439,8 @@ class Plan(Additions):
             digest.update(f"{interaction.term.label} {interaction.term.velocity_dependent}".encode())
         return digest.hexdigest()
 
-    # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
+    # Merged coefficients of the affine forces: `_c` and `_k` in float64, as `Exact` needs them, others as steps read
+    # them, rounded to the dtype of the state.
 
     @property
     def _c(self) -> np.ndarray:

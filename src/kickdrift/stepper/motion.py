@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Kinds of declarations that are or have shapes.
 HOLDERS = ("shapes", "contacts")
-#: Coefficients whose present values are in the rows.
+#: Coefficients whose present values are in `Motion.rows`.
 SPEEDS = frozenset(("velocity", "angular_velocity"))
 
 
@@ -39,7 +39,7 @@ def shapes_of(entry: Entry) -> Sequence[tuple[int, Shapes, Shapes]]:
 
 
 def present(entry: Entry, shapes: Any) -> Any:
-    """Return given shapes of `Contacts`: those that it has already as they are today, not as they were declared."""
+    """Return shapes given for `Contacts`, with those that it has already in the current coordinates."""
     known = {id(name): today for _, now, today in shapes_of(entry) for name in (now.handle, now, today)}
     return [known.get(id(each), each) for each in shapes] if isinstance(shapes, (list, tuple)) else shapes
 
@@ -59,7 +59,7 @@ class Motion:
         follow: Mapping[tuple[int, int], int | None] = MappingProxyType({}),
     ) -> None:
         self.dim = dim
-        #: By id of a declaration of the plan: its first row. By id of its origin and its number: its rows.
+        #: `_first`: first row by id of a declaration of the plan. `_known`: rows by id of the origin and shape number.
         self._first: dict[int, int] = {}
         self._known: dict[tuple[int, int | None], slice] = {}
         initial, kept, total = [np.zeros((0, 2 * dim + 2))], [], 0
@@ -78,13 +78,16 @@ class Motion:
         self.rows, self.before = self.initial.copy(), self.initial.copy()
         if before is not None:
             if len(kept) == len(self._known) == len(before._known) and all(here == there for here, there in kept):
-                self.rows, self.before = before.rows, before.before  # as they are bound
+                self.rows, self.before = before.rows, before.before  # the arrays that kernels are bound to
                 return
             for here, there in kept:
                 self.rows[here], self.before[here] = before.rows[there], before.before[there]
 
     def know(self, entries: tuple[Entry, ...], alike: tuple[Entry, ...]) -> None:
-        """Find the rows of these entries, too. alike: those that it was made for, of which these are copies."""
+        """Make `of` find the rows by the declarations of these entries, too.
+
+        alike: the entries that this motion was made for, of which the others are copies.
+        """
         for entry, own in zip(entries, alike, strict=True):
             for k, now, today in shapes_of(entry):
                 if now.moves:
@@ -96,11 +99,11 @@ class Motion:
         return (self.rows if rows is None else rows)[first : first + declaration.count]
 
     def keep(self) -> None:
-        """Keep the present places, to draw from them."""
+        """Store the present positions as those from which drawing interpolates."""
         self.before[...] = self.rows
 
     def coast(self, plan: Any, steps: int, h: float) -> None:
-        """Move the shapes of a plan by steps in which there is no body."""
+        """Move the shapes of a plan by several steps, in a world without bodies."""
         for each in acting(plan):
             rows = self.of(each)
             for _ in range(steps):
@@ -127,7 +130,7 @@ def followed(entry: Entry, then: Entry, coefficients: Collection[str], place: in
 
 
 def is_placed(declaration: Any, coefficients: Collection[str]) -> bool:
-    """Return whether coefficients say where shapes are, or what they have instead of a velocity that changes."""
+    """Return whether coefficients set positions or velocities of shapes: their rows of `Motion` then begin anew."""
     return declaration.kind == "shapes" and not (declaration.places | SPEEDS).isdisjoint(coefficients)
 
 

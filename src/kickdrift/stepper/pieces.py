@@ -25,7 +25,7 @@ class Record(NamedTuple):
 class Changeable:
     """Base of records that can be changed."""
 
-    owner: ClassVar[str]  #: the field with the declaration
+    owner: ClassVar[str]  #: name of the field that has the declaration
     fields: dict[str, np.ndarray]
 
     def changed(self, fields: dict[str, np.ndarray], declaration: Any) -> Self:

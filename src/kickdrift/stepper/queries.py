@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from .model import Plan
 
 
-#: Tests of a body by a ray for which a grid is not worth while.
+#: Number of (ray, body) tests below which a search without a grid is faster.
 _FEW = 16384
-#: Most bodies, much larger than all others, that are tested one by one.
+#: Maximal number of bodies that are tested without the grid because they are much larger than all others.
 LARGE = 16
 
 
@@ -35,9 +35,9 @@ class Side(NamedTuple):
 
     source: int  #: number of its constraint
     record: int  #: index of its record in the plan
-    part: int  #: index among the shapes of `Contacts`
+    part: int  #: index among the shapes of `Contacts`, negative for its walls; 0 for other constraints
     first: int  #: its first number in events
-    mask: int  #: that of all bodies together
+    mask: int  #: the masks for all bodies, combined by OR
     half: float  #: half the thickness of segments, m
     normals: np.ndarray | None  #: of the planes of a wall, by number; None for shapes
     offsets: np.ndarray | None
@@ -51,8 +51,8 @@ class Touch(NamedTuple):
     radius: np.ndarray
     through: np.ndarray  #: of each side and body 0: collides, 1: a sensor, 2: passes; of each body for pairs
     reach: np.ndarray | None = None  #: contact distance of shapes, m
-    slack: float = 0.0  #: part of a coordinate that counts as rounding
-    category: np.ndarray | None = None  #: of pairs, with `mask`, and whether a body can move
+    slack: float = 0.0  #: tolerance for rounding errors, relative to coordinates
+    category: np.ndarray | None = None  #: for pairs only, as `mask`, and `moves`: whether a body can move
     mask: np.ndarray | None = None
     moves: np.ndarray | None = None
 
@@ -64,7 +64,7 @@ class Scene:
         self._plan = plan
         self.radius = np.array(radii(plan))
         pairs = [constraint for constraint in plan.constraints if constraint.reports_pairs]
-        own: Any = pairs[0] if pairs else None  # without, bodies have the default category
+        own: Any = pairs[0] if pairs else None  # without such a constraint, the default category
         self.category = _each(plan, getattr(own, "category", 1), np.uint64)
         self.sensor = _each(plan, getattr(own, "sensor", False), np.uint8)
         self.sides = [*sides(plan)]
@@ -73,7 +73,7 @@ class Scene:
     @once
     def contacts(self) -> list[Touch]:
         plan = self._plan
-        # As in the constraints.
+        # The tolerance is that of the constraints themselves.
         slack = 16 * float(np.finfo(plan.dtype).eps)
         found = []
         for record in plan.constraint_records:
@@ -304,7 +304,8 @@ def _first_bodies(
     if skip is not None:
         at = np.searchsorted(rows, skip) % len(rows)
         skip = np.where(rows[at] == skip, at, -1)
-    # Of some bodies without the outermost: one that flew away must not make all cells as large as its distance.
+    # `spread` is the volume per body, from a sample without the outermost 1/16 at each side: a body that flew away must
+    # not enlarge all cells.
     some = np.sort(places[:: len(rows) // 1024 + 1], axis=0)
     edge = (len(some) + 15) // 16
     with np.errstate(over="ignore", invalid="ignore"):

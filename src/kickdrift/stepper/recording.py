@@ -117,9 +117,9 @@ def _ends(answer: Any) -> bool:
 
 
 class _File:
-    """A .npy file that is written sample by sample: a full disk is an OSError, and what it has stays readable.
+    """A .npy file that is written sample by sample: a full disk raises OSError, and earlier samples stay readable.
 
-    A memory map would be killed by a signal there.
+    With a memory map, a full disk would kill the process by a signal.
     """
 
     def __init__(self, path: str, shape: tuple[int, ...], dtype: np.dtype) -> None:

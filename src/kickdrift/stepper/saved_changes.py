@@ -2,7 +2,7 @@
 
 The section is JSON, with these keys if they are needed:
 
-    mass    all masses (one number), or the rows whose mass is not as declared, and theirs
+    mass    all masses (one number), or the rows whose mass is not as declared, and their masses
     terms   all forces and constraints in order; left out if all are as declared. Each has its number or, if it was
             added, a digest of its declaration, with a count for those that differ only in a user's array; whether
             it is disabled; the coefficients that are not as declared, and the offset of their coordinates; and

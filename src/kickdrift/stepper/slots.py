@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from .base import StepperBase
     from .common import State
 
-ROW = 384  # equals ROW in kernels/abi/plan.pxd
+ROW = 384  # bodies per block of a kernel's loop; equals ROW in kernels/abi/plan.pxd
 #: A slot that reaches this generation is not used again: ids stay positive.
 LAST_GENERATION = 2**31 - 1
 
 
 class Slots:
-    """Slot arrays of both steppers. All but the last two require that the caller has locked the stepper."""
+    """Masks, generations and ids of the slots, of the compiled stepper and of the reference.
+
+    The caller must have locked the stepper, except to read `alive` and `ids`.
+    """
 
     def __init__(self, n: int, alive: np.ndarray | None = None) -> None:
         rows = -(-max(n, 1) // ROW) * ROW  # kernels read whole blocks of ROW slots
@@ -179,7 +182,7 @@ def living(alive: Any, n: int) -> np.ndarray | None:
 def spawns(self: StepperBase) -> bool:
     """Return whether rows may be free: `alive` was given, or a body was spawned or removed.
 
-    There may be slots without: who reads `ids` makes them.
+    `_slots` alone does not show it: reading `ids` or `alive` creates the slots too.
     """
     return self._alive_given or (self._slots is not None and not self._slots.untouched)
 

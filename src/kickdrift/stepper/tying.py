@@ -1,7 +1,7 @@
-"""Joining of records that are alike: all `Distance` with as many iterations, and all `Springs`.
+"""Joining of similar records: all `Distance` with the same number of iterations, and all `Springs`.
 
-A record costs a pass over its pairs, and some time of its own. Joined, a hundred rods that were added one by one cost
-what one declaration of a hundred pairs does.
+A record costs a pass over its pairs, and some fixed time. Joined, a hundred rods that were added one by one cost
+as much as one declaration of a hundred pairs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .pieces import ConstraintRecord, InteractionRecord
 
 #: The kinds of `Distance`.
 PAIRED = ("distance", "compliant_distance")
-#: Fields of which a joined record has one.
+#: Fields that have one value for a record, not an item per pair.
 SHARED = ("iterations", "response")
 #: Stands for a field that a record does not have.
 MISSING = np.zeros((0, 0))
@@ -82,7 +82,7 @@ def _joined(
     order = _order(columns, members, systems)
     fields = columns if order is None else {name: column[order] for name, column in columns.items()}
     fields = fields | {"iterations": np.array([iterations])}
-    if soft:  # a property of the integrator
+    if soft:  # `response` depends on the integrator only: all members have the same
         fields["response"] = next(each.fields["response"] for each in members if "response" in each.fields)
     joined = ConstraintRecord(PAIRED[soft], members[0].constraint, fields, members, columns)
     return _of_lineage(joined, before)
@@ -110,7 +110,7 @@ def sprung(records: Sequence[InteractionRecord], known: Sequence[InteractionReco
 
 
 def _before(members: Sequence[R], known: Sequence[R]) -> R | None:
-    """Return the joined record of which the first of these was a member that still was one."""
+    """Return the previous joined record of the first of these members that was in one; None if no member was."""
     of = {id(member): old for old in known for member in old.members}
     return next((of[id(member)] for member in members if id(member) in of), None) if of else None
 

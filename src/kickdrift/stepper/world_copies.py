@@ -100,12 +100,12 @@ def parted(data: bytes, count: int) -> list[bytes]:
 def private(
     world: StepperBase, cls: type[Any], arrays: dict[str, np.ndarray], array_of: Callable[[Applied], np.ndarray]
 ) -> tuple[Any, dict[Declaration, Any]]:
-    """Return a stepper that stands where another does, and the declarations that it has instead of the other's.
+    """Return a private copy of a stepper in its present state, and its declarations that replace the original's.
 
-    arrays: its own, as arguments. array_of: the array of each force that reads one.
+    arrays: the copy's own, as constructor arguments. array_of: returns the array for a force that reads the user's.
     """
     _, (_, arguments, snapshot, _, given) = world._reduced()
-    # A copy of a stepper was made of the measured declarations, and has the handles of the first one beside them.
+    # If the stepper is itself a copy, its `_handles` are measured declarations, and `given` has the user's handles.
     declared = [*world._handles, *world._firsts, *given[0], *(one for added in given[1] for one in added[:2])]
     others: dict[Declaration, Any] = {
         one: type(one)(array_of(one))  # type: ignore[call-arg]
@@ -120,7 +120,7 @@ def private(
 
 
 def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
-    """Give a stepper other coefficients than its declared ones, which its snapshots do not have."""
+    """Set coefficients of a stepper for its steps only: its entries, and so its snapshots, stay as declared."""
     entries, changed = [*stepper._entries], {}
     before = vars(stepper).get("_fitted_entries", stepper._entries)
     for declaration, given in numbers:
@@ -132,6 +132,6 @@ def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
     made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
     made["attributes"]["_fitted_entries"] = made["attributes"].pop("_entries")
     if made["attributes"].get("_motion") is not None:
-        # Users ask about the shapes that they declared.
+        # Queries pass the declarations of `_entries`, not those of the plan: find the rows of both.
         made["attributes"]["_motion"].know(stepper._entries, stepper._entries)
     stepper._commit(numbers=stepper._numbers(made["binding"], stepper._dt), **made)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from .worlds_base import WorldsBase
 
-#: Methods of a stepper that change nothing but the state, and what may be read of it.
+#: Methods and attributes of a stepper that a world has too: they change nothing but the state.
 _CALLS = {"step", "record", "energy", "checksum", "teleport", "restart", "kill", "slots"}
 _CALLS |= {
     "touching",
@@ -40,7 +40,7 @@ _READS = {
     "inertia",
     "threads",
 }
-#: Arrays of all worlds, of which it shows its own.
+#: Arrays of all worlds, of which a world shows its own rows.
 _ARRAYS = {"position", "velocity", "angular_velocity", "angle", "orientation", "alive", "ids"}
 
 
@@ -64,7 +64,7 @@ class World:
         self._worlds, self._index = worlds, index
 
     def __getattr__(self, name: str) -> Any:
-        if name in World.__slots__:  # while a copy is being made
+        if name in World.__slots__:  # not set yet, as in a copy that is being made: no recursion
             raise AttributeError(name)
         worlds, index = self._worlds, self._index
         if name in _CALLS:
@@ -72,7 +72,7 @@ class World:
             return lambda *given, **named: worlds._exclusively(worlds._call, index, function, *given, **named)
         if name in _READS:
             read = getattr(worlds._stepper_type, name)
-            read = getattr(read, "fget", None) or read.__get__  # `ASKED` knows the functions of properties by name
+            read = getattr(read, "fget", None) or read.__get__  # with the name that `ASKED` lists
             return worlds._exclusively(worlds._call, index, read)
         if name in _ARRAYS:
             array = getattr(worlds, name)

@@ -61,7 +61,8 @@ class Worlds(WorldsBase, WorldsCore):
     _stepper_type = Stepper
 
     def _make(self, world: StepperBase, alike: np.ndarray) -> None:
-        # Kernels choose their loops by strides: workers have those of a world.
+        # Kernels choose their loops by strides: the private steppers have the strides of one world in the caller's
+        # arrays.
         arrays = {name: _strided(self._given[name]) for name in ("position", "velocity")}
         made = [
             private(world, Stepper, {name: array() for name, array in arrays.items()}, lambda one: one.array.copy())
@@ -79,13 +80,13 @@ class Worlds(WorldsBase, WorldsCore):
         self._arrange()
         self._found(self._steppers, self._count)
         self._began &= alike
-        self._waiting: list[np.ndarray] = []  # events
+        self._waiting: list[np.ndarray] = []  # events that were not taken
 
     def _private(self, declaration: Any) -> Any:
         return self._others[0].get(declaration, declaration)
 
     def _arrange(self) -> None:
-        """List the arrays of all worlds, beside those of the first stepper."""
+        """Pair each array of the first private stepper with the array of all worlds that it is loaded from."""
         guest = self._guest
         self._turning_arrays = [rows_of(self._given[name]) for name in [*self._given][2:]]
         self._applied_arrays, self._torque_arrays = (
@@ -114,7 +115,7 @@ class Worlds(WorldsBase, WorldsCore):
             self._waiting += self._new_events()
 
     def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any:
-        """Call a function with a stepper that has the state of a world, which has that of the stepper afterwards."""
+        """Load the state of a world into a private stepper, call a function with it, and store the state back."""
         guest, fitted = self._guest, self._fitted
         plan = guest._plan
         if function.__name__ in ("spawn", "kill") and self._alive is None:
@@ -122,7 +123,7 @@ class Worlds(WorldsBase, WorldsCore):
         self._load(i, [(own, ..., of_all[i]) for own, of_all in self._pairs])
         try:
             if self._numbers and function.__name__ in ASKED:
-                # The kernels have loaded the numbers of this world; what is computed in Python reads the plan.
+                # `_load` has given the kernels the coefficients of this world, but code in Python reads the plan.
                 renumber(fitted, self._numbers_of(i, self._numbers))
                 guest._plan = fitted._plan
                 if guest._motion is not None:
@@ -164,11 +165,11 @@ class Worlds(WorldsBase, WorldsCore):
         try:
             self._fit(numbers)
         except BaseException:
-            self._fit(self._numbers)  # as before
+            self._fit(self._numbers)  # the coefficients before this call
             raise
 
     def _fit(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
-        """Find the numbers of each world by giving them to a stepper."""
+        """Set the coefficients of each world in a private stepper, and copy the numbers that kernels read from it."""
         if not len(self):
             return
         values = [self._numbers_of(i, numbers) for i in range(len(self))]
@@ -219,7 +220,7 @@ class Worlds(WorldsBase, WorldsCore):
 def _strided(of_all: np.ndarray) -> Any:
     """Return a function that makes an array with the strides of one world."""
     (count, n, dim), (_, body, component) = of_all.shape, of_all.strides
-    if count == 0:  # NumPy's strides of nothing are 0
+    if count == 0:  # the strides of an empty array are 0
         body, component = dim * of_all.itemsize, of_all.itemsize
     below = sum(min(0, stride) * (size - 1) for stride, size in ((body, n), (component, dim)) if size)
     above = sum(max(0, stride) * (size - 1) for stride, size in ((body, n), (component, dim)) if size)

@@ -58,7 +58,7 @@ class WorldsBase:
     __init__.__qualname__ = "Worlds.__init__"  # in Python's errors about arguments
 
     def _begin(self, world: StepperBase, given: dict[str, np.ndarray]) -> None:
-        """Make the arrays of all worlds, and what steps them."""
+        """Make the arrays of all worlds, and the private steppers."""
         world._zero_inactive()
         known = {"position": world._position, "velocity": world._velocity, **world._turning_arrays()}
         for name in given.keys() - known.keys():
@@ -111,7 +111,7 @@ class WorldsBase:
         @property
         def _events_dropped(self) -> np.ndarray: ...
 
-    # What there is.
+    # State, sizes and declarations.
 
     def __len__(self) -> int:
         return self._count
@@ -342,7 +342,7 @@ class WorldsBase:
         self._exclusively(self._set, declaration, coefficients)
 
     def _set(self, declaration: Declaration, coefficients: dict[str, Any]) -> None:
-        """Check the shapes, and hand on what each world gets."""
+        """Check the shapes of coefficients, and set those of each world."""
         place = place_of(self._guest, self._private(declaration))
         moving = getattr(self._guest._entries[place].now, "moves", False)
         if is_placed(declaration, coefficients) and (moving or not SPEEDS.isdisjoint(coefficients)):
@@ -400,7 +400,7 @@ class WorldsBase:
     def _numbers_of(
         self, i: int, numbers: dict[Declaration, dict[str, Any]]
     ) -> list[tuple[Declaration, dict[str, Any]]]:
-        """Return what a world is given: (declaration of the private steppers, coefficients)."""
+        """Return the coefficients of one world: (declaration of the private steppers, coefficients by name)."""
         return [
             (
                 self._private(declaration),
@@ -467,7 +467,7 @@ class WorldsBase:
         self._exclusively(self._kill, mask_of("mask", mask, (len(self), self.n)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By place: copies of a stepper know their own declarations, which have the lengths that were measured.
+        # Coefficients are pickled by index of the entry: a copy of the stepper has copies of these declarations.
         numbers = {places_of(self._guest, self._private(one))[0]: given for one, given in self._numbers.items()}
         return rebuilt, (type(self), self._guest, len(self), self._threads, self.snapshot(), numbers)
 
