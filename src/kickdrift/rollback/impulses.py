@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 _HEAD = struct.Struct("<q")
-#: The record fields that impulses and their numbers depend on.
+#: Record fields that the numbers of bodies, walls, rods and shapes depend on: if they are the same, so are impulses.
 _LAYOUT = ("offset", "first", "generations", "shape_begin", "shape_segments", "shape_lower", "shape_upper")
 #: Maximal average number of near pairs per body.
 PAIRS_PER_BODY = 16
@@ -34,7 +34,7 @@ class Impulses:
     rotation the impulse of rolling resistance. `pull` has the impulses of rods.
     """
 
-    #: Per wall and shape of the previous impulses its number here, or -1; None if unchanged.
+    #: For each wall and shape of the previous plan its number in this one, or -1 if it is gone; None if unchanged.
     moved: np.ndarray | None = None
 
     def __init__(self, plan: Plan) -> None:
@@ -45,7 +45,7 @@ class Impulses:
         self.sides = _sides(fields)
         self.ends, self.generations = np.stack([fields["first"], fields["second"]], axis=1), fields["generations"]
         self.dim, self.dtype = plan.dim, plan.dtype
-        #: Numbers per pair.
+        #: Length of a row of `push`.
         self.width = 2 + plan.dim + (0 if plan.rotating is None else len(plan.rotating.planes))
         self.capacity = (PAIRS_PER_BODY + self.faces + min(self.sides - self.faces, SHAPES_PER_BODY)) * plan.n
         #: Index of the buffer to read; number of pairs in each buffer.
@@ -157,7 +157,7 @@ class Impulses:
 
 
 class Level:
-    """The geometry of contact shapes, by part."""
+    """The geometry of the shapes of `Contacts`, grouped by declaration of shapes (a part)."""
 
     def __init__(self, fields: dict[str, np.ndarray]) -> None:
         none = np.zeros((0, 1))
@@ -217,7 +217,7 @@ class Level:
                 continue
             ends = [(level.ends[0][k], level.ends[1][k]) for level, k in ((before, old), (self, number))]
             far, near = (outside(position, *each, self.kind[number]) for each in ends)
-            if self.kind[number]:  # a segment has no interior: test bodies on its other side
+            if self.kind[number]:  # a segment has no interior: bodies that are on its other side now count as inside
                 sides = [(position - one) @ [one[1] - two[1], two[0] - one[0]] for one, two in ends]
                 near = np.where(sides[0] * sides[1] < 0, -near, near)
             held = (fields["weight"] > 0) & (fields["shape_through"][part[number]] == 0)
@@ -252,7 +252,7 @@ def _sides(fields: dict[str, np.ndarray]) -> int:
 
 
 class ContactsPart(Part):
-    """The section "contacts"."""
+    """The section "contacts": number of pairs; pairs, int32; their impulses; the impulses of rods."""
 
     name = "contacts"
 
@@ -275,7 +275,7 @@ class ContactsPart(Part):
         return _HEAD.size + pairs * (8 + (5 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
 
     def parse(self, stepper: StepperBase, data: bytes) -> dict[str, Any]:  # type: ignore[override]
-        return {"contacts": data}  # parsed later: the bodies are in another section
+        return {"contacts": data}  # parsed in `check`: the active bodies are in another section
 
     def check(self, stepper: StepperBase, saved: Any) -> None:  # type: ignore[override]
         data, slots = saved.changes.pop("contacts"), stepper._slots

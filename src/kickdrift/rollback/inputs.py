@@ -22,7 +22,7 @@ _RUN = struct.Struct("<IH")
 _CRC = struct.Struct("<I")
 #: Most inputs in a packet, and frames between two checksums.
 MOST, EVERY = 512, 8
-#: Most share by which a peer that is ahead is slowed down; frames of difference that are tolerated.
+#: Largest fraction by which a player that is ahead slows down; number of frames ahead that is tolerated.
 SLOWEST, TOLERATED = 0.02, 0.5
 _FRAMES = 2**31
 
@@ -62,19 +62,20 @@ class Inputs:
         self.players = validation.integer("players", players, 1, 64)
         self.delay = validation.integer("delay", delay, 0, 60)
         self.me = validation.integer("me", me, 0, self.players - 1)
-        #: Known inputs of each player, without those before `_first`, which nobody needs any more.
+        #: Known inputs of each player, from frame `_first` on: earlier ones are dropped.
         self._known: list[list[int]] = [[] for _ in range(self.players)]
         self._known[self.me] = [0] * self.delay
         self._first = 0
         self._frame = 0
-        #: Of each player: how many inputs it knows of ours; its frame and how far it is ahead, when last heard from.
+        #: Of each player: how many of our inputs it knows; by how many frames we are ahead of it (smoothed); its frame
+        #: in the latest packet, or -1 before the first packet.
         self._acknowledged = [0] * self.players
         self._lead = [0.0] * self.players
         self._heard = [-1] * self.players
         self._used: dict[int, list[int]] = {}  # inputs of frames that were played with predictions
         self._sums: dict[int, int] = {}
         self._theirs: dict[tuple[int, int], int] = {}  # checksums of others, by (frame, player)
-        self.deepest = 0  #: most frames that were played again at once
+        self.deepest = 0  #: largest number of frames that one rollback has replayed
 
     def _count(self, player: int) -> int:
         return self._first + len(self._known[player])
@@ -163,7 +164,7 @@ class Inputs:
         return any(frame - self._first < len(own) and own[frame - self._first] != one for own, one in known)
 
     def _compare(self, past: Rollback, agreed: int, substeps: int) -> None:
-        """Keep the checksum of the last agreed frame that all keep one of, and compare those of others."""
+        """Store the checksum of the last confirmed frame that is a multiple of EVERY, and compare those received."""
         agreed -= agreed % EVERY
         kept, now = agreed * substeps in past.ticks, agreed * substeps == past.stepper.tick
         if agreed not in self._sums and (kept or now):
@@ -211,7 +212,7 @@ class Inputs:
         self._acknowledged[player] = max(self._acknowledged[player], counts[self.me])
         if frame > self._heard[player]:
             self._heard[player] = frame
-            # Each sees the other late by the latency: in half of the difference it is gone.
+            # Each side sees the other's frame late by the latency. Half the difference of both leads cancels it.
             lead = (self._frame - frame - leads[self.me]) / 2
             self._lead[player] += (lead - self._lead[player]) / 8
         if agreed > 0 and len(self._theirs) < MOST:

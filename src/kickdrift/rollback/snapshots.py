@@ -39,7 +39,7 @@ _PROLOGUE = struct.Struct("<8sII")
 _NUMBERS = struct.Struct("<qqqqdQ")
 TICKS = 2**62  # limit of ticks, as in clocks
 _DIGITS = 4300  # Python's default limit for the conversion to int
-_LONGEST_TEXT = 2**15  # room for four numbers of that length, and for the identity of a stepper
+_LONGEST_TEXT = 2**15  # room for four numbers of `_DIGITS` digits, and for the identity of a stepper
 _WHOLE = f"[0-9]{{1,{_DIGITS}}}"
 _LIMITS = {
     np.dtype(dtype): (float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)) for dtype in (np.float32, np.float64)
@@ -68,7 +68,7 @@ class Saved(NamedTuple):
 
 
 class _Header(NamedTuple):
-    """The bytes before the arrays, unchanged."""
+    """The numbers and the text before the arrays, as they are in the snapshot."""
 
     length: int
     tick: int
@@ -80,7 +80,7 @@ class _Header(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The contents of a snapshot before it is packed: takes a fifth of the time, for one snapshot at each tick."""
+    """The contents of a snapshot before it is packed. To keep these at each tick takes a fifth of the time."""
 
     tick: int
     clock_tick: int
@@ -288,7 +288,7 @@ def _array(dtype: np.dtype, data: bytes, place: int, rows: int, dim: int) -> np.
 
 
 def _text(stepper: State, key: tuple[Fraction, Fraction, int, bytes]) -> bytes:
-    """Return the part of the text that is constant from step to step, cached until it changes."""
+    """Return the text of the header, cached until the key (dt, origin, its tick, offset) changes."""
     if stepper._snapshot_text is None or stepper._snapshot_text[0] != key:
         exact_dt, origin, origin_tick, offset = key
         stepper._snapshot_text = key, _written(stepper, exact_dt, origin, origin_tick, np.frombuffer(offset))

@@ -123,7 +123,7 @@ class Tape:
                 stepper._restore(snapshots.packed(stepper, _changed(stepper, snapshots.keep(stepper), record.change)))
             if stepper.tick >= validation.LARGEST_TICK:
                 raise SnapshotError(f"tape: expected a tick that another follows, got {stepper.tick}")
-            with suppress(NonFiniteError):  # recorded as well; otherwise the checksum differs
+            with suppress(NonFiniteError):  # the recorded run raised it too, or else the checksum differs
                 stepper._step(1)
             checksum = stepper._checksum()
             if (stepper.tick, checksum) != (record.tick, record.checksum):
