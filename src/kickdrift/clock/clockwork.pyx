@@ -27,7 +27,7 @@ require_entries(__name__, RULES, options.OVERLOADS)
 
 
 cdef int plain_integer(object value, int64_t low, int64_t high, int64_t *number) except -1:
-    """Read an int from low to high; `settings` converts or rejects other values."""
+    """Return whether the value is an int from low to high, and store it. Functions of `rates` check other values."""
     cdef int overflow = 0
     if type(value) is not int:
         return False
@@ -444,7 +444,7 @@ cdef class Clockwork:
     cdef int put(self, dict changes, object origin) except -1:
         """Replace numbers atomically. origin: of time, or None."""
         cdef Clock changed
-        if self.planning:  # the frames of plan() would be lost
+        if self.planning:  # plan() changes `now` meanwhile: the assignment below would undo its frames
             raise RuntimeError("the clock runs plan() in another thread: change it when that has returned")
         numbers: dict = self.now
         numbers.update(changes)

@@ -1,4 +1,4 @@
-"""The fixed-step clock, public class. `reference/clock.py` does it with fractions."""
+"""The fixed-step clock, public class. `reference/clock.py` implements the same clock with fractions."""
 
 from __future__ import annotations
 

@@ -393,7 +393,7 @@ class Settings(NamedTuple):
         }
 
     def numbers(self, rate: Fraction) -> dict[str, int]:
-        """Return the initial numbers that do not depend on the rate, except zeros."""
+        """Return the initial numbers beside those of `terms`, except zeros."""
         return {
             "policy_value": self.policy.value,
             "ignores_time": self.policy.ignores_time,

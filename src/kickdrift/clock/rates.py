@@ -21,7 +21,7 @@ LONGEST_FRAME_NS = 10**15
 LEDGER_FULL = 1 << 62
 """Sums of time stop here, at 146 years."""
 HALF_RANGE = 1 << 62
-"""Limit of the accumulator in units."""
+"""Limit of the accumulator, in its units of 1/num nanoseconds (see `Settings.terms`)."""
 
 # --- numbers -----------------------------------------------------------------------------------
 
@@ -83,7 +83,7 @@ def output_arrays(frames: np.ndarray, counts: Any, alphas: Any) -> tuple[np.ndar
     """Check the arrays to write to, one item per frame, or allocate those that are not given."""
     counts = _output("counts", counts, len(frames), "int64")
     alphas = _output("alphas", alphas, len(frames), "float64")
-    # Written frame by frame: one that shares memory would change frames that are still to be read.
+    # The outputs are written frame by frame: one that shares memory would change frames that are still to be read.
     for one, other in ((counts, alphas), (counts, frames), (alphas, frames)):
         if np.shares_memory(one, other):
             raise ValueError("frame_times, counts, alphas: expected arrays of their own, got two that share memory")

@@ -58,7 +58,7 @@ class SemiImplicitEuler(Integrator):
 
     @property
     def evaluation_shares(self) -> Shares:  # type: ignore[override]
-        # "alternate": on odd ticks; 0 on even ones.
+        # Under "alternate" this is the share on odd ticks; on even ones it is 0.
         return ((0,), (0,)) if self.form == "kick_drift" else ((1,), (1,))
 
 
