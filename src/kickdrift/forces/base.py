@@ -21,7 +21,7 @@ class Term(Declaration):
     """Base of all forces."""
 
     velocity_dependent: ClassVar[bool] = False  #: the acceleration depends on the velocity
-    affine: ClassVar[bool] = False  #: merged into g - c (v - w) - k (x - p)
+    affine: ClassVar[bool] = False  #: merged into the acceleration g - c (v - w) - k (x - p)
     conservative: ClassVar[bool] = False  #: equals minus the gradient of a potential
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:

@@ -269,7 +269,7 @@ class NativeForce(Callback):
     ) -> None:
         self._declare(function, velocity_dependent, potential, divided_by_mass)
         threadsafe = validation.flag(self._argument("threadsafe"), threadsafe)
-        from . import native  # imports ctypes, which takes half as long as this package
+        from . import native  # imported late: it imports ctypes, which is slow
 
         pointer = native.function(type(self).__name__, native.FORCE, function, dtype)
         given = pointer.user_data if user_data is None else user_data

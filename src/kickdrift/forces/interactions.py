@@ -64,7 +64,7 @@ class Springs(Elastic, Interaction):
     stiffness: ArrayLike = numbers(minimum=0.0)
     rest_length: ArrayLike | None = None
     damping: ArrayLike = numbers(minimum=0.0, default=0.0)
-    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # both are per reduced mass of the pair
+    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # stiffness and damping are per reduced mass of the pair
     generations: np.ndarray | None = generations()
 
     def __post_init__(self) -> None:
@@ -121,7 +121,10 @@ class Springs(Elastic, Interaction):
         return None if self.per_mass or "per_mass" in names else self._numbers_of(np.ones(1), names)
 
     def _numbers_of(self, share: np.ndarray, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """Return record fields that depend on these coefficients; share: the factor of forces, such as 1/m."""
+        """Return record fields that depend on these coefficients.
+
+        share: factor on stiffness and damping, the reduced mass of each pair if `per_mass`, else 1.
+        """
         return {_FIELDS[name]: self._per_pair(name) * (1 if name == "rest_length" else share) for name in names}
 
     def doubts(self, plan: Plan, dt: float) -> str | None:

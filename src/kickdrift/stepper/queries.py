@@ -99,7 +99,7 @@ class Scene:
                 found.append(Touch(side.source, side, radius, through, _each(plan, reach), slack))
                 continue
             through = given.get("sensor", none)
-            if "wall_friction" in given:  # of `Contacts`, whose own sensors are in it
+            if "wall_friction" in given:  # of `Contacts`: its `through` includes sensor bodies
                 through = given["through"][side.first : side.first + len(side.normals)] if "through" in given else none
             through = np.array(np.broadcast_to(through, (len(side.normals), plan.n)), np.uint8, order="C")
             found.append(Touch(side.source, side, radius, through, slack=slack))

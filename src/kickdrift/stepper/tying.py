@@ -91,8 +91,8 @@ def _joined(
 def sprung(records: Sequence[InteractionRecord], known: Sequence[InteractionRecord]) -> list[InteractionRecord]:
     """Join the records of springs, in the place of the first.
 
-    Those with and without damping are one record too: damping may end with the bodies of a pair, and must not change
-    the order of a sum. known: previous records, which are reused with the same members.
+    Springs with and without damping form one record: a damped spring may end with its bodies, which must not change the
+    order in which forces are summed. known: previous records, which are reused with the same members.
     """
     members = tuple([record for record in records if record.kind == "springs"])
     if len(members) < 2:

@@ -17,7 +17,7 @@ def gradient(builder: Builder, node: int, names: list[str]) -> list[int | None]:
     seeds = [builder.node("name", name) for name in names]
     active = _active(builder, node, set(seeds))
     if any(builder.nodes[n][0] in _CHOICES for n in active):
-        # The branch not selected may be infinite: 0 times it would be NaN.
+        # Reverse mode would multiply branches that are not selected by 0: NaN, if they are infinite.
         return [tangent(builder, node, {seed: builder.const(1)}) for seed in seeds]
     slopes: dict[int, int] = {node: builder.const(1)} if node in active else {}
     for n in sorted(active, reverse=True):

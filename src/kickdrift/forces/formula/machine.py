@@ -14,7 +14,8 @@ from typing import Any
 
 from .program import Program, operands
 
-#: Address of a value: its kind as in engine/formulas.pyx, and its number there; "load" for a component of a flow.
+#: Address of a value: its kind as in engine/formulas.pyx, and its number there; or "load", and a column of the rows of
+#: an `ODEStepper`.
 Place = tuple[str, Any]
 _SAME = ("known", "time", "uniform")
 _STILL = ("register", "spread", *_SAME)  #: operands whose address does not depend on the group of bodies
@@ -203,7 +204,7 @@ class _Translation:
             steps += part
             stored += 1
             if stored == _PATIENCE:
-                # Otherwise their operands would stay in memory until they are read.
+                # Otherwise the rows of their operands would stay occupied until the readers come.
                 for part in parts.values():
                     part[-1].stored = True
                     steps += part
