@@ -28,9 +28,9 @@ class AfterStep(Declaration):
     #: Order of acting: 0 floor friction and pins, 1 distances, 2 collisions, 3 walls, shapes and contacts, which decide
     #: the final positions, 4 sensors, which record these, 5 periodic boundaries, which wrap them.
     turn = 3
-    #: Bodies bounce off it and rest on it: `ElasticCollisions` solves it again in each sweep, and `cast` meets it.
+    #: Whether bodies bounce off it or rest on it: `ElasticCollisions` applies it after each sweep, and `cast` hits it.
     solid = False
-    #: Whether its `radius` is that of bodies: the lowest rank counts, 0 is none.
+    #: Rank of its `radius` as the radius of bodies: the lowest rank above 0 counts; 0: it does not define one.
     radius_rank = 0
 
     @property
@@ -43,7 +43,7 @@ class AfterStep(Declaration):
         """The `Distance` constraints that it consists of."""
         return ()
 
-    #: Collisions between bodies are recorded as events.
+    #: Whether collisions between bodies are recorded as events.
     reports_pairs = False
 
     def sides(self, plan: Plan) -> int | None:
@@ -69,7 +69,7 @@ NEVER_BREAKS = -2.0
 ALL_BITS = 2**64 - 1
 #: Contacts of one body with shapes per step, at most; the nearest shapes are used.
 SHAPES_PER_BODY = 8
-#: Among names of changed coefficients of `Contacts`, the beginning of those of its shapes, and of its joints.
+#: Prefixes of the coefficients of shapes and of joints, among the names of changed coefficients of their `Contacts`.
 OF_SHAPES, OF_JOINTS = "shapes.", "joints."
 
 

@@ -221,12 +221,12 @@ class Contacts(Filtered):
         own = {name for name in names if not name.startswith((OF_SHAPES, OF_JOINTS))}
         if not own <= Filtered.independent | softness | writable:
             return None
-        if "mass" in names and self.joints:  # of which those of immovable bodies are left out
+        if "mass" in names and self.joints:  # pairs of immovable bodies are left out: their number may change
             return None
         fields = self._changed_filters(plan, names, before)
         if fields is None:
             return None
-        if fields and self.walls:  # whose filters depend on those of bodies
+        if fields and self.walls:  # the filters of walls depend on those of bodies
             through = self._through_walls(plan)
             if bool(through.any()) != ("through" in before):
                 return None
@@ -253,7 +253,7 @@ class Contacts(Filtered):
     def _shape_numbers(
         self, plan: Plan, names: Collection[str], filters: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        """Return the record fields of changed coefficients of shapes, or of filters of bodies; None if of others."""
+        """Return the record fields for changed coefficients of shapes or filters of bodies; None for other names."""
         writable = {"friction", "restitution", "radius", "surface_speed", "enabled", "thickness"}
         if not set(names) <= Filtered.independent | writable:
             return None
@@ -278,7 +278,7 @@ class Contacts(Filtered):
     def _rod_numbers(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        """Return the record fields of changed coefficients of joints; None if they decide which fields there are."""
+        """Return the record fields for changed coefficients of joints; None if fields or rods come or go."""
         if not names:
             return {}
         if not set(names) <= {"length", "max_length", "min_length", "compliance"}:

@@ -1,4 +1,4 @@
-"""Static shapes: platforms, bricks, the walls of a level."""
+"""Shapes that stand or move with a given velocity: platforms, bricks, lifts, the walls of a level."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 #: Shapes per leaf of the bounding volume tree.
 LEAF = 4
-#: Least distance of bodies from shapes, by size of a number in bytes: so many roundings of the largest coordinate of
-#: those that are enabled. Points are safe in steps some 30 (float32) or 1,000 (float64) times as long as that
-#: coordinate; a larger distance would be visible in float32.
+#: Least distance of bodies from shapes, by size of a number in bytes: a multiple of the machine epsilon times the
+#: largest coordinate of enabled shapes. Points do not tunnel in steps up to some 30 (float32) or 1,000 (float64) times
+#: as long as that coordinate; a larger distance would be visible in float32.
 SKIN = {4: 64, 8: 4096}
 
 
 class Shapes(Wall):
-    """Base of static shapes."""
+    """Base of `Segments` and `Boxes`."""
 
     kind = "shapes"
     radius_rank = 3
@@ -63,7 +63,7 @@ class Shapes(Wall):
         """Return a copy with other ends or corners."""
         raise NotImplementedError
 
-    # What follows from these shapes is known by the object that the user has.
+    # Copies of shapes reference the user's object as their handle: `set` and others find them by it.
 
     @property
     def handle(self) -> Shapes:
@@ -131,7 +131,7 @@ class Shapes(Wall):
         for end in self.ends():
             placed = end + way
             if angle.any():
-                from ..math import cos, sin  # few shapes rotate
+                from ..math import cos, sin  # imported late: few shapes rotate
 
                 c, s, (x, y) = cos(angle), sin(angle), (end - center).T
                 turned = center + np.stack([c * x - s * y, s * x + c * y], axis=1) + way
