@@ -80,7 +80,7 @@ class Body:
         return self.done == 0 or bool(np.isfinite([*self.x, *self.v]).all())
 
     def begin(self) -> None:
-        """Initialize the history, if the scheme has one, for a previous step of the last dt."""
+        """Initialize the history, if the scheme has one, as if the previous step had the length `last_h`."""
         start = STARTS.get(self.integrator.kind)
         if start is not None and (self.history is None or self.needs_start):
             start(self, self.last_h)

@@ -1,4 +1,4 @@
-"""What a fixed-step clock tells: its time, its tick, how far it is into the next step, and what it lost."""
+"""The readings of a fixed-step clock: time, tick, the fraction of the next step, and the time that was lost."""
 
 from __future__ import annotations
 

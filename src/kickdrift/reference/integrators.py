@@ -14,7 +14,7 @@ from .vector import Vector, dot, largest, split, sqrt
 
 
 class NotConverged(Exception):
-    """Newton's method failed; the argument is the residual."""
+    """Newton's method failed; arguments: the residual, and in a system of bodies the index of the worst body."""
 
 
 def explicit_euler(body, h):
@@ -118,7 +118,7 @@ def rk4(body, h):
 
 
 def verlet_start(body, h):
-    """Return the previous position by extrapolation from x and v."""
+    """Set the history, the previous position, by extrapolation from x and v."""
     x, v = body.x, body.v
     a = body.a(x, v)
     previous = x - h * v

@@ -93,9 +93,9 @@ class SlotArrays:
                     array[self._slots.dead] = 0
 
 
-#: Coefficients without an item per pin or pair.
+#: Record fields that have one value for all pins or pairs.
 FOR_ALL = ("iterations", "response")
-#: Coefficients of contacts with an item per rod.
+#: Record fields of `Contacts` that have an item per rod.
 RODS = ("first", "second", "length", "compliance", "number", "pair", "member", "lower", "upper", "limit")
 
 
@@ -140,7 +140,7 @@ def pinned(system: Any) -> np.ndarray:
 
 
 def present_at_rest(system: Any) -> np.ndarray | None:
-    """Return the resting velocity shares of linked bodies, see `Plan.add_links`, for active links."""
+    """Return `Plan.at_rest`, with 0 for bodies that no active link holds; None if the plan has none."""
     slots, plan = system.slots, system.plan
     if slots is None or plan.at_rest is None:
         return plan.at_rest

@@ -255,7 +255,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
                 array[body.index] = np.transpose(vector)
 
     def _advance_system(self, n: int):
-        """Advance all bodies together, to the first state that is not finite, or before a failure; return that."""
+        """Advance all bodies together, to the first state that is not finite, or up to a failure, which is returned."""
         system, first = System(self), self.tick
         try:
             system.run(n)

@@ -52,7 +52,7 @@ class System(Body):
         self.alive = living.astype(np.bool_)
         #: Whether forces move a body: inactive and pinned ones stay where they are.
         self.movable = self.alive & ~pinned(self)
-        #: Impulses of contacts and of rods for warm starting, at the beginning and at the end of the step.
+        #: Impulses of the last completed step, which warm-start the next one: by contact, and of rods.
         self.remembered: dict[tuple[int, int], Any] = {}
         self.remembered_rods: list[Any] = []
         if stepper._impulses is not None:
@@ -63,7 +63,7 @@ class System(Body):
         self._next: Any = None
 
     def remember(self, impulses_by_pair: dict[tuple[int, int], Any], pull: list[Any]) -> None:
-        """Store the impulses that warm-start the next step, see `Impulses`, but for those that have overflowed."""
+        """Store the impulses that warm-start the next step, see `Impulses`, except those that have overflowed."""
         finite = {pair: numbers for pair, numbers in impulses_by_pair.items() if np.isfinite(numbers).all()}
         self._next = finite, [each if np.isfinite(each) else self.real(0) for each in pull]
 
@@ -266,7 +266,7 @@ class System(Body):
         return split(self.x), split(self.v), split(self.history) if self.continues_positions else None
 
     def put(self, x: list[Vector], v: list[Vector], s: list[Vector] | None) -> None:
-        """Store the results of a constraint, which come from `rows()`."""
+        """Store the vectors of `rows()` after a constraint has changed them."""
         self.x, self.v = self.joined(x), self.joined(v)
         if s is not None:
             self.history = self.joined(s)

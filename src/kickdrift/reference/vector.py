@@ -117,7 +117,10 @@ def largest(u: Sequence[Number]) -> Number:
 
 
 def sqrt(q: Number) -> Number:
-    """Return the square root in the number's own type, or of a column; rounding float64 to float32 is exact."""
+    """Return the square root in the number's own type, or of a column.
+
+    For float32, rounding the float64 root gives the correctly rounded root.
+    """
     if isinstance(q, np.ndarray):
         return np.sqrt(q)
     return type(q)(math.nan if q < 0 else math.sqrt(q))

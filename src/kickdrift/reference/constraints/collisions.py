@@ -29,7 +29,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         pairs = swept_pairs(x, v, radius, system.h, alive, system.space, seen)
     displacement = system.space.nearest
     since, last = [system.h] * len(x), [-1] * len(x)
-    moved: set[int] = set()  # since the last pass over the walls
+    moved: set[int] = set()  # bodies that were moved since the walls were last applied
     w = system.angular_velocity
     turn = [] if w is None else [r * ease for r, ease in zip(radius, system.inverse_inertia, strict=True)]
 
@@ -100,7 +100,8 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
             move(i, j, sweep)
         if not moved:
             break
-        # Apply the walls within the sweep, to support stacks. Only moved bodies: a wall may round a resting position.
+        # Apply the walls after each sweep, to support stacks; only to moved bodies, because rounding in a wall may
+        # change a resting position.
         system.put(x, v, s)
         for record in system.plan.constraint_records:
             if record.solid:
@@ -197,7 +198,7 @@ def few_pairs(near, size, seen=None):
     """Select pairs i < j in order: per body, the first few neighbours that are larger, or equal with a higher index.
 
     Bodies without deep overlap have no more neighbours. The limit bounds the time in dense crowds, and it is local:
-    distant bodies do not affect the selection, nor do those that the filter `seen` lets pass.
+    distant bodies do not affect the selection, nor do pairs that the filter `seen` excludes.
     """
     pairs, met = [], [0] * len(size)
     for i in range(len(size)):
@@ -224,8 +225,8 @@ def collide(
     size: sum of the radii. overlap: size² - |d|². delta_v: velocity change of each body by the forces of the step.
     lag: number of steps by which the velocity is behind the position. first: whether the impact may have been missed;
     separating bodies may then have passed the point of closest approach. axis: of the normal for coincident
-    centers. given: time since impact, if known. spin, share: see `slip`, and the part of a slip whose loss ends it. The
-    last result is what friction takes from the relative velocity, or None.
+    centers. given: time since impact, if known. spin: see `slip`. share: the change of the relative velocity that ends
+    a slip, as a fraction of the slip. The last result is what friction takes from the relative velocity, or None.
     """
     zero = 0 * h
     together, time = -dot(d, u), zero

@@ -29,8 +29,8 @@ class Contact:
     """A possible contact in this step: bodies i and j, or body i and a wall or shape, numbered after the bodies.
 
     n: unit normal from i to j. size: separation along n at touch. w_i, w_j: inverse masses. In a periodic box n points
-    to the minimum image of j, and size includes the displacement from there to j. push and rub: normal impulse and
-    friction impulse of the last substep.
+    to the minimum image of j, and size includes the displacement from there to j. push and friction_impulse: normal and
+    tangent impulse of the last substep.
     """
 
     n: Any
@@ -96,7 +96,7 @@ def touches(contact, time_since, fast, place, radius):
 def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, behind):
     """Apply one normal impulse, one of rolling resistance and one of friction; return whether the overlap is deep.
 
-    Friction comes last: what slips least is what users see.
+    Friction comes last, because a remaining slip is more visible than a remaining overlap.
 
     times: extra factor of over-relaxed contacts. left: time from the present positions to the end of the step.
     given, count, behind: see `collide`.
@@ -109,12 +109,12 @@ def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, b
     if gap > 0 and (soft > 0 or contact.most > 0):
         wanted = contact.push - mass * (speed + gap / h)
     elif gap > 0:
-        wanted = 0 * gap  # no contact before the positions change
+        wanted = 0 * gap  # a relaxation sweep starts no contact across a gap
     elif not soft > 0:
         wanted = contact.push - mass * speed
     else:
         out = soft * gap
-        less = HARD * out + contact.fastest > 0  # below the limit of twice the speed
+        less = HARD * out + contact.fastest > 0  # the factor for deep contacts is below its limit of 2
         out = (1 - HARD * out / contact.fastest if less else 2) * out
         out = out if out > -contact.fastest else -contact.fastest
         wanted = scale * (contact.push - mass * (speed + out)) + contact.load * (1 - scale)

@@ -26,7 +26,7 @@ class Rod:
         self.displacement = d / r if r > 0 else 0 * r * d
 
     def act(self, pull, u, weight, h, soft=None, scale=None):
-        """Apply an impulse that corrects the length; without soft one that stops the rod."""
+        """Apply an impulse that corrects the length; without `soft`, one that stops the change of the length."""
         i, j, now = self.i, self.j, pull[self.number]
         given = now, weight[i] + weight[j], dot(u[j] - u[i], self.displacement), h, soft, scale
         change = self.change(self.high, *given)

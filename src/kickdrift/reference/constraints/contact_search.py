@@ -60,7 +60,7 @@ def in_colours(found, moved):
 def group(found, rods, moved):
     """Number the connected components over movable bodies, and return that of each body.
 
-    Results must not depend on distant bodies.
+    Relaxation and rest are decided by group, so that results do not depend on distant bodies.
     """
     n, above = len(moved), list(range(len(moved)))
 

@@ -26,7 +26,7 @@ class Level:
         self.system, self.begin = system, begin
         self.friction = [[system.real(mu) for mu in row] for row in friction]
         self.through = through
-        #: Of each part, see `running`; None where no surface has a velocity.
+        #: Velocity of the belt of each part, see `running`; None if no part has one.
         self.belt = None if belt is None else [[system.real(b) for b in row] for row in belt]
         self.parts = []
         for part, (first, last) in enumerate(pairwise(begin)):
@@ -43,7 +43,7 @@ class Level:
         self.index()
 
     def index(self):
-        #: (number, part, two end points or corners) of each existing shape.
+        #: (number, part, two end points or corners) of each enabled shape.
         self.all: list[tuple[int, int, Any, Any]] = []
         for part, shapes in enumerate(self.parts):
             ends: list[Any] = shapes.ends

@@ -239,7 +239,7 @@ class Pile:
                 place, share = level.kept(i, self.p[i], place, then)
                 if share is not None:
                     self.touched[i] = True
-                    # Remove the forces after the impact.
+                    # Remove the velocity change by the forces of the rest of the substep.
                     self.u[i] = self.u[i] - (self.system.real(1) - share) * self.delta_v[i]
             self.p[i] = place
         if level is not None and level.moves:
@@ -306,11 +306,12 @@ class Pile:
         system.put(self.x, self.v, self.s)
 
     def catch_up(self):
-        """Move bodies by what forces in equal parts lack of the integrator's displacement, as far as nothing held them.
+        """Move bodies by the integrator's displacement less that of the substeps, as far as nothing held them.
 
-        Otherwise springs would gain or lose energy, since positions would not follow from velocities as in the
-        integrator. Only directions without a contact count, and there the share of the velocity change by forces that
-        is left: friction that holds a body leaves none. Bodies on rods stay where these put them.
+        The substeps apply forces in equal parts. Without this, positions would not follow from velocities as in the
+        integrator, and springs would gain or lose energy. Only directions without a contact count, and there the share
+        of the velocity change by forces that is left: friction that holds a body leaves none. Bodies on rods stay where
+        these put them.
         """
         system, p, u = self.system, self.p, self.u
         half, one = system.real(0.5), system.real(1)

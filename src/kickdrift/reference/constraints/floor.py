@@ -12,7 +12,7 @@ def floor_friction(system, before, deceleration, **_weight):
     x, v, s = system.rows()
     zero, one, half = system.real(0), system.real(1), system.real(0.5) * system.h
     for i, each in enumerate(np.broadcast_to(deceleration, (len(x),))):
-        fall = each * system.h  # of the speed in this step
+        fall = each * system.h  # loss of speed in this step
         if not fall > 0:
             continue
         first = v[i] - system.delta_v[i]

@@ -210,7 +210,7 @@ class Pairs:
 
 
 class Soft:
-    """Pairs with compliance (XPBD): `force` is the accumulated Lagrange multiplier of the step, times h².
+    """Pairs with compliance (XPBD): `force` is the accumulated Lagrange multiplier, the force of the step times h².
 
     With direction 2 a pair applies equal impulses in both halves of the step. response: the share that drag leaves of
     an impulse's effect on the position, and on the final velocity: see `left_by_drag`.
@@ -271,7 +271,7 @@ def left_by_drag(c, h, first, second):
 
 
 def follow(system, x, v, s):
-    """Change velocities by what positions were corrected. Position Verlet needs no correction."""
+    """Change velocities by the corrections of positions, divided by h. The previous positions of Verlet stay."""
     was, _, _ = system.rows()
     v = [
         Vector([c if a == b else c + (a - b) / system.h for a, b, c in zip(x[i], was[i], v[i], strict=True)])

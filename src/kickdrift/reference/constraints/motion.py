@@ -27,7 +27,7 @@ class Motion:
         self.rows = rows.tolist()
         self.lower, self.upper, self.center = (fields[name].tolist() for name in ("lower", "upper", "center"))
         self.far = fields["far"].tolist()
-        #: m that a surface moves in the step at most.
+        #: Largest displacement of a surface in the step, in m.
         self.displacement = max(map(self._way, self.rows, self.far), default=0.0)
 
     def _way(self, row, far):
@@ -57,10 +57,10 @@ class Motion:
         return [middle[0] + (c * x - s * y) + displacement[0], middle[1] + (s * x + c * y) + displacement[1]]
 
     def pieces(self, k, start, y, since, r):
-        """Return in how many straight pieces to take a path relative to a shape that rotates, and a negligible gap.
+        """Return the number of straight pieces for a path relative to a shape that rotates, and a negligible gap.
 
-        Between two places at the times t apart the path deviates from the straight line by at most t²/8 times its
-        acceleration, w² R + 2 w v, and that shall be negligible.
+        Between two positions a time t apart the path deviates from the straight line by at most t²/8 times its
+        acceleration, w² R + 2 w v. The pieces are so many that this is negligible.
         """
         row, time = self.rows[k], self.h - since
         angle = abs(row[-1]) * since

@@ -1,4 +1,4 @@
-"""Static shapes, with continuous collision detection."""
+"""Shapes, static or moving, with continuous collision detection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .walls import Wall, arrival, at_least, replace
 REFINED = 4
 #: Maximal impacts of a body per step; it then stays at the last impact.
 BOUNCES = 8
-#: Relative error of a computed distance: so many times that of one operation.
+#: Relative error of a computed distance, as a multiple of the machine epsilon.
 ROUNDING = 16
 
 
@@ -53,9 +53,10 @@ class Shapes:
         return begin, self.motion.along(k, h - float(until), 0.0, y) - begin
 
     def collide(self, number, at, since):
-        """Return normal and surface velocity where a body at `at` is by a shape `since` before the end of the step.
+        """Return (distance, normal, surface velocity, `at` at the end of the step) for a body and a shape.
 
-        Also distance, and where the place will be at the end. The velocity is None for shapes that do not move.
+        at: position of the body, `since` before the end of the step. It moves with the surface until the end. The
+        velocity is None for shapes that do not move.
         """
         k, a, b = self.ends[number]
         if self.motion is None:
@@ -315,7 +316,7 @@ def first_touch(shapes, i, start, y, since, through=False, but=()):
 
 
 def turn(system, wall, shapes, i, number, time_since, depth, y, u, n, at, moves):
-    """Resolve the collision of a body that is `depth` beyond the contact plane; moves: its velocity, or None."""
+    """Resolve the collision of a body that is `depth` beyond the contact plane; moves: the plane's velocity, or None."""
     if moves is not None:
         u = u - moves
     e, mu, r = wall.coefficients(i)

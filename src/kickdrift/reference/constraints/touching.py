@@ -137,7 +137,7 @@ def region(system, fields):
 
 
 def within(system, fields):
-    """Overlaps with the region of a sensor."""
+    """Return the test whether a position is in the region of a sensor."""
     low, high = ([system.real(a) for a in fields[name][0]] for name in ("lower", "upper"))
 
     def in_box(y):
