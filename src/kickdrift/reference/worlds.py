@@ -55,7 +55,7 @@ class Worlds(WorldsBase):
         """Return a stepper in the rows of a world."""
         arrays: dict[str, Any] = {name: array[i] for name, array in self._given.items()}
         before = {name: array.copy() for name, array in arrays.items()}
-        for name, array in arrays.items():  # numbers that the constructor accepts; the given ones are written back below
+        for name, array in arrays.items():  # numbers that the constructor accepts; the given ones are restored below
             array[...] = (1, 0, 0, 0) if name == "orientation" else 0
         state = {name: array[i, ...] for name, array in self._user.items()}
 

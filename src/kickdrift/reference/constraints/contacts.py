@@ -309,7 +309,7 @@ class Pile:
         """Move bodies by the integrator's displacement less that of the substeps, as far as nothing held them.
 
         The substeps apply forces in equal parts. Without this, positions would not follow from velocities as in the
-        integrator, and springs would gain or lose energy. Only directions without a contact count, and there the share
+        integrator, and springs would not conserve energy. Only directions without a contact count, and there the share
         of the velocity change by forces that is left: friction that holds a body leaves none. Bodies on rods stay where
         these put them.
         """

@@ -316,7 +316,7 @@ def first_touch(shapes, i, start, y, since, through=False, but=()):
 
 
 def turn(system, wall, shapes, i, number, time_since, depth, y, u, n, at, moves):
-    """Resolve the collision of a body that is `depth` beyond the contact plane; moves: the plane's velocity, or None."""
+    """Resolve the collision of a body that is `depth` beyond the contact plane; moves: the plane's velocity or None."""
     if moves is not None:
         u = u - moves
     e, mu, r = wall.coefficients(i)
