@@ -108,7 +108,7 @@ def __getattr__(name):
     if module is not None:
         value = globals()[name] = getattr(_import_module(f".{module}", __name__), name)
         return value
-    if not name.startswith("_"):  # a module or folder of ours, such as flows
+    if not name.startswith("_"):  # a submodule of this package, such as flows
         try:
             return _import_module(f".{name}", __name__)
         except ModuleNotFoundError as error:

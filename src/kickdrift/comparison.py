@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 LOOKS = 200  #: number of times at which a run is compared
 FINER = 4  #: ratio of the smallest step of the figures to that of the reference
-SHARES = [Fraction(2) ** power for power in range(2, -4, -1)]  #: of dt, in the figures
+SHARES = [Fraction(2) ** power for power in range(2, -4, -1)]  #: step sizes of the figures, as multiples of dt
 FRICTION = (LinearDrag, QuadraticDrag)  # dissipative forces, without a potential
-FLOOR, CEILING = 1e-16, 1e3  #: of the errors in figures
+FLOOR, CEILING = 1e-16, 1e3  #: limits of the axis of errors in figures
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class Comparison:
         known = problem.known
         schemes = [resolve(each, known) for each in (known if integrators is None else integrators)]
         self.problem, self.dt = problem.name, float(dt)
-        # A multiple of the largest step in the figures.
+        # The duration is a multiple of the largest step in the figures.
         most = int(SHARES[0])
         self.steps = max(most, most * round(time / self.dt / most))
         self._problem, self._dt = problem, dt
@@ -143,7 +143,7 @@ class Comparison:
         self.refused: dict[str, str] = {}
         runs = []
         for scheme in over(schemes, "compare", "integrators"):
-            # Instances with parameters are named by these.
+            # Instances with other parameters than the defaults are named by their repr().
             name = scheme.name if scheme == known[scheme.name]() else repr(scheme)
             try:
                 runs.append(self._run(name, scheme, clocked=True))

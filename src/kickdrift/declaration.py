@@ -190,7 +190,7 @@ class Declaration(Frozen):
 
     #: Key in the tables of reference and engine, or several keys; "" for forces merged into the affine part.
     kind: ClassVar[Any] = ""
-    #: Each body depends only on itself, not on its index: chunks of bodies can be stepped separately.
+    #: Whether each body depends only on itself, and not on its index: chunks of bodies can be stepped separately.
     alone: ClassVar[bool] = False
     #: Coefficients with no check besides their bounds: all, for a class without its own `__post_init__`.
     independent: ClassVar[frozenset[str]] = frozenset()
@@ -224,7 +224,7 @@ class Declaration(Frozen):
     __hash__ = object.__hash__
 
     def _refuse(self, name: str) -> NoReturn:
-        """Name the alternative: a plan was compiled from the declaration."""
+        """Raise an error that names `set`: a change of the attribute would not reach the compiled plan."""
         title = type(self).__name__
         if name in self.coefficients:
             handle = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", title).lower()

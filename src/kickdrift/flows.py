@@ -356,7 +356,7 @@ class Expression:
 
     def code(
         self, n: int, dtype: np.dtype, rows: bool = False, derivatives: bool = False
-    ) -> tuple[Code, list[Any], list[np.ndarray]]:  # signature of Formula.code
+    ) -> tuple[Code, list[Any], list[np.ndarray]]:  # `Coded` of forces/formulas.py
         """Return the kernel code of the equations or of their Jacobian.
 
         rows: for an array of structures instead of a structure of arrays.

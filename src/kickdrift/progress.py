@@ -10,13 +10,13 @@ from typing import Protocol, TypeVar
 
 EVERY = 5.0  #: seconds between two lines of a sweep
 PATIENCE = 2.0  #: seconds before a command shows its progress
-PART = 0.1  #: seconds of a part of a long step
+PART = 0.1  #: approximate duration in s of the parts in which `in_parts` makes a call of many steps
 
 T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Callback for finished cases."""
+    """The interface that shows progress: count finished items, print a line."""
 
     def advance(self, count: int = 1) -> None: ...
     def say(self, text: str) -> None: ...

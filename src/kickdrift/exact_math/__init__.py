@@ -1,7 +1,7 @@
 """Numbers that need exp, log, cos or roots, correctly rounded on every platform.
 
-libm may differ in the last bit between systems; `decimal` does not. All functions here are
-called once per dt, never in a step.
+libm may differ in the last bit between systems; `decimal` does not. Steppers call these functions
+once per dt, never in a step.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ class ODEBase(State):
         """The integrator with its parameters."""
         return self._integrator
 
-    # Hooks of common.py for recording and snapshots.
+    # Methods that stepper/common.py requires for recording and snapshots.
 
     def _sampled(self) -> dict[str, np.ndarray]:
         return {"y": self._y}
