@@ -31,7 +31,7 @@ def time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
 
 
 def signed_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
-    """Return the step in seconds, negative for a negative `dt`: steppers run both ways, clocks only forwards."""
+    """Return the step in seconds, negative for a negative `dt`: steppers can run backwards, clocks cannot."""
     if hz is None:
         if isinstance(dt, str) and dt.strip().startswith("-"):
             return -time_step(dt.strip()[1:], None, dtype)

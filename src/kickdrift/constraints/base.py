@@ -59,7 +59,8 @@ class Constraint(AfterStep):
     """Base of all constraints."""
 
 
-#: Record fields of pairs where some have them: rigid, of fixed length, never broken, and of the first generation.
+#: In a joined record, the values of fields that a pair's own record lacks: rigid, of fixed length, never breaks, of the
+#: first generation.
 ABSENT = {
     "compliance": -1.0, "drag_first": 0.0, "drag_second": 0.0, "unit": 1.0, "lower": -1.0, "upper": -1.0, "limit": -1.0,
     "generations": 1,
@@ -76,7 +77,7 @@ OF_SHAPES, OF_JOINTS = "shapes.", "joints."
 def bits(name: str, value: Any) -> np.ndarray:
     """Return bits as uint64, a number or one per body; a read-only copy."""
     array = validation.plain(name, value)
-    unsure = array.dtype == object or isinstance(value, (list, tuple))  # ints beyond 2**63 become objects
+    unsure = array.dtype == object or isinstance(value, (list, tuple))  # ints of 2**63 and more
     if (array.dtype.kind not in "iu" and not unsure) or validation.holds_bool(value):
         raise TypeError(f"{name}: expected ints of up to 64 bits, got {validation.show(value)}")
     if array.ndim > 1:

@@ -185,7 +185,7 @@ class Distance(Constraint):
             if "_colours" in vars(self):  # pairs are unchanged
                 other.__dict__["_colours"] = self._colours
             return other
-        return self._with(length=validation.numbers("Distance(length)", length, minimum=0.0))  # the copy keeps the cached colours
+        return self._with(length=validation.numbers("Distance(length)", length, minimum=0.0))  # keeps `_colours`
 
     def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
         if self.length is not None or self.limited:

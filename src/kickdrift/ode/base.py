@@ -79,7 +79,7 @@ class ODEBase(State):
 
         def _bind(self) -> None: ...
 
-    __init__.__qualname__ = "ODEStepper.__init__"  # in Python's errors about arguments
+    __init__.__qualname__ = "ODEStepper.__init__"  # the name in Python's errors about arguments
 
     def _right_hand_side(self, rhs: Any) -> Flow | Function:
         if isinstance(rhs, type) and issubclass(rhs, Flow):

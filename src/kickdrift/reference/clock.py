@@ -101,7 +101,7 @@ class FixedClock(Readings):
 
         self._base_ns: int | None = None  # argument of the last advance_to
         self._next_rate: tuple[Fraction, bool] | None = None  # set inside a frame, applied after it
-        self._open = False  # whether a frame is open, in any form
+        self._open = False  # whether a frame was begun by any method, and not closed
         self._taken = 0  # due steps that a stepper's frame runs now; counted when they are complete
         self._began_ns: int | None = None  # time of the first step of this frame, under "budget"
         self._handed = 0  # integrator steps counted in this frame that the stepper has not run yet

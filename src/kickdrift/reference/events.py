@@ -65,7 +65,7 @@ class Log:
             record = next(
                 record
                 for record in system.plan.constraint_records
-                if record.kind != "corners" and system.plan.source(record) == source  # recorded for its walls
+                if record.kind != "corners" and system.plan.source(record) == source  # corners record for walls
             )
             met, was = contacts.get(source, {}), set(self.touching.get(source, []))
             touches, place = TOUCHING[record.kind](system, laid_out(system, record, float(system.stepper._h)))

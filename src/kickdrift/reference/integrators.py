@@ -192,7 +192,7 @@ def kick(body, x, v, d, after):
         a3 = body.a(x, v + d / 2 * a2, after)
         a4 = body.a(x, v + d * a3, after)
         return v + d / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-    # Implicit midpoint, v_m = v + d/2 a(x, v_m): each fixed-point iteration gains one order.
+    # Implicit midpoint, v_m = v + d/2 a(x, v_m): each fixed-point iteration raises the order by one.
     vm = v
     for _ in range(body.integrator.order - 1):
         vm = v + d / 2 * body.a(x, vm, after)

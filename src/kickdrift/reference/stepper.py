@@ -117,7 +117,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         touching=None,
     ) -> None:
         """Apply several changes; the compiled implementation does it atomically."""
-        # First what may raise: nothing has changed then.
+        # What may raise comes first, before anything has changed.
         if clock_anew is not None:
             self._clock._begin_again(*clock_anew)
         if clock_rate is not None:

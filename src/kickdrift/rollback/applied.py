@@ -41,7 +41,7 @@ class AppliedForces(Part):
         return sum(term.array.nbytes for term in (*stepper._handles, *added) if isinstance(term, Applied))
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
-        return {"applied": data}  # checked in `check`: which arrays there are is in another section
+        return {"applied": data}  # read in `check`: the list of arrays is in another section
 
     def check(self, stepper: Any, saved: Any) -> None:
         data, plan = saved.changes.pop("applied"), saved.changes["plan"]

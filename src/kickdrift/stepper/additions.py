@@ -12,7 +12,7 @@ from ..forces.base import Term
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 
 _F64 = np.dtype(np.float64)
-#: Magnitudes that are rounded to float32 without overflow or underflow.
+#: Smallest and largest magnitude that is rounded to float32 without underflow or overflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
 #: Arguments of `_round` for errors: the owner of merged affine coefficients, and the name of 1/m.

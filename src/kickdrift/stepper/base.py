@@ -82,7 +82,7 @@ class StepperBase(State):
         self._begin(exact_dt, threads)
         self._parts = _PARTS
         mask = living(alive, n)
-        self._alive_given = mask is not None  # rows that `rebind` adds are free then
+        self._alive_given = mask is not None  # if so, rows that `rebind` adds are free
         self._rotation = rotation_of(*self._given, angular_velocity, angle, orientation, inertia, mask)
         self._take_state(state, position=self._position, velocity=self._velocity, **self._turning_arrays())
         self._offset = np.zeros(dim)
@@ -120,11 +120,11 @@ class StepperBase(State):
         self._claim(self._clock)
         self._warn_of()
 
-    __init__.__qualname__ = "Stepper.__init__"  # in Python's errors about arguments
+    __init__.__qualname__ = "Stepper.__init__"  # the name in Python's errors about arguments
 
     #: The `Events` configuration; None if events are disabled.
     _events: Any = None
-    #: Weak reference to the Rollback's event history that receives the events; number of events it had no room for.
+    #: Weak reference to the Rollback's event history that receives the events; number of events that it has dropped.
     _event_history: Any = None
     _events_forgotten = 0
 
@@ -139,7 +139,7 @@ class StepperBase(State):
     _firsts: tuple[Declaration, ...]
     #: Cache of the snapshot section of changes, with the entries and masses that it was written for.
     _changes_written: tuple[tuple[Entry, ...], np.ndarray, bytes] | None = None
-    #: None while all initial bodies are active and ids have not been requested.
+    #: None while all initial bodies are active, and neither `ids` nor `alive` has been read.
     _slots: Slots | None = None
 
     if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class StepperBase(State):
         def _last_step(self, substeps: int) -> None: ...
         def _take_events(self) -> np.ndarray: ...
         def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # (constraint number, keys of touching pairs)
-        def _level(self) -> Any: ...  # a Level: the shapes, for queries
+        def _level(self) -> Any: ...  # a `Level`, which answers queries
 
         @property
         def _events_dropped(self) -> int: ...
@@ -251,7 +251,7 @@ class StepperBase(State):
             return
         if exact < 0:
             raise ValueError(f"dt: expected a positive number beside a clock, got {float(exact)}")
-        exact = time_steps.time_step(exact * clock.substeps, None) / clock.substeps  # that the clock can represent
+        exact = time_steps.time_step(exact * clock.substeps, None) / clock.substeps  # a step the clock can represent
         if exact != self._exact_dt or exact * clock.substeps * clock.hz != 1:
             self._change_dt(exact, **self._clock_change(exact))
 
@@ -477,7 +477,7 @@ class StepperBase(State):
             "threads": self.threads,
             "events": self._events,
             "state": self._copied_state(),
-            **({"alive": self.n} if self._alive_given else {}),  # which rows are free is in the snapshot
+            **({"alive": self.n} if self._alive_given else {}),  # the snapshot has the free rows
             **({} if self._rotation is None else self._rotation.arguments()),
         }
         return snapshots.rebuild, (

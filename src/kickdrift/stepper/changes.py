@@ -166,7 +166,7 @@ def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, A
     else:
         then = at_offset(origin.first, at - origin.at)
         if entry.joints is None and not differences(now, then):
-            now, at = origin.first, origin.at  # canonical form of unchanged coefficients
+            now, at = origin.first, origin.at  # as declared again: canonical, for equal snapshots
     today = now if at is offset else at_offset(now, offset - at)
     return Entry(origin, now, at, entry.enabled, offset, today, entry.joints)
 
@@ -403,7 +403,8 @@ def _remade(
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
-    if follow or not model.same_constraints(old):  # `follow`: shapes may be set to where they were declared
+    # Shapes that are set back to where they were declared give the same constraints: only `follow` resets their rows.
+    if follow or not model.same_constraints(old):
         model.loads = by_declaration(entries)
         attributes["_motion"] = model.motion = motion.motion_of(self, entries, follow)
         attributes |= self._numbered(self.tick, entries)

@@ -62,9 +62,9 @@ class State:
         def _trajectory(self, **samples: Any) -> Any: ...  # the result of `record`
         def _arrays(self) -> list[np.ndarray]: ...  # the arrays that later steps depend on
         def _array_count(self, started: bool) -> int: ...  # number of these arrays
-        def _described(self) -> dict[str, Any]: ...  # identity of compatible snapshots, for JSON
+        def _described(self) -> dict[str, Any]: ...  # what must be equal in snapshots that fit, for JSON
         def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that `count` saved arrays are restored to
-        def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]: ...  # changes for another offset
+        def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]: ...  # for `_commit`
 
     def _begin(self, exact_dt: Fraction, threads: int) -> None:
         self._threads = validation.threads(threads)

@@ -45,7 +45,7 @@ class Origin:
     @once
     def token(self) -> str:
         """Key that identifies the declared values, identical on every machine."""
-        from hashlib import blake2b  # loads OpenSSL: a tenth of the import time
+        from hashlib import blake2b  # imported late: it loads OpenSSL, which is slow
 
         told = self.first.declared_values()
         if self.first.places:
@@ -302,7 +302,7 @@ def remember(self: StepperBase, origin: Origin) -> None:
     if origin.number is not None:
         return
     known = self._added.pop(origin.token, ())
-    self._added[origin.token] = known if origin in known else (*known, origin)  # moves the token to the end
+    self._added[origin.token] = known if origin in known else (*known, origin)  # last to be forgotten
     present = {id(origin), *(id(entry.origin) for entry in self._entries)}
     absent = [old for old in known if id(old) not in present][: max(0, len(self._added[origin.token]) - MOST_ALIKE)]
     for token in [*islice(self._added, max(0, len(self._added) - MOST_ADDED))]:

@@ -185,7 +185,7 @@ class EventLog:
         known, count, last = self._stepper._numberings
         begin, constraints = zip(*known[:count], last, strict=True)
         ticks = events["tick"] if "tick" in names else np.full(events.shape, self._stepper.tick + 1)
-        since = np.searchsorted(begin, ticks) - 1  # events of a tick follow the changes before it
+        since = np.searchsorted(begin, ticks) - 1  # the last numbering that began before the tick
         if (since < 0).any():
             raise ValueError(f"events: expected those after tick {begin[0]}, got some of tick {ticks.min()}")
         result = np.zeros(events.shape, np.bool_)

@@ -63,7 +63,7 @@ def with_joints(entry: Entry, joints: tuple[Joint, ...]) -> Entry:
     if joints == tuple((joint, True) for joint in first.joints):  # type: ignore[attr-defined]
         saved = None
         if not differences(now, at_offset(first, at - origin.at)):
-            now, at = first, origin.at  # canonical form of unchanged joints
+            now, at = first, origin.at  # as declared again: canonical, for equal snapshots
     else:
         saved = joints
     today = None if entry.offset is None else at_offset(now, entry.offset - at)

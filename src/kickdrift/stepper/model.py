@@ -310,7 +310,7 @@ class Plan(Additions):
     def _rounded_column(self, name: str, array: np.ndarray) -> np.ndarray:
         if name not in ("rate", "omega", "spin"):
             return self._round(name, array)
-        check_finite(name, array, _F64)  # results derived from it are rounded
+        check_finite(name, array, _F64)  # it stays in float64: only results derived from it are rounded
         return array
 
     def _derive_masses(self) -> None:

@@ -49,7 +49,7 @@ class Touch(NamedTuple):
     source: int  #: number of its constraint
     side: Side | None  #: None for pairs of bodies
     radius: np.ndarray
-    through: np.ndarray  #: of each side and body 0: collides, 1: a sensor, 2: passes; of each body for pairs
+    through: np.ndarray  #: (sides, n): 0 collides, 1 is a sensor, 2 passes; (n,) for pairs: 1 is a sensor
     reach: np.ndarray | None = None  #: contact distance of shapes, m
     slack: float = 0.0  #: tolerance for rounding errors, relative to coordinates
     category: np.ndarray | None = None  #: for pairs only, as `mask`, and `moves`: whether a body can move

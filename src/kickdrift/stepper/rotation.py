@@ -75,7 +75,7 @@ class Rotation:
         """Return the identity of the declared inertia for snapshots: another inertia changes all later steps."""
         if self.declared is None:
             return "solid"
-        from hashlib import blake2b  # loads OpenSSL: a tenth of the import time
+        from hashlib import blake2b  # imported late: it loads OpenSSL, which is slow
 
         return blake2b(self.declared.astype("<f8").tobytes(), digest_size=16).hexdigest()
 

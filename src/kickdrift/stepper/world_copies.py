@@ -127,7 +127,7 @@ def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
         for place in places_of(stepper, declaration):
             entries[place] = changes.with_coefficients(stepper, entries[place], given, stepper._plan)
             now, then = entries[place].today, before[place].today
-            # A refused call may have left other coefficients changed than those given now: these change back.
+            # A refused call may have changed coefficients that are not given now: they change back here.
             changed[id(now)] = stepper._plan._parts.get(id(then)), given | differences(now, then)
     made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
     made["attributes"]["_fitted_entries"] = made["attributes"].pop("_entries")

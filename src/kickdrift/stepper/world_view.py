@@ -72,7 +72,7 @@ class World:
             return lambda *given, **named: worlds._exclusively(worlds._call, index, function, *given, **named)
         if name in _READS:
             read = getattr(worlds._stepper_type, name)
-            read = getattr(read, "fget", None) or read.__get__  # with the name that `ASKED` lists
+            read = getattr(read, "fget", None) or read.__get__  # functions whose names `ASKED` lists
             return worlds._exclusively(worlds._call, index, read)
         if name in _ARRAYS:
             array = getattr(worlds, name)

@@ -55,7 +55,7 @@ class WorldsBase:
         self._count = counted(worlds, given)
         world._exclusively(self._begin, world, given)
 
-    __init__.__qualname__ = "Worlds.__init__"  # in Python's errors about arguments
+    __init__.__qualname__ = "Worlds.__init__"  # the name in Python's errors about arguments
 
     def _begin(self, world: StepperBase, given: dict[str, np.ndarray]) -> None:
         """Make the arrays of all worlds, and the private steppers."""
@@ -95,7 +95,7 @@ class WorldsBase:
         def _make(self, world: StepperBase, alike: np.ndarray) -> None: ...  # make the private steppers
         def _exclusively(self, function: Any, *given: Any, **named: Any) -> Any: ...  # call it under the lock
         def _advance(self, n: int, active: np.ndarray | None) -> None: ...
-        def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # with a stepper in its state
+        def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # in the state of world i
         def _go_back(self, snapshot: bytes, where: np.ndarray) -> None: ...
         def _copy(self, source: np.ndarray, target: np.ndarray) -> None: ...
         def _renumber(self, numbers: dict[Declaration, dict[str, Any]]) -> None: ...

@@ -132,7 +132,7 @@ class Builder:
 
 
 def folded(operation: str, values: list[Any]) -> float:
-    from ...reference.formulas import operate  # imported lazily, because it needs NumPy
+    from ...reference.formulas import operate  # imported late: `reference` imports most of this package
 
     return float(operate(operation, float, *values))
 

@@ -52,7 +52,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         )
         if found is None:
             return
-        apart, turned, met, lost = found  # changes of the separation and of the relative velocity
+        apart, turned, met, lost = found  # see the results of `collide`
         if w is not None and lost is not None:
             twist = cross(met[-1], lost)
             w[i], w[j] = w[i] + turn[i] / total * twist, w[j] + turn[j] / total * twist

@@ -16,7 +16,7 @@ def report_contacts(system, found, u):
             continue
         closing = -dot(approach(contact, u), contact.n)
         if closing > 0 and not contact.known:
-            impulse = impulse + contact.mass * closing  # rest of an impact at the end of the step
+            impulse = impulse + contact.mass * closing  # impact that is not over: add what is left to stop
         left = contact.time_since if closing < 0 or not contact.push > 0 else system.real(-1)
         event = contact.i, contact.j if contact.j < n else n - 1 - contact.j
         system.report(

@@ -21,7 +21,7 @@ def candidates(system, x, p, radius, weight, normal, offset, alive, seen, throug
             partners[i].append((j, seen.senses(i, j)))
     for i in range(n):
         for face in range(len(offset)):
-            # Near the wall after the step or before it.
+            # A body is a candidate if it is near the wall before the step or after it.
             reach = offset[face] + radius[i] + radius[i] / 4
             displacement = Vector(normal[face])
             passes = 0 if through is None else through[face][i]

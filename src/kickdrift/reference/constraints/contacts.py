@@ -69,7 +69,7 @@ class Pile:
         system, n, level = self.system, self.n, self.level
         self.zero = system.real(0)
         self.still = Vector([self.zero] * system.dim)
-        self.flat = self.still if system.dim == 3 else self.zero  # no rotation
+        self.flat = self.still if system.dim == 3 else self.zero  # zero angular velocity
         sides = self.beyond - n + (int(level.begin[-1]) if level else 0)
         self.p = [Vector(row) for row in self.before] + [self.still] * sides
         self.u = [
