@@ -306,7 +306,7 @@ class Declaration(Frozen):
     ) -> dict[str, np.ndarray] | None:
         """Return the record fields that depend on these coefficients; None if anything else depends on them.
 
-        names: may include "mass" for what has a constraint record, if the plan has other masses.
+        names: may include "mass", for declarations with a constraint record, if the plan has other masses.
         before: all fields of the record before the change. The result equals what `compile` would add, with the same
         checks. `set` then writes it in place into the arrays that kernels read, without a new plan.
         """

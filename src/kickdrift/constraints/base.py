@@ -145,7 +145,7 @@ class Filtered(Constraint):
     def _changed_filters(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        """Return the record fields of filters, if some of these names are filters; None if it has other fields then."""
+        """Return the record fields of filters, or none if no name is a filter; None if fields come or go."""
         if _FILTERS.keys().isdisjoint(names):
             return {}
         fields = self._filters(plan)

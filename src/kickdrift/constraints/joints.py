@@ -243,7 +243,7 @@ class Distance(Constraint):
         return fields if fields.keys() <= before.keys() and ("upper" in fields) == ("upper" in before) else None
 
     def _lengths(self, plan: Plan, pairs: np.ndarray) -> dict[str, np.ndarray]:
-        """Return record fields of these pairs: the length, and where they are limited or may break, the limits."""
+        """Return record fields of these pairs: the length; also the limits, if it has limits or pairs may break."""
         if self.limited:
             most = np.broadcast_to(np.finfo(plan.dtype).max, (len(pairs),))
             upper = most if self.max_length is None else self._each("max_length")[pairs]

@@ -71,7 +71,7 @@ class Shapes(Wall):
         return known
 
     def named(self, handle: Shapes) -> Self:
-        """Make this copy known as another object."""
+        """Set the user's object that this copy stands for."""
         if handle is not self:
             self.__dict__["_handle"] = handle
         return self

@@ -40,7 +40,7 @@ class CaseError(KickdriftError, RuntimeError):
 
     @classmethod
     def of(cls, case: dict[str, Any], error: BaseException) -> CaseError:
-        """Make the report of an exception in a case."""
+        """Return the CaseError for an exception in a case."""
         text = "".join(traceback.format_exception(error))
         try:
             kept: BaseException | None = cloudpickle.loads(cloudpickle.dumps(error))

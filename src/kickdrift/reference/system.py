@@ -150,7 +150,7 @@ class System(Body):
         return self.integrator.kind == "velocity_verlet" and not self.velocity_dependent
 
     def _baths(self) -> Any:
-        """Thermostat per body: friction factor and noise; no effect on inactive bodies, no noise on pinned ones."""
+        """Yield (body, friction factor, noise) of the thermostat for each active body; pinned ones get no noise."""
         for interaction in self.plan.interactions:
             if interaction.kind == "langevin":
                 for i, alive in enumerate(self.alive):

@@ -175,8 +175,8 @@ class Level:
     def numbers_in(self, other: Level) -> np.ndarray:
         """Map each shape to its number in another level, or -1.
 
-        Shapes match by position, at best with the same number. Otherwise they match by number within the part, if the
-        part has as many shapes of the same kind: the shape has then moved.
+        Shapes match by position, preferably with the same number. Otherwise they match by number within the part, if
+        the part has as many shapes of the same kind: the shape has then moved.
         """
         found, count = np.full(len(self), -1), min(len(self), len(other))
         alike = self.kind[:count] == other.kind[:count]
@@ -201,7 +201,7 @@ class Level:
         return found
 
     def moved_into(self, before: Level, fields: dict[str, np.ndarray], position: np.ndarray) -> tuple[int, int] | None:
-        """Find a shape that was moved into a body by more than the body's radius: (shape, body), or None.
+        """Find a shape that was moved into a body, deeper than the body's radius: (shape, body), or None.
 
         fields: the fields of the record of these shapes.
         """

@@ -277,7 +277,7 @@ def give_name(self: StepperBase, origin: Origin, handle: Declaration) -> None:
 
 
 def given_so_far(self: StepperBase) -> tuple[Any, ...]:
-    """Return, for pickle and copies, the handles of declarations, and those of added ones with their state."""
+    """Return what pickle and copies need: handles, and (handle, first, at, label) of added declarations."""
     added = [origin for origins in self._added.values() for origin in origins]
     return (
         [origin.handle for origin in self._declared],

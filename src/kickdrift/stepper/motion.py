@@ -48,7 +48,8 @@ class Motion:
     """The rows of all shapes that move: displacement, angle, velocity, angular velocity; 2 dim + 2 numbers each.
 
     before: the previous motion, whose rows are kept. follow: maps (entry, shape), by number, to the number that the
-    shape had before, or None if it is new; a shape that is left out has kept its number.
+    shape had before, or None if it is new; a shape that is left out has kept its number. The attribute `rows` has the
+    present state, `before` the state before the last step, from which drawing interpolates.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ class Side(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """What bodies may be in contact with, and the coefficients of each body: see `touching`."""
+    """A kind of contacts to search in `touching`: pairs of bodies, or bodies with a wall or shapes."""
 
     source: int  #: number of its constraint
     side: Side | None  #: None for pairs of bodies

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def still_true(plan: Plan, previous: Plan | None) -> dict[tuple[str, float], np.ndarray]:
-    """Return the results of `decay` and `flow` by dt that remain valid: they are slow to compute and rarely change."""
+    """Return the cached results of `_remember` that remain valid: they are slow to compute and rarely change."""
     if previous is None or not previous._remembered:
         return {}
     changed = {

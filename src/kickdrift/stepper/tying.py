@@ -116,7 +116,7 @@ def _before(members: Sequence[R], known: Sequence[R]) -> R | None:
 
 
 def _of_lineage(joined: R, before: R | None) -> R:
-    """Return the record with the lineage of the one before, if its members have the lineages of those before."""
+    """Return the record with the lineage of `before`, if the members of both have the same lineages, in order."""
     if before is None or [each.lineage for each in before.members] != [each.lineage for each in joined.members]:
         return joined
     return replace(joined, lineage=before.lineage)
@@ -125,7 +125,7 @@ def _of_lineage(joined: R, before: R | None) -> R:
 def _columns(members: Sequence[Any], before: Any) -> dict[str, np.ndarray]:
     """Return the fields of all members, one after the other; "member" has the number of the member of each item.
 
-    before: a joined record. The items of the first and the last members are copied as a whole, where they are the same.
+    before: a joined record. If its first and last members are the same objects, their items are copied as a whole.
     """
     names = _names(members[0])
     head = tail = 0

@@ -62,7 +62,7 @@ def numbers_of_all(coefficients: dict[str, Any], count: int) -> dict[str, Any]:
 
 
 def place_of(stepper: StepperBase, declaration: Any) -> int:
-    """Return the index of the first entry of a declaration that `set` takes."""
+    """Return the index of a declaration's first entry; raise ValueError for joints and shapes of `Contacts`."""
     if joints.found(stepper, declaration) or motion.are_contacts(stepper, motion.found(stepper, declaration)):
         raise ValueError(
             f"declaration: expected a force or constraint of the stepper itself, got {type(declaration).__name__} in "

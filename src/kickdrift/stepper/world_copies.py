@@ -87,7 +87,7 @@ def overlaps(array: np.ndarray) -> bool:
 
 
 def parted(data: bytes, count: int) -> list[bytes]:
-    """Return the snapshots of each world in one of all."""
+    """Split a snapshot of all worlds into one snapshot per world."""
     sizes = np.zeros(0, np.int64)
     if len(data) >= HEAD.size + 8 * count and HEAD.unpack_from(data)[1] == count:
         sizes = np.frombuffer(data, "<i8", count, HEAD.size)

@@ -145,7 +145,7 @@ class Worlds(WorldsBase, WorldsCore):
         self._waiting = waiting
 
     def _events_left(self, where: np.ndarray, tick: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the events without those of some worlds after a tick, and how many each world has."""
+        """Return the untaken events, without those after a tick in the worlds `where`; and their number per world."""
         left = [rows[~where[rows[:, 0]] | (rows[:, 1] <= tick)] for rows in self._waiting]
         numbers = np.concatenate([np.zeros(0, np.int64), *[rows[:, 0] for rows in left]])
         return [rows for rows in left if len(rows)], np.bincount(numbers, minlength=len(self))

@@ -484,7 +484,7 @@ def rebuilt(
     snapshot: bytes,
     numbers: dict[int, dict[str, Any]],
 ) -> WorldsBase:
-    """Return worlds from what pickle kept of them."""
+    """Construct worlds from their pickled contents. numbers: coefficients by index of the entry."""
     worlds = cls(world, count, threads=threads)
     worlds.restore(snapshot)
     for place, given in numbers.items():

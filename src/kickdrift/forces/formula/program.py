@@ -42,7 +42,7 @@ LEAVES = ("const", "name", "noise")
 
 
 class TooLongError(Exception):
-    """More operations than MOST."""
+    """More operations than `Builder.most`."""
 
 
 @dataclass(frozen=True)

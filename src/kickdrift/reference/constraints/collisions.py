@@ -171,7 +171,7 @@ def swept_pairs(x, v, radius, h, alive, space, seen):
     there = alive & space.seen(places - displacement)
 
     def near(i):
-        """Return a mask of the bodies whose swept sphere overlaps that of body i."""
+        """Return a mask of the bodies that come within 5/4 of the sum of both radii of body i in the step."""
         d, u = space.nearest(places - x[i]), speeds - v[i]
         time = quotient(dot(d, u), dot(u, u))
         time = np.where(time > h, h, time)
@@ -188,7 +188,7 @@ def near_pairs(x, radius, alive=None, space=None, seen=None):
     alive = alive & space.seen(places)
 
     def near(i):
-        """Return a mask of the bodies that overlap body i."""
+        """Return a mask of the bodies within 5/4 of the sum of both radii of body i."""
         return alive[i] & alive & is_near(space.nearest(places - x[i]), radius[i] + radii)
 
     return few_pairs(near, radius, seen)

@@ -37,7 +37,7 @@ def candidates(system, x, p, radius, weight, normal, offset, alive, seen, throug
 
 
 def in_colours(found, moved):
-    """Colour the contact graph: contacts of one colour share no body, and can be solved in any order or in parallel.
+    """Colour the contact graph: contacts of one colour share no movable body, and can be solved in any order.
 
     Greedy colouring: in order, each contact gets the lowest colour that is free at both of its bodies.
     """

@@ -51,7 +51,7 @@ class Level:
         self.known = {number: (part, a, b) for number, part, a, b in self.all}
 
     def lay(self, time, h, touching):
-        """Move the shapes to where they are at a time, after h seconds, and the contact planes with them."""
+        """Move the shapes to their positions at a time, and the contact planes by their motion in h seconds."""
         for contact in touching:
             if self.parts[self.known[contact.shape][0]].motion is not None:
                 contact.size = contact.size - h * dot(contact.surface, contact.n)
@@ -79,7 +79,7 @@ class Level:
         """Return the shapes that a body may touch in a step, in order: (number, whether it is a sensor contact).
 
         The body is assumed to move no farther than without contacts. free: whether it has finite mass. first: the
-        number of the first shape among all that bodies touch.
+        number of the first shape, after those of bodies and walls.
         """
         displacement = end - start
         length, found = sqrt(dot(displacement, displacement)), []

@@ -28,7 +28,7 @@ def collide(contact, closing, gap, h, given, count, behind, ahead):
 
 
 def approach(contact, u):
-    """Return the velocity of the second of two surfaces relative to the first, but for their rotation."""
+    """Return the velocity of the second of two surfaces relative to the first, without the rotation of the bodies."""
     displacement = u[contact.j] - u[contact.i]
     return displacement if contact.surface is None else displacement + contact.surface
 

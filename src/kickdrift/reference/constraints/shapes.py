@@ -121,7 +121,8 @@ class Shapes:
     def passes(self, y, r, number, a, b):
         """Return whether a one-way shape lets a body pass that begins a step at y: it is not above the shape.
 
-        Above is to the left from a to b, or to the right; of a box, in the direction that is declared.
+        Above a segment is the left of the line from a to b, or the right if `one_way` is negative; above a box is the
+        declared direction.
         """
         if self.one_way is None:
             return False
