@@ -160,8 +160,7 @@ class Plan(Additions):
         }
 
     def _with_masses(self, changed: Changed, previous: Plan) -> Changed:
-        """Add a change of mass for each part of `previous`. If the periodic box differs, return no changes, so that
-        all parts are compiled again."""
+        """Add a change of mass for each part of `previous`; return no changes if the box differs: all is recompiled."""
         if previous.periodic is not self.periodic:
             return {}
         masses: dict[int, tuple[Part | None, Collection[str]]] = {
