@@ -170,6 +170,9 @@ def _finished(job: Job, cases: Iterator[Numbered], pool: _Processes | _Given) ->
             pool.renew()
 
 
+_UNGUARDED = 'sweep: its processes do not start; a script must call it below `if __name__ == "__main__":`'
+
+
 class _Given:
     """The caller's executor."""
 
@@ -202,6 +205,8 @@ class _Processes:
     own = True
 
     def __init__(self) -> None:
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            raise RuntimeError(_UNGUARDED)  # this is one of those processes, and imports the script
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.count, self.ahead = count, 4 * count
         # Spawn, because forked children of a process with threads may hang; Dask, rich and NumPy have threads.
@@ -218,9 +223,7 @@ class _Processes:
 
     def renew(self) -> None:
         if not self.started.is_set():
-            raise futures.BrokenExecutor(
-                'sweep: its processes do not start; a script must call it below `if __name__ == "__main__":`'
-            )
+            raise futures.BrokenExecutor(_UNGUARDED)
         self._begin()
 
     def submit(self, *call: Any) -> Future[Any]:

@@ -146,8 +146,7 @@ ctypedef struct Wall:
     const uint8_t* alive        # per body: is active; NULL: all are
     EventSource* events                  # event recorder; NULL: no events
     Spin spin
-    const void* belt            # conveyor: speed along (-n_y, n_x), then a vector, of which the part along the surface
-                                # counts; or NULL
+    const void* belt            # conveyor: speed along (-n_y, n_x), then a vector: its part along the surface; or NULL
 
 # The motion of shapes. Its numbers are always doubles: positions of shapes would drift in float32.
 ctypedef struct Motion:
@@ -355,11 +354,11 @@ ctypedef struct Contacts:
     void* body
     # TRAITS numbers per body: radius, inverse mass, friction, restitution, and delta_v by forces.
     void* traits
-    # SPIN numbers per rotating body: angular velocity, and from number 4 on radius, 1/I, rolling resistance length and
+    # SPIN numbers per rotating body: angular velocity, and from number 4 on radius, 1/I, rolling resistance and
     # rolling radius (the radius; infinite for walls).
     void* spin
     void* twist                 # TWIST numbers per contact of rotating bodies, in blocks like `contact`
-    const void* rolling         # rolling resistance length of each body; NULL: 0
+    const void* rolling         # coefficient of rolling resistance of each body; NULL: 0
     int64_t axes                # components of an angular velocity; 0 if nothing rotates
     void* surface               # surface velocity of each contact with a wall or shape, MAX_DIM vectors; or NULL
     int32_t* one                # first body of each contact; contacts are sorted by their two bodies

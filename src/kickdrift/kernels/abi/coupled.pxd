@@ -180,7 +180,7 @@ ctypedef struct Springs:
 
 cdef enum:
     PAIRS_AT_ONCE = 768     # pairs per evaluation of the potential's expression; a multiple of any vector width
-    LIST_TOO_SHORT = -1_000_003
+    LIST_TOO_SHORT = -1_000_004  # beside the failure codes above
 
 ctypedef struct Pairs:
     int64_t n

@@ -23,11 +23,6 @@ ctypedef struct Bodies:
     void* v
     void* s                 # Verlet's previous positions, or NULL
 
-# A vector of these bodies.
-ctypedef struct Part:
-    int64_t first
-    int64_t numbers         # number of lanes with a body
-
 
 cdef inline vec numbers_of(const Each* values, int64_t body, const vec* like) noexcept nogil:
     """Load a coefficient of a vector of bodies."""

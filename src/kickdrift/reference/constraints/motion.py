@@ -84,7 +84,7 @@ class Motion:
     def along(self, k, now, then, point):
         """Return the place of a point that moves with the shape from the time `now` to `then`, in either direction.
 
-        A body at the time `then`, moved back to `now`, is where it is relative to the shape as that is at `now`.
+        Where a body at the time `now` is relative to the shape, the moved body is relative to the shape at `then`.
         """
         w = self.rows[k][-1]
         if w == 0:
