@@ -69,7 +69,7 @@ class Table:
         if potted.size:
             self.world.kill(potted)
             if 0 in potted:
-                self.world.spawn([(0.25 * LONG, WIDE / 2, R)], slots=[0])
+                self.world.spawn([(0.25 * LONG, WIDE / 2, R)], rows=[0])
 
 
 def pixel(place):

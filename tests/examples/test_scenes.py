@@ -163,6 +163,15 @@ def test_pool_balls_slide_then_roll_and_side_spin_changes_the_bounce(play):
     assert abs(along[1]) < 1e-9 < 0.1 < abs(along[0])
 
 
+def test_a_potted_cue_ball_comes_back():
+    pool = load("pool")
+    table = pool.Table()
+    table.world.teleport(0, (0.0, 0.0, pool.R))  # a corner pocket
+    table.frame(1 / 60)
+    assert table.world.alive.all()
+    np.testing.assert_allclose(table.world.position[0], (0.25 * pool.LONG, pool.WIDE / 2, pool.R))
+
+
 def test_ragdolls_keep_their_bone_lengths_on_the_stairs(play):
     fall = play("ragdoll_stairs", 80)
     stairs = load("ragdoll_stairs")
