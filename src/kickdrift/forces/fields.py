@@ -297,7 +297,8 @@ class FloorFriction(Term, AfterStep):
     to rest to where it stops. Without other forces a body slides v² / (2 d) under every integrator, at any dt. In a
     step in which it bounces, friction acts along the way before the bounce: an error of up to 2 d h of its speed.
     Infinitely heavy bodies feel none. A world with it cannot run backwards. Angular velocities stay the same: see
-    `Damping(angular)`.
+    `Damping(angular)`. It is for two dimensions: in three, |v| includes the speed that gravity adds in a step, and
+    bodies on a floor slide too far. There give the floor friction, and `Contacts` rolling resistance.
 
     >>> import kickdrift as kd
     >>> puck = kd.Stepper([[0.0, 0.0]], [[3.0, 4.0]], forces=[FloorFriction(2.0)])
