@@ -28,9 +28,9 @@ class Pin(Constraint):
 
     After each step a pinned body is reset to its previous position, at rest. All other constraints treat it as
     infinitely heavy. To move it, write its position between steps. It then displaces bodies that it overlaps, without
-    momentum. For a bat or a lift use a body with mass=numpy.inf and a velocity instead. Forces between bodies see it in
-    its position throughout the step, so that integrators keep their order. Raises TypeError or ValueError for wrong
-    indices, and for an index that is given twice.
+    momentum. For a bat, a lift, or a hook from which something swings, use a body with mass=numpy.inf and a velocity
+    instead. Forces between bodies see it in its position throughout the step, so that integrators keep their order.
+    Raises TypeError or ValueError for wrong indices, and for an index that is given twice.
 
     >>> import kickdrift as kd
     >>> lamp = kd.Stepper([[0.0, 2.0]], forces=[kd.Gravity((0, -9.81))], constraints=[Pin(0)])
