@@ -246,8 +246,8 @@ class Expression:
 
     Keywords with strings are the components. Their names are the variables of the expressions, and their order is the
     order of the components in the state; give as many as there are dimensions. Keywords with numbers, or one number
-    per trajectory, shape (n,), are parameters. Expressions are those of `kickdrift.Expression`, with these names and t.
-    `implicit_euler` uses symbolic derivatives.
+    per trajectory, shape (n,), are parameters. Expressions are those of `kickdrift.Expression`, with these names and t,
+    but without definitions: equal subexpressions are computed once. `implicit_euler` uses symbolic derivatives.
 
     It can be called from Python like any right-hand side: flow(t, y, out). Raises ValueError for a mistake in an
     expression, and its message shows the column; TypeError for parameters that are not real numbers.

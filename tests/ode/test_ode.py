@@ -191,6 +191,11 @@ def test_jacobians_equal_the_reference(isa, dtype):
         ({"rhs": 3}, TypeError, r"rhs: expected a function of \(t, y, out\) or a flow"),
         ({"rhs": lambda t, y: y}, TypeError, r"rhs: expected a function of \(t, y, out\), got one of \(t, y\)"),
         ({"rhs": kd.flows.Lorenz()}, ValueError, r"y: expected shape \(n, 3\) for Lorenz, got \(1, 2\)"),
+        (
+            {"rhs": kd.flows.Expression(x="k*d", y="-d", d="x - y", k=2.0)},  # d is no definition
+            ValueError,
+            r"\(n, 3\) for an Expression with the components x, y, d \(each string is a component\), got \(1, 2\)",
+        ),
         ({"rhs": kd.flows.VanDerPol(), "jacobian": swirl}, ValueError, "jacobian: expected none"),
         ({"jacobian": 5}, TypeError, "jacobian: expected a function"),
         ({"jacobian": lambda t, y: y}, TypeError, "jacobian: expected a function"),

@@ -90,7 +90,11 @@ class ODEBase(State):
             rhs.parameters(self.dtype)
         elif isinstance(rhs, Expression):
             if self.dim != rhs.dim:
-                raise ValueError(f"y: expected shape (n, {rhs.dim}) for {rhs!r}, got {self._y.shape}")
+                names = ", ".join(rhs.texts)
+                raise ValueError(
+                    f"y: expected shape (n, {rhs.dim}) for an Expression with the components {names} (each string is "
+                    f"a component), got {self._y.shape}"
+                )
             rhs.code(self.n, self.dtype)
         elif isinstance(rhs, Native):
             if rhs.dtype != self.dtype:
