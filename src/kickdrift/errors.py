@@ -55,21 +55,26 @@ class ConvergenceError(KickdriftError, ArithmeticError):
 
 
 class DesyncError(KickdriftError, RuntimeError):
-    """Two runs that must be bitwise equal differ. `tick` is the first tick that differs."""
+    """Two runs that must be bitwise equal differ. `tick` is the first tick that differs, or was compared.
 
-    def __init__(self, tick: int, expected: int, got: int):
+    `expected` and `got` are the checksums. `player` is the number of the other player of `Inputs`, else None.
+    """
+
+    def __init__(self, tick: int, expected: int, got: int, player: int | None = None):
+        differs = "what it was the first time" if player is None else f"that of player {player}"
+        first, also = ("first", "") if player is None else ("here", "they play another version or level, or ")
         super().__init__(
-            f"the state at tick {tick} is not what it was the first time "
-            f"(checksum {got:#018x}, first {expected:#018x}): a force or an input depends on something "
-            f"that no snapshot contains: a Python variable instead of an array in state=, random numbers, or events "
-            f"that were not read by stepper.events.of(tick)"
+            f"the state at tick {tick} is not {differs} (checksum {got:#018x}, {first} {expected:#018x}): {also}a "
+            f"force or an input depends on something that no snapshot contains: a Python variable instead of an array "
+            f"in state=, random numbers, or events that were not read by stepper.events.of(tick)"
         )
         self.tick = tick
         self.expected = expected
         self.got = got
+        self.player = player
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.tick, self.expected, self.got)
+        return type(self), (self.tick, self.expected, self.got, self.player)
 
 
 class CallbackError(KickdriftError, RuntimeError):

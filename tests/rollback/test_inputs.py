@@ -1,5 +1,6 @@
 """Inputs of several players over a bad line: predicted, confirmed, and played at one pace."""
 
+import pickle
 import random
 
 import numpy as np
@@ -163,8 +164,22 @@ def test_a_desync_is_found():
         if world is line.worlds[1] and world.tick == 100:
             world.velocity[0] += 1e-9
 
-    with pytest.raises(kd.DesyncError):
+    with pytest.raises(
+        kd.DesyncError, match=r"not that of player [01] .* another version or level, or a force"
+    ) as caught:
         line.run(5, wrong)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    assert again.player == caught.value.player
+
+
+def test_a_table_is_not_a_function_of_inputs():
+    world = kd.Stepper([[0.0]], dt=1)
+    with pytest.raises(TypeError, match=r"function of \(stepper, tick\), got .*: a table is played by its own `play`"):
+        kd.Rollback(world).resimulate(3, kd.Inputs(2))
+    with pytest.raises(TypeError, match=r"function of \(stepper, tick\), got 3 \(int\)$"):
+        kd.sync_test(world, 3, inputs=3)
+    assert world.tick == 0
 
 
 def test_substeps_of_the_clock():

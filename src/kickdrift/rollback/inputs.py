@@ -173,7 +173,7 @@ class Inputs:
         for frame, player in [known for known in self._theirs if known[0] <= agreed]:
             theirs = self._theirs.pop((frame, player))
             if self._sums.get(frame, theirs) != theirs:
-                raise DesyncError(frame * substeps, self._sums[frame], theirs)
+                raise DesyncError(frame * substeps, self._sums[frame], theirs, player)
 
     def _forget(self) -> None:
         """Drop inputs that all players know, and that no rollback needs."""

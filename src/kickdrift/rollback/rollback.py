@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..stepper.base import StepperBase
 
 #: Called before each step with the stepper and its tick, to apply the players' inputs of that tick.
-Inputs = Callable[[Any, int], None]
+InputFunction = Callable[[Any, int], None]
 
 
 class Rollback:
@@ -121,16 +121,19 @@ class Rollback:
             raise RuntimeError("events: a later Rollback owns the events of this stepper")
         return self._history.confirm(confirmed)
 
-    def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:
+    def resimulate(self, tick: int, inputs: InputFunction | None = None) -> None:
         """Step up to `tick`, saving each state on the way; `interpolate` then works as after a frame.
 
         tick: not before the stepper's.
         inputs: called before each step as inputs(stepper, tick), to apply the present inputs. Game logic
         belongs there too: `stepper.events.of(tick)` returns the events of the previous step, equal in each replay.
+
+        Raises TypeError or ValueError for wrong arguments, and the errors of `Stepper.step`.
         """
         stepper = self.stepper
         now = stepper.tick
         tick = validation.integer("tick", tick, now)
+        _check(inputs)
         while now < tick:
             self.save()
             if inputs is not None:
@@ -146,7 +149,13 @@ class Rollback:
             now = stepper.tick
 
 
-def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:
+def _check(inputs: Any) -> None:
+    if inputs is not None and not callable(inputs):
+        hint = ": a table is played by its own `play`" if hasattr(inputs, "play") else ""
+        raise TypeError(f"inputs: expected a function of (stepper, tick), got {validation.show(inputs)}{hint}")
+
+
+def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: InputFunction | None = None) -> None:
     """Check that results depend only on what snapshots contain: go back `distance` ticks at each tick, and compare.
 
     stepper: a Stepper or an ODEStepper; it ends at the last tick. frames: how many ticks to run. distance: how many
@@ -163,6 +172,7 @@ def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inpu
     """
     frames = validation.integer("frames", frames, 0)
     distance = validation.integer("distance", distance, 1)
+    _check(inputs)
     events = None if getattr(stepper, "_events", None) is None else owner(stepper)
     past = Rollback(stepper, distance + 1)
     first: dict[int, int] = {}
