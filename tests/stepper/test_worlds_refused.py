@@ -19,7 +19,10 @@ def test_a_refused_set_leaves_numbers_that_were_set_before(isa, kind):
         worlds = kd.Worlds(kd.Stepper(x, v, dt=0.01, constraints=[held]), 2)
         worlds.set(held, friction=np.array([0.1, 0.2]))
         if refused:
-            with pytest.raises(ValueError, match="those of world 1 need other pairs, shapes or steps"):
+            message = (
+                rf"^{type(held).__name__}\(friction, radius\): .* those of world 1 need other pairs, shapes or steps"
+            )
+            with pytest.raises(ValueError, match=message):
                 worlds.set(held, friction=0.3, radius=np.array([[0.6, 0.5, 0.6], [0.6, 0.4, 0.5]]))
         return worlds
 
@@ -43,6 +46,20 @@ def test_numbers_that_are_objects_are_refused(Worlds):
     assert worlds[1].current(spring).rest_length == 3
 
 
+def test_speeds_of_shapes_come_with_a_snapshot_of_the_template(Worlds):
+    lift = kd.Boxes([(0, 0)], [(4, 1)], velocity=(0, 1))
+    world = kd.Stepper([[2.0, 9.0]], hz=60, constraints=[lift])
+    worlds = Worlds(world, 3)
+    with pytest.raises(ValueError, match=r"^Boxes\(velocity\): .*set them in the template, and restore its snapshot"):
+        worlds.set(lift, velocity=np.array([(0, 1), (0, 2), (0, 3)]))
+    with pytest.raises(AttributeError, match=r"`Worlds\.set` takes a number for each world"):
+        worlds[0].set(lift, velocity=(0, 2))
+    world.set(lift, velocity=(0, 2))
+    worlds.restore(world.snapshot(), where=np.arange(3) == 1)
+    worlds.step(30)
+    assert [round(worlds[i].current(lift).lower[0, 1], 9) for i in range(3)] == [0.5, 1.0, 0.5]
+
+
 def test_parts_of_contacts_are_refused_by_name(Worlds):
     lift, rod = kd.Boxes([(-1, -1)], [(1, 0)]), kd.Distance([(0, 1)])
     contacts = kd.Contacts(0.2, shapes=[lift], joints=[rod])
@@ -51,6 +68,43 @@ def test_parts_of_contacts_are_refused_by_name(Worlds):
         name = type(part).__name__
         with pytest.raises(ValueError, match=f"declaration: expected a force or .*, got {name} in its Contacts"):
             worlds.set(part, **given)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("region", ["box", "ball"])
+def test_each_world_has_a_goal_of_its_own(Worlds, region, dtype):
+    """Regions of sensors differ from world to world, as in steppers that were made so, also while a body is inside."""
+    if region == "box":
+        goal, other = kd.Sensor((2.0, -1.0), (3.0, 1.0)), kd.Sensor((9.0, -1.0), (9.5, 1.0), category=[1, 2], mask=2)
+        places = {"lower": np.array([(2.0, -1.0), (0.5, -1.0)]), "upper": np.array([(2.6, 1.0), (0.8, 1.0)])}
+        later = {"lower": np.array([(1.0, -1.0), (5.0, -1.0)]), "upper": np.array([(4.0, 1.0), (6.0, 1.0)])}
+    else:
+        goal, other = kd.Sensor((2.5, 0.0), 0.5), kd.Sensor((9.0, 0.0), 0.5, category=[1, 2], mask=2)
+        places = {"center": np.array([(2.5, 0.2), (0.5, 0.0)]), "radius": np.array([0.4, 0.2])}
+        later = {"center": np.array([(2.5, 0.2), (0.5, 0.0)]), "radius": np.array([1.5, 0.2])}
+
+    def made():
+        x, v = np.array([[0.0, 0.0], [-1.0, 0.0]], dtype), np.array([[4.0, 0.0], [5.0, 0.0]], dtype)
+        return kd.Stepper(x, v, hz=60, constraints=[goal, other], events=kd.Events())
+
+    worlds, alone = Worlds(made(), 2), [made() for _ in range(2)]
+    for changes, steps in ((places, 37), (later, 60)):
+        worlds.set(goal, **changes)
+        worlds.set(other, mask=np.array([1, 3]))
+        worlds.step(steps)
+        for i, world in enumerate(alone):
+            world.set(goal, **{name: values[i] for name, values in changes.items()})
+            world.set(other, mask=[1, 3][i])
+            world.step(steps)
+    events = worlds.events.take()
+    for i, world in enumerate(alone):
+        taken = world.events.take()
+        mine = events[events["world"] == i]
+        assert {kd.ENTER, kd.LEAVE} <= set(taken["kind"])
+        assert (
+            mine[["tick", "time", "kind", "source", "a"]].tolist()
+            == taken[["tick", "time", "kind", "source", "a"]].tolist()
+        )
 
 
 @pytest.mark.parametrize("breaks_at", [None, np.inf])

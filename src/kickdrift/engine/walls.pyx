@@ -263,10 +263,10 @@ cdef class BoundSensor(BoundConstraint):
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         self.constraint.function, self.constraint.data = table.collide, &self.sensor
-        self.sensor.lower = self.keep(fields["lower"], plan.dtype)
-        self.sensor.upper = self.keep(fields["upper"], plan.dtype)
+        self.sensor.lower = self.field(fields, "lower", plan.dtype)
+        self.sensor.upper = self.field(fields, "upper", plan.dtype)
         self.sensor.ball = fields["ball"][0]
-        self.sensor.watched = <const uint8_t*> self.keep(fields["watched"], np.uint8)
+        self.sensor.watched = <const uint8_t*> self.field(fields, "watched", np.uint8)
         self.cost = 10 * plan.n
         return 0
 

@@ -122,14 +122,15 @@ cdef class WorldsCore:
         self.table = np.zeros((self.every.worlds, size), np.uint8)
         self.bound = bound_by(core)
 
-    def _take_numbers(self, Core core, Py_ssize_t i):
-        """Copy the coefficients of `core` to row i of the table."""
+    def _take_numbers(self, Core core, Py_ssize_t i, str what):
+        """Copy the coefficients of `core` to row i of the table. what: the coefficients that are set, for errors."""
         cdef char* to = <char*> address(self.table[i])
         cdef Py_ssize_t place, size
         if bound_by(core) != self.bound:
             raise ValueError(
-                f"set: expected numbers that may differ from world to world; those of world {i} need other pairs, "
-                f"shapes or steps than those of world 0 (such as a drag of 0 in one of them)"
+                f"{what}: expected numbers that may differ from world to world; those of world {i} need other pairs, "
+                f"shapes or steps than those of world 0 (radii of bodies that collide, stiffness, iterations and "
+                f"breaks_at of a Distance, and places of shapes are the same in all worlds; a drag is 0 in all or none)"
             )
         for place, size in number_blocks(core):
             memcpy(to, <const void*> <size_t> place, size)

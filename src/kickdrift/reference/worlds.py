@@ -111,7 +111,7 @@ class Worlds(WorldsBase):
         """Return the arrays of the loads of a world."""
         return [array for entry in self._steppers[i]._entries for array in entry.origin.loads]
 
-    def _renumber(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
+    def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None:
         try:
             self._fit(numbers)
         except BaseException:

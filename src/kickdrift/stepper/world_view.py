@@ -78,7 +78,8 @@ class World:
             array = getattr(worlds, name)
             return None if array is None else array[index]
         if hasattr(worlds._stepper_type, name) and not name.startswith("_"):
-            raise AttributeError(f"{name}: one of many worlds has none of its own; see kickdrift.Worlds")
+            instead = "`Worlds.set` takes a number for each world" if name == "set" else "see kickdrift.Worlds"
+            raise AttributeError(f"{name}: one of many worlds has none of its own; {instead}")
         raise AttributeError(f"a world of kickdrift.Worlds has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:

@@ -161,15 +161,18 @@ class Worlds(WorldsBase, WorldsCore):
         self._write(writes, copies=(source, target))
         self._waiting = waiting
 
-    def _renumber(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
+    def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None:
         try:
-            self._fit(numbers)
+            self._fit(numbers, what)
         except BaseException:
             self._fit(self._numbers)  # the coefficients before this call
             raise
 
-    def _fit(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
-        """Set the coefficients of each world in a private stepper, and copy the numbers that kernels read from it."""
+    def _fit(self, numbers: dict[Declaration, dict[str, Any]], what: str = "set") -> None:
+        """Set the coefficients of each world in a private stepper, and copy the numbers that kernels read from it.
+
+        what: the coefficients that are set, for messages.
+        """
         if not len(self):
             return
         values = [self._numbers_of(i, numbers) for i in range(len(self))]
@@ -180,7 +183,7 @@ class Worlds(WorldsBase, WorldsCore):
         self._begin_numbers(self._fitted)
         for i, given in enumerate(values):
             renumber(self._fitted, given)
-            self._take_numbers(self._fitted, i)
+            self._take_numbers(self._fitted, i, what)
         self._end_numbers()
 
     def _slots_of_all(self) -> tuple[np.ndarray, np.ndarray]:

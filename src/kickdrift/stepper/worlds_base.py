@@ -98,7 +98,7 @@ class WorldsBase:
         def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # in the state of world i
         def _go_back(self, snapshot: bytes, where: np.ndarray) -> None: ...
         def _copy(self, source: np.ndarray, target: np.ndarray) -> None: ...
-        def _renumber(self, numbers: dict[Declaration, dict[str, Any]]) -> None: ...
+        def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None: ...
         def _rebind_arrays(self) -> None: ...  # read `_applied` and `_torques` anew
         def _private(self, declaration: Declaration) -> Any: ...  # its copy in the private steppers
         def _spawn(self, where: np.ndarray, arrays: list[tuple[np.ndarray, np.ndarray]]) -> None: ...
@@ -323,7 +323,8 @@ class WorldsBase:
         number or tuple for all. The force of an `AppliedForce` and the torque of an `AppliedTorque` are your own
         arrays, (worlds, n, dim), which each step reads and `restore` writes. A length of None is measured now, in each
         world. Numbers may differ from world to world, but not what a world consists of and how it is stepped: radii of
-        contacts, pairs, where shapes are, or filters or a drag that act in some worlds only.
+        bodies that collide, pairs, stiffness and `breaks_at` of a `Distance`, where shapes are, or filters or a drag
+        that act in some worlds only. The regions of a `Sensor` may differ.
 
         Numbers stay with the place of a world: no snapshot has them, and `copy` leaves them. It takes some 0.1 ms for
         each world. Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
@@ -347,7 +348,8 @@ class WorldsBase:
         moving = getattr(self._guest._entries[place].now, "moves", False)
         if is_placed(declaration, coefficients) and (moving or not SPEEDS.isdisjoint(coefficients)):
             raise ValueError(
-                "set: expected no places or velocities of shapes that move, which are part of the state of each world"
+                f"{type(declaration).__name__}({', '.join(coefficients)}): places and velocities of shapes that move "
+                f"are part of the state of each world: set them in the template, and restore its snapshot into worlds"
             )
         if isinstance(declaration, Applied):
             self._set_array(declaration, coefficients)
@@ -356,7 +358,7 @@ class WorldsBase:
         handle = self._handle(declaration)
         given = {**self._numbers.get(handle, {}), **given}
         numbers = {**self._numbers, handle: given | self._measured(place, handle, given)}
-        self._renumber(numbers)
+        self._renumber(numbers, f"{type(declaration).__name__}({', '.join(coefficients)})")
         self._numbers = numbers
 
     def _measured(self, place: int, handle: Declaration, given: dict[str, Any]) -> dict[str, Any]:
