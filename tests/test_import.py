@@ -73,3 +73,13 @@ def test_the_stub_file_lists_the_same_public_names():
 def test_unknown_names_raise_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'Gravty'"):
         kd.Gravty  # noqa: B018
+    for word, ours in (("Rope", "Distance"), ("World", "Stepper"), ("Body", "Stepper"), ("Springz", "Springs")):
+        with pytest.raises(AttributeError, match=f"has no attribute '{word}'; did you mean '{ours}'"):
+            getattr(kd, word)
+
+
+def test_words_of_other_libraries_are_no_names_of_ours():
+    words = " ".join(kd._OTHER_WORDS.values()).split()
+    assert len(set(words)) == len(words)
+    assert not {*words} & {*kd.__all__}
+    assert {*kd._OTHER_WORDS} < {*kd.__all__}

@@ -102,6 +102,20 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names.s
 
 __all__ = sorted([*_MODULES, "__version__", "build_info", "flows", "math", "reference"])
 
+#: What other libraries call it, for the hint of an error: the closest spelling of "Rope" is "Drop".
+_OTHER_WORDS = {
+    "Boxes": "Platform Rect Rectangle",
+    "Distance": "Chain Cloth Joint Link Rod Rope",
+    "FixedClock": "Clock",
+    "Langevin": "Thermostat",
+    "LinearDrag": "Drag",
+    "ODEStepper": "ODE",
+    "Plane": "Floor Ground Wall",
+    "Sensor": "Region Trigger",
+    "Stepper": "Ball Body Circle Engine Particles Scene Simulation Space World",
+    "Tape": "Replay",
+}
+
 
 def __getattr__(name):
     module = _MODULES.get(name)
@@ -114,7 +128,9 @@ def __getattr__(name):
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    hint = _import_module(".validation", __name__).meant(name, __all__)  # imported here, because errors are rare
+    meant = _import_module(".validation", __name__).meant  # imported here, because errors are rare
+    hints = [f"; did you mean {ours!r}?" for ours, words in _OTHER_WORDS.items() if name in words.split()]
+    hint = hints[0] if hints else meant(name, __all__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
