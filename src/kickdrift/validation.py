@@ -224,7 +224,8 @@ def pairs(name: str, value: Any) -> np.ndarray:
         array = np.zeros((0, 2), np.int64)
     _check_kind(name, value, array, "iu", "ints")
     if array.ndim != 2 or array.shape[1] != 2:
-        raise ValueError(f"{name}: expected shape (pairs, 2), got {array.shape}")
+        hint = f"; one pair is [({array[0]}, {array[1]})]" if array.shape == (2,) else ""
+        raise ValueError(f"{name}: expected shape (pairs, 2), got {array.shape}{hint}")
     alone = np.flatnonzero(array[:, 0] == array[:, 1])
     if len(alone):
         raise ValueError(f"{name}: expected two bodies in a pair, got {array[alone[0]].tolist()} as pair {alone[0]}")

@@ -364,7 +364,15 @@ def test_constraints_without_contacts_have_no_state():
         (lambda: kd.Distance([(0, 4)]), r"Distance\(pairs\): expected indices from 0 to 3, got \[0, 4\] as pair 0"),
         (lambda: kd.Distance([(-1, 2)]), r"Distance\(pairs\): expected indices from 0 to 3, got \[-1, 2\]"),
         (lambda: kd.Distance([(2, 2)]), r"Distance\(pairs\): expected two bodies in a pair, got \[2, 2\]"),
-        (lambda: kd.Distance([0, 1]), r"Distance\(pairs\): expected shape \(pairs, 2\), got \(2,\)"),
+        (
+            lambda: kd.Distance([0, 1]),
+            r"Distance\(pairs\): expected shape \(pairs, 2\), got \(2,\); one pair is \[\(0, 1\)\]",
+        ),
+        (
+            lambda: kd.Segments([(0, 0), (1, 1)]),
+            r"Segments\(points\): .*, got \(2, 2\); a line through points is list\(zip",
+        ),
+        (lambda: kd.Boxes((0, 0), (1, 1)), r"Boxes\(lower, upper\): .*; one box is Boxes\(\[lower\], \[upper\]\)"),
         (lambda: kd.Distance([(0, 1)], -1), r"Distance\(length\): expected numbers of at least 0, got -1"),
         (lambda: kd.Distance([(0, 1)], [1, 2]), r"Distance\(length\): .*\(1,\), one value per pair, got shape \(2,\)"),
         (lambda: kd.Distance([(0, 1)], stiffness=-0.1), r"Distance\(stiffness\): expected numbers of at least 0"),

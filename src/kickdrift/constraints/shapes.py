@@ -272,7 +272,9 @@ class Segments(Shapes):
         super().__post_init__()
         points = np.asarray(self.points)
         if points.ndim != 3 or points.shape[1:] != (2, 2):
-            raise ValueError(f"Segments(points): expected shape (k, 2, 2), got {points.shape}")
+            line = points.ndim == 2 and points.shape[1] == 2
+            hint = "; a line through points is list(zip(points[:-1], points[1:]))" if line else ""
+            raise ValueError(f"Segments(points): expected two ends each, shape (k, 2, 2), got {points.shape}{hint}")
         if np.asarray(self.thickness).ndim:
             raise ValueError(f"Segments(thickness): expected a number, got shape {np.asarray(self.thickness).shape}")
         self._check_more()
@@ -327,7 +329,10 @@ class Boxes(Shapes):
         super().__post_init__()
         lower, upper = np.asarray(self.lower), np.asarray(self.upper)
         if lower.ndim != 2 or lower.shape != upper.shape:
-            raise ValueError(f"Boxes(lower, upper): expected shapes (k, dim), got {lower.shape} and {upper.shape}")
+            hint = "; one box is Boxes([lower], [upper])" if lower.ndim == upper.ndim == 1 else ""
+            raise ValueError(
+                f"Boxes(lower, upper): expected equal shapes (k, dim), got {lower.shape} and {upper.shape}{hint}"
+            )
         wrong = np.flatnonzero((lower > upper).any(axis=1))
         if len(wrong):
             raise ValueError(f"Boxes(lower, upper): expected lower <= upper, got the contrary in box {wrong[0]}")
