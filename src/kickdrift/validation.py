@@ -47,6 +47,20 @@ def meant(value: Any, choices: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
+def in_place(name: str, value: Any, own: np.ndarray | None) -> None:
+    """Accept the assignment of an array to itself, with which `world.velocity *= 0.9` ends; refuse all others."""
+    if value is own or (isinstance(value, np.ndarray) and own is not None and same_memory(value, own)):
+        return
+    how = "none in this world" if own is None else f"to be changed in place, as in {name}[:] = ... or {name} *= ..."
+    raise AttributeError(f"{name}: expected {how}, got {show(value)}")
+
+
+def same_memory(one: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether two arrays are views of the same items, in the same order."""
+    here, there = one.__array_interface__, other.__array_interface__
+    return one.strides == other.strides and all(here[name] == there[name] for name in ("data", "shape", "typestr"))
+
+
 def integer(name: str, value: Any, minimum: int | None = None, maximum: int | None = None) -> int:
     """Return an int within bounds. NumPy integers are accepted, bools are not."""
     if isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == np.bool_:

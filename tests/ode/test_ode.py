@@ -224,6 +224,10 @@ def test_accepted_arguments(ODEStepper):
     y = np.zeros((3, 2))
     stepper = ODEStepper(y, swirl, dt=0.1)
     assert stepper.y is y
+    stepper.y += 1
+    assert y.tolist() == [[1, 1]] * 3
+    with pytest.raises(AttributeError, match="y: expected to be changed in place"):
+        stepper.y = y.copy()
     assert (stepper.n, stepper.dim, stepper.dtype, stepper.threads) == (3, 2, np.float64, 1)
     assert stepper.rhs is swirl
     assert stepper.jacobian is None

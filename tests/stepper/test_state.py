@@ -1,5 +1,6 @@
 """State of a stepper: arrays, tick, exact time, energy, records, integrator history."""
 
+import copy
 import math
 from fractions import Fraction
 
@@ -109,7 +110,29 @@ def test_attributes(Stepper):
     assert len(stepper.forces) == 2
     for name in ("position", "velocity", "mass", "n", "dim", "time", "integrator", "forces", "threads"):
         with pytest.raises(AttributeError):
-            setattr(stepper, name, getattr(stepper, name))
+            setattr(stepper, name, copy.copy(getattr(stepper, name)))
+
+
+def test_arrays_are_changed_in_place_and_not_replaced(Stepper):
+    """`world.velocity *= 0.5` changes the array, and then assigns it: an error would come after the change."""
+    x, v = np.ones((2, 2)), np.ones((2, 2))
+    world = Stepper(x, v, hz=60, angular_velocity=2.0, inertia=1.0)
+    world.position += (1, 2)
+    world.velocity *= 0.5
+    world.angular_velocity -= 1
+    world.angle += 3
+    assert world.position is x
+    assert world.velocity is v
+    assert (x.tolist(), v.tolist()) == ([[2, 3], [2, 3]], [[0.5, 0.5], [0.5, 0.5]])
+    assert (world.angular_velocity.tolist(), world.angle.tolist()) == ([1, 1], [3, 3])
+    message = r"position: expected to be changed in place, as in position\[:\] = ... or position \*= ..., got array"
+    for other in (x.copy(), x[::-1], x.astype(np.float32), x[:1]):
+        with pytest.raises(AttributeError, match=message):
+            world.position = other
+    with pytest.raises(AttributeError, match=r"velocity: expected to be changed in place, .* got 3"):
+        world.velocity = 3
+    with pytest.raises(AttributeError, match="orientation: expected none in this world"):
+        world.orientation = x
 
 
 def test_mass(Stepper):

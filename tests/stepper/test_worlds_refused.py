@@ -60,6 +60,21 @@ def test_speeds_of_shapes_come_with_a_snapshot_of_the_template(Worlds):
     assert [round(worlds[i].current(lift).lower[0, 1], 9) for i in range(3)] == [0.5, 1.0, 0.5]
 
 
+def test_arrays_of_worlds_are_changed_in_place_and_not_replaced(Worlds):
+    worlds = Worlds(kd.Stepper([[0.0, 1.0]], [[1.0, 2.0]], hz=60), 3)
+    worlds.position += 1
+    worlds.velocity *= 2
+    one = worlds[1]
+    one.velocity += (5, 0)
+    assert worlds.position.tolist() == [[[1, 2]]] * 3
+    assert worlds.velocity.tolist() == [[[2, 4]], [[7, 4]], [[2, 4]]]
+    for target in (worlds, one):
+        with pytest.raises(AttributeError, match="velocity: expected to be changed in place"):
+            target.velocity = worlds.velocity[2]
+    with pytest.raises(AttributeError, match="angle: expected none in this world"):
+        worlds.angle = 1.0
+
+
 def test_parts_of_contacts_are_refused_by_name(Worlds):
     lift, rod = kd.Boxes([(-1, -1)], [(1, 0)]), kd.Distance([(0, 1)])
     contacts = kd.Contacts(0.2, shapes=[lift], joints=[rod])

@@ -108,6 +108,10 @@ class ODEBase(State):
         """The states, shape (n, dim): the caller's own array, if the argument was an array."""
         return self._given
 
+    @y.setter
+    def y(self, value: np.ndarray) -> None:
+        validation.in_place("y", value, self._given)
+
     @property
     def n(self) -> int:
         """Number of trajectories."""

@@ -182,10 +182,18 @@ class StepperBase(State):
         """Positions in m, shape (n, dim): the caller's own array where one was given."""
         return self._given[0]
 
+    @position.setter
+    def position(self, value: np.ndarray) -> None:
+        validation.in_place("position", value, self._given[0])
+
     @property
     def velocity(self) -> np.ndarray:
         """Velocities in m/s, shape (n, dim): the caller's own array where one was given."""
         return self._given[1]
+
+    @velocity.setter
+    def velocity(self, value: np.ndarray) -> None:
+        validation.in_place("velocity", value, self._given[1])
 
     @property
     def mass(self) -> float | np.ndarray:
@@ -193,9 +201,9 @@ class StepperBase(State):
         mass = self._plan.mass
         return float(mass[0]) if self._plan.uniform_mass else mass
 
-    angular_velocity = property(rotation.angular_velocity)
-    angle = property(rotation.angle)
-    orientation = property(rotation.orientation)
+    angular_velocity = property(rotation.angular_velocity, rotation.keep(rotation.angular_velocity))
+    angle = property(rotation.angle, rotation.keep(rotation.angle))
+    orientation = property(rotation.orientation, rotation.keep(rotation.orientation))
     inertia = property(rotation.inertia)
     _turning_arrays = rotation.turning_arrays
     _inverse_inertia_of = rotation.inverse_inertia_of

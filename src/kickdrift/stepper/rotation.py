@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -227,6 +228,15 @@ def angle(self: StepperBase) -> np.ndarray | None:
 def orientation(self: StepperBase) -> np.ndarray | None:
     """Unit quaternions w, x, y, z, (n, 4), from body to world, of bodies that rotate in space. Else None."""
     return self._rotation.given[1] if self._rotation is not None and self.dim == 3 else None
+
+
+def keep(getter: Callable[[StepperBase], np.ndarray | None]) -> Callable[[StepperBase, np.ndarray | None], None]:
+    """Return the setter of an array that is changed in place."""
+
+    def set_array(self: StepperBase, value: np.ndarray | None) -> None:
+        validation.in_place(getter.__name__, value, getter(self))
+
+    return set_array
 
 
 def inertia(self: StepperBase) -> np.ndarray | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import validation
 from .base import StepperBase
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ _READS = {
     "threads",
 }
 #: Arrays of all worlds, of which a world shows its own rows.
-_ARRAYS = {"position", "velocity", "angular_velocity", "angle", "orientation", "alive", "ids"}
+_STATE = {"position", "velocity", "angular_velocity", "angle", "orientation"}
+_ARRAYS = _STATE | {"alive", "ids"}
 
 
 class World:
@@ -81,6 +83,12 @@ class World:
             instead = "`Worlds.set` takes a number for each world" if name == "set" else "see kickdrift.Worlds"
             raise AttributeError(f"{name}: one of many worlds has none of its own; {instead}")
         raise AttributeError(f"a world of kickdrift.Worlds has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _STATE:
+            super().__setattr__(name, value)
+        else:
+            validation.in_place(name, value, getattr(self, name))
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *_CALLS, *_READS, *_ARRAYS})

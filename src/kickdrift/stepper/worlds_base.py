@@ -121,10 +121,18 @@ class WorldsBase:
         """Positions in m, (worlds, n, dim): the caller's own array if one was given."""
         return self._given["position"]
 
+    @position.setter
+    def position(self, value: np.ndarray) -> None:
+        validation.in_place("position", value, self._given["position"])
+
     @property
     def velocity(self) -> np.ndarray:
         """Velocities in m/s, (worlds, n, dim): the caller's own array if one was given."""
         return self._given["velocity"]
+
+    @velocity.setter
+    def velocity(self, value: np.ndarray) -> None:
+        validation.in_place("velocity", value, self._given["velocity"])
 
     @property
     def mass(self) -> np.ndarray:
@@ -136,15 +144,27 @@ class WorldsBase:
         """Angular velocities in rad/s, (worlds, n) or (worlds, n, 3); None where nothing rotates."""
         return self._given.get("angular_velocity")
 
+    @angular_velocity.setter
+    def angular_velocity(self, value: np.ndarray | None) -> None:
+        validation.in_place("angular_velocity", value, self._given.get("angular_velocity"))
+
     @property
     def angle(self) -> np.ndarray | None:
         """Angles in rad, (worlds, n), of bodies that rotate in the plane. Else None."""
         return self._given.get("angle")
 
+    @angle.setter
+    def angle(self, value: np.ndarray | None) -> None:
+        validation.in_place("angle", value, self._given.get("angle"))
+
     @property
     def orientation(self) -> np.ndarray | None:
         """Unit quaternions w, x, y, z, (worlds, n, 4), of bodies that rotate in space. Else None."""
         return self._given.get("orientation")
+
+    @orientation.setter
+    def orientation(self, value: np.ndarray | None) -> None:
+        validation.in_place("orientation", value, self._given.get("orientation"))
 
     @property
     def state(self) -> Mapping[str, np.ndarray]:
