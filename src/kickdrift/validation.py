@@ -47,12 +47,12 @@ def meant(value: Any, choices: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def in_place(name: str, value: Any, own: np.ndarray | None) -> None:
+def in_place(name: str, value: Any, own: np.ndarray | None, error: type[Exception] = AttributeError) -> None:
     """Accept the assignment of an array to itself, with which `world.velocity *= 0.9` ends; refuse all others."""
     if value is own or (isinstance(value, np.ndarray) and own is not None and same_memory(value, own)):
         return
     how = "none in this world" if own is None else f"to be changed in place, as in {name}[:] = ... or {name} *= ..."
-    raise AttributeError(f"{name}: expected {how}, got {show(value)}")
+    raise error(f"{name}: expected {how}, got {show(value)}")
 
 
 def same_memory(one: np.ndarray, other: np.ndarray) -> bool:

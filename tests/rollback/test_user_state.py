@@ -75,8 +75,27 @@ def test_copies_own_copies_of_the_arrays(Stepper):
         assert twin.snapshot() == world.snapshot()
         twin.state["ammo"][0] = 9
         assert ammo[0] == 0
-    with pytest.raises(TypeError):
-        world.state["ammo"] = ammo
+    with pytest.raises(
+        TypeError, match=r"state\['ammo'\]: expected to be changed in place, as in state\['ammo'\]\[:\] = "
+    ):
+        world.state["ammo"] = ammo.copy()
+    with pytest.raises(TypeError, match=r"state\['score'\]: expected none in this world, got 0"):
+        world.state["score"] = 0
+
+
+def test_arrays_are_changed_in_place(Stepper):
+    """`world.state["ammo"] -= 1` changes the array, and then assigns it: an error would come after the change."""
+    ammo = np.arange(3)
+    world = make(Stepper, ammo=ammo)
+    world.state["ammo"] -= 1
+    assert world.state["ammo"] is ammo
+    assert ammo.tolist() == [-1, 0, 1]
+    worlds = (kd.Worlds if Stepper is kd.Stepper else kd.reference.Worlds)(world, 2)
+    worlds.state["ammo"] *= 2
+    worlds[1].state["ammo"] += 7
+    assert worlds.state["ammo"].tolist() == [[-2, 0, 2], [5, 7, 9]]
+    with pytest.raises(TypeError, match="changed in place"):
+        worlds[1].state["ammo"] = ammo
 
 
 def test_state_defaults_to_an_empty_mapping(Stepper):

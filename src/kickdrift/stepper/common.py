@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ..declaration import once
 from ..errors import SnapshotError
 from ..rollback import parts, snapshots
 from . import recording
-from .user_state import UserState, described, user_arrays
+from .user_state import UserArrays, UserState, described, user_arrays
 
 _ZERO = Fraction(0)
 
@@ -77,7 +76,7 @@ class State:
     def _take_state(self, given: Mapping[str, np.ndarray] | None, **taken: np.ndarray) -> None:
         """Register the user's arrays. taken: the stepper's own arrays."""
         arrays = user_arrays(given, taken)
-        self._user_given = MappingProxyType(arrays)
+        self._user_given = UserArrays(arrays)
         # Views of the state arrays: they keep their shape, and prevent a resize of the original arrays.
         self._user_arrays = {name: np.asarray(arrays[name]).view() for name in sorted(arrays)}
         if arrays:
@@ -88,7 +87,7 @@ class State:
         return {name: array.copy(order="K") for name, array in self._user_arrays.items()}
 
     @property
-    def state(self) -> Mapping[str, np.ndarray]:
+    def state(self) -> UserArrays:
         """Your own arrays that belong to this world, by name. In a copy of the stepper they are copies.
 
         >>> import numpy as np, kickdrift as kd

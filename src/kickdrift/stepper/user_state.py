@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +52,30 @@ def _check(label: str, array: np.ndarray, others: Mapping[str, np.ndarray]) -> N
     for name, other in others.items():
         if np.shares_memory(array, other):
             raise ValueError(f"{label}: shares memory with {name}, expected arrays of their own")
+
+
+class UserArrays(Mapping[str, np.ndarray]):
+    """The arrays by name, as `state` returns them: they are changed in place, and not replaced."""
+
+    __slots__ = ("_arrays",)
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self._arrays = arrays
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._arrays[name]
+
+    def __setitem__(self, name: str, value: np.ndarray) -> None:
+        validation.in_place(f"state[{name!r}]", value, self._arrays.get(name), TypeError)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __repr__(self) -> str:
+        return repr(self._arrays)
 
 
 class UserState(Part):

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import validation
 from .base import StepperBase
+from .user_state import UserArrays
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -99,9 +100,9 @@ class World:
         return int(self._worlds.tick[self._index])
 
     @property
-    def state(self) -> dict[str, np.ndarray]:
+    def state(self) -> UserArrays:
         """The arrays of `state=` of this world, by name."""
-        return {name: array[self._index, ...] for name, array in self._worlds.state.items()}
+        return UserArrays({name: array[self._index, ...] for name, array in self._worlds.state.items()})
 
     def current(self, declaration: Any) -> Any:
         """A force or constraint with the numbers of this world, where its shapes are now: see `Stepper.current`."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from .base import StepperBase
 from .entries import acting, differences, places_of
 from .motion import SPEEDS, is_placed
 from .slots import LAST_GENERATION
+from .user_state import UserArrays
 from .world_arguments import copied_worlds, mask_of, numbers_of_all, place_of, rows_to_spawn
 from .world_copies import HEAD, MAGIC, counted, of_all, parted
 from .world_view import World, WorldsEvents
@@ -167,9 +166,9 @@ class WorldsBase:
         validation.in_place("orientation", value, self._given.get("orientation"))
 
     @property
-    def state(self) -> Mapping[str, np.ndarray]:
+    def state(self) -> UserArrays:
         """The arrays of `state=` by name, (worlds, ...) each: write to them in place."""
-        return MappingProxyType(self._user)
+        return UserArrays(self._user)
 
     @property
     def alive(self) -> np.ndarray:
