@@ -17,8 +17,8 @@ STEPPER = {
     "read": (
         "Read",
         (
-            "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt energy state "
-            "integrator threads force_evaluations load whole"
+            "position velocity mass angular_velocity angle orientation inertia n dim dtype tick time dt hz energy "
+            "state integrator threads force_evaluations load whole"
         ),
     ),
     "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),

@@ -181,6 +181,21 @@ def test_time_is_exact_after_dt_changes(Stepper):
     assert stepper.position.item() == pytest.approx(5 / 3, rel=1e-14)
 
 
+def test_the_rate_can_be_read_and_set_as_dt(Stepper):
+    stepper = Stepper([[0.0]], [[1.0]], clock=Stepper._clock_type(60))
+    stepper.step(20)
+    stepper.hz = 30
+    assert (stepper.hz, stepper.dt, stepper.clock.hz, stepper.time) == (30.0, 1 / 30, 30, 1 / 3)
+    stepper.hz = "60000/1001"
+    stepper.step(60)
+    assert stepper.time == float(Fraction(1, 3) + Fraction(1001, 1000))
+    for wrong, error in ((0, ValueError), (-60, ValueError), ("fast", ValueError), (None, TypeError)):
+        with pytest.raises(error):
+            stepper.hz = wrong
+    assert Stepper([[0.0]], dt=-0.5).hz == -2
+    assert kd.ODEStepper([[0.0, 1.0]], kd.flows.VanDerPol(), dt=0.25).hz == 4
+
+
 def test_a_dt_that_is_no_simple_fraction_is_used_exactly(Stepper):
     dt = 0.016666  # rounded by the user: not 1/60
     odd = math.pi / 100

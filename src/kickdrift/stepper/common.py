@@ -119,6 +119,16 @@ class State:
         self._exclusively(self._choose_dt, time_steps.signed_step(value, None, self.dtype))
         self._warn_of()
 
+    @property
+    def hz(self) -> float:
+        """Steps per second, 1 / `dt`. May be set between steps, as `dt`."""
+        return float(1 / self._exact_dt)
+
+    @hz.setter
+    def hz(self, value: float | Fraction | str) -> None:
+        self._exclusively(self._choose_dt, time_steps.signed_step(None, value, self.dtype))
+        self._warn_of()
+
     # Methods below with an underscore require that the caller has locked the stepper.
 
     @once

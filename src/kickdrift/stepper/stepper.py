@@ -42,7 +42,7 @@ class Stepper(StepperBase, Frames):
     Run: `step(n)`, `record`; `advance(seconds)` and `ticks(seconds)` use `clock`; `interpolate()`,
     `interpolate_angles()` and `interpolate_shapes(shapes)` are for drawing.
     Look: `position`, `velocity`, `mass`, `angular_velocity`, `angle`, `orientation`, `inertia`, `n`,
-    `dim`, `dtype`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`, `forces`, `constraints`, `events.take()`,
+    `dim`, `dtype`, `tick`, `time`, `dt`, `hz`, `alpha`, `energy()`, `state`, `forces`, `constraints`, `events.take()`,
     `force_evaluations`; `touching()`, `grounded()`, `load()`, `whole()`, `cast()`, `overlap()`.
     Change: `set`, `current`, `enable`, `add`, `remove`, `set_mass`, `teleport`, `shift`, `rebind`, `restart`.
     Spawn and despawn: `spawn`, `kill`, `alive`, `ids`, `slots`, `count`.

@@ -33,6 +33,7 @@ _READS = {
     "dim",
     "dtype",
     "dt",
+    "hz",
     "mass",
     "time",
     "count",
