@@ -105,7 +105,7 @@ class Common(RuleBasedStateMachine):
             rng = random.Random(seed)
             for array in stepper._sampled().values():
                 if rng.random() < 0.7:
-                    array[rng.randrange(len(array)), rng.randrange(array.shape[1])] = rng.uniform(-1, 1)
+                    array[tuple(rng.randrange(size) for size in array.shape)] = rng.uniform(-1, 1)
 
         self.twins.do("write", set_numbers)
 
