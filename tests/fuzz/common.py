@@ -25,7 +25,9 @@ without: set[str] = set()
 
 def plain(value):
     """Convert a value for bitwise comparison; all NaNs are equal because payloads are unspecified."""
-    if isinstance(value, np.ndarray) and value.dtype.kind != "f":  # events, body ids
+    if isinstance(value, np.ndarray) and value.dtype.names:  # events, contacts, hits
+        return {name: plain(np.ascontiguousarray(value[name])) for name in value.dtype.names}
+    if isinstance(value, np.ndarray) and value.dtype.kind != "f":  # body ids, masks
         return str(value.dtype), value.shape, value.tobytes()
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, np.where(np.isnan(value), np.nan, value).astype(value.dtype).tobytes()
