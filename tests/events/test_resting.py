@@ -247,6 +247,46 @@ def test_regions_ignore_dead_bodies_and_report_the_new_id_of_a_reused_slot(Stepp
     assert events["a"].tolist() == born.tolist()
 
 
+@pytest.mark.parametrize("left", [0, 1])
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        kd.Plane((0, 1), 0.0, radius=0.5),
+        kd.Box(0.0, 9.0, radius=0.5),
+        kd.Boxes([(-9, -9)], [(9, 0)], radius=0.5, velocity=0),
+        kd.ElasticCollisions(0.5),
+        kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0)]),
+        kd.Contacts(0.5, shapes=[kd.Segments([[(-9, 0), (9, 0)]])]),
+        kd.Sensor((0, 0), (9, 9)),
+    ],
+    ids=lambda constraint: type(constraint).__name__,
+)
+def test_the_contacts_of_killed_bodies_end_in_the_next_step(Stepper, constraint, left):
+    """Rows of dead bodies are zeros, which touch each other, the floor and the region; and no body may be left."""
+    world = Stepper(
+        [[3.0, 0.5], [3.99, 0.5], [8.0, 0.5]][: 2 + left], hz=60, forces=[kd.Gravity((0, -10))], alive=2 + left,
+        constraints=[constraint], events=kd.Events(),
+    )  # fmt: skip
+    world.step(2)
+    begun = world.events.take()
+    begun = {(each["a"], each["b"]) for each in begun[begun["slot_a"] < 2]}
+    assert begun
+    many = (kd.Worlds if Stepper is kd.Stepper else kd.reference.Worlds)(world, 2)
+    world.kill([0, 1])
+    many.kill(np.array([[True, True, False][: 2 + left], [False] * (2 + left)]))
+    for _ in range(3):
+        world.step()
+        many.step()
+    events, of_worlds = world.events.take(), many.events.take()
+    assert {(each["a"], each["b"]) for each in events} == begun
+    assert len(events) == len(begun)
+    assert np.isin(events["kind"], (kd.END, kd.LEAVE)).all()
+    assert (events["tick"] == 3).all()
+    assert events["time"] == pytest.approx(2 / 60)
+    assert all((of_worlds[name] == events[name]).all() for name in events.dtype.names)
+    assert (of_worlds["world"] == 0).all()
+
+
 @pytest.mark.parametrize("bodies", [2, 3, 9])
 def test_dead_bodies_touch_no_sensor_wall(Stepper, bodies):
     """Rows of dead bodies are zeros, which are outside of the shifted walls and inside the shifted shape."""

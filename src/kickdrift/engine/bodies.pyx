@@ -200,7 +200,7 @@ cdef class Core(Runner):
         prepared.execute()
         self.slots, self.rotation = place, rotation
         if self.store is not None and place is not None:
-            self.store.log.generation = place.generation
+            self.store.log.generation, self.store.log.alive = place.generation, place.alive
         if become is not None:
             become.execute(place)
             if binding is None:
@@ -566,6 +566,9 @@ cdef class Core(Runner):
         raise NonFiniteError(self.job.bad_body, self.completed - 1, self.completed, "body", len(self.state) > 2)
 
     cdef int coast(self, Py_ssize_t steps) except -1:
+        if steps > 0 and self.store is not None and self.coupled is not None and self.coupled.touches():
+            self.prepare_job(1)
+            self.coupled.end_contacts(self.completed + 1)
         if self._motion is not None:
             self._motion.coast(self._plan, steps, self.plan.h)
         return 0

@@ -71,6 +71,8 @@ cdef class Coupled(Watch):
     cdef void coast(self, Py_ssize_t steps) noexcept nogil
     cdef void clear_inactive(self) noexcept nogil
     cdef void forget_pairs(self) noexcept nogil
+    cdef bint touches(self) noexcept nogil
+    cdef int end_contacts(self, int64_t tick) except -1
     cdef void wake(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil

@@ -20,7 +20,7 @@ from ..kernels.abi.plan cimport (
 )
 from ..kernels.integrators.traits cimport evaluates_first, fsal
 from ..kernels.simd.rounding cimport require_rounding
-from ..kernels.abi.coupled cimport BOTH_DIRECTIONS, TILE_INTERACTIONS, Coupling, InteractionCall, Kernels
+from ..kernels.abi.coupled cimport BOTH_DIRECTIONS, TILE_INTERACTIONS, Coupling, InteractionCall, Kernels, time_of
 from ..kernels.constraints.events cimport forget_spawned
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches
@@ -32,6 +32,8 @@ from .walls cimport BoundConstraint
 from ..kernels.loops.slots cimport zero_inactive
 
 from time import perf_counter
+
+import numpy as np
 
 from .. import kernels as kernels_
 from ..errors import CallbackError
@@ -380,6 +382,27 @@ cdef class Coupled(Watch):
         cdef int64_t i
         for i in range(self.event_source_count if self.coupling.plan.slots != NULL else 0):
             forget_spawned(self.events[i], self.coupling.plan.slots.needs_start)
+
+    cdef bint touches(self) noexcept nogil:
+        """True if a pair touched in the last step."""
+        cdef int64_t i
+        for i in range(self.event_source_count):
+            if self.events[i].count > 0:
+                return True
+        return False
+
+    cdef int end_contacts(self, int64_t tick) except -1:
+        """End the contacts of the last bodies, which were killed, with the step that would have been up to a tick."""
+        cdef Py_ssize_t n = self.coupling.plan.n
+        places = np.zeros((self.coupling.plan.dim, n), self.model.dtype)
+        self.forget_pairs()
+        self.coupling.log.tick, self.coupling.log.time = tick, time_of(&self.coupling, tick)
+        self.coupling.log.h = self.coupling.plan.h
+        self.coupling.report_events(
+            True, self.coupling.constraints, self.coupling.constraint, n, self.coupling.plan.dim, n,
+            <const void*> address(places), self.coupling.log,
+        )
+        return 0
 
     cdef void wake(self) noexcept nogil:
         """Wake all sleeping bodies: the next step computes every contact."""

@@ -378,7 +378,7 @@ cdef class Worker:
         """Try to run the remaining steps without the GIL. Afterwards the state is that of a completed tick."""
         cdef Outcome outcome
         cdef Py_ssize_t steps
-        if self.core.rows == 0 and not self.moves:
+        if self.core.rows == 0 and not self.moves and (self.core.coupled is None or not self.core.coupled.touches()):
             self.core.completed += self.left
             return DONE
         if self.ordinary or self.core.rows == 0 or self.core.plan.last_h != self.core.plan.h:

@@ -9,6 +9,7 @@ import numpy as np
 from ..stepper.events import BEGIN, BREAK, END, ENTER, HIT, LEAVE, Events, fields, key, reporting, slots
 from .constraints.motion import laid_out
 from .constraints.touching import TOUCHING
+from .vector import Vector
 
 
 class Contact(NamedTuple):
@@ -73,7 +74,7 @@ class Log:
             self.touching[source] = []
             for each in sorted(met.keys() | was):
                 still = each in met and met[each].left < 0
-                now = tracked and (still or touches(each))
+                now = tracked and (still or (is_active(system, each) and touches(each)))
                 self.visit(system, source, kind.region, each, met.get(each), each in was, now, place)
                 if now and len(self.touching[source]) < kind.capacity:
                     self.touching[source].append(each)
@@ -87,7 +88,8 @@ class Log:
         if contact is None:
             if was == now:
                 return
-            point, normal = place(each)
+            nowhere = Vector([zero] * system.dim)  # the bodies were killed
+            point, normal = place(each) if is_active(system, each) else (nowhere, nowhere)
             contact = Contact(0.0, system.stepper._h, 0.0, 0.0, 0.0, point, normal)
             met = False
         else:
@@ -121,6 +123,11 @@ class Log:
         vectors = [tuple(map(float, vector)) for vector in (contact.point, contact.normal)]
         row = (tick, time, int(kind), source, *ids, a, b, *vectors, float(contact.speed), float(contact.impulse))
         self.rows.append(row)
+
+
+def is_active(system, each) -> bool:
+    """Return whether the bodies of a pair are active: killed ones touch nothing."""
+    return all(slot < 0 or system.alive[slot] for slot in slots(each))
 
 
 class Reports:

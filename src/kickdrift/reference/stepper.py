@@ -187,6 +187,9 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
         if n == 0 or self.count == 0:
+            if n and self._log is not None:
+                self._log.forget_spawned(self._slots)
+                self._log.report_impacts(System(self), {})  # contacts of the last bodies end, which were killed
             if self._motion is not None:
                 self._motion.coast(self._plan, n, self._h)
             self._tick += n

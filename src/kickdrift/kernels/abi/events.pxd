@@ -1,6 +1,6 @@
 # Data of the kernels that record contact events.
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from .plan cimport MAX_DIM
 
@@ -51,6 +51,7 @@ ctypedef struct Log:
     double hits_above
     bint begin, end
     const int64_t* generation   # generation of the body in each slot; NULL: 1
+    const uint8_t* alive        # per slot: 1 if active; NULL: all are
     # Tick, time and duration of the step that ends.
     int64_t tick
     double time

@@ -8,7 +8,7 @@ from .contact_state cimport (
     FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TIME_SINCE, TOTAL, approach, body, contact, contact_event, read_vector,
 )
 from .events cimport (
-    beyond, finish_events, forget, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report,
+    beyond, finish_events, forget, is_active, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report,
     report_pairs, report_region, report_walls, senses, unmet, visit,
 )
 from .motion cimport is_moving, move_along
@@ -243,7 +243,7 @@ cdef inline void part_contact(
     cdef Contact still
     cdef real n_c
     cdef int c
-    if contact_touches(dim, stride, x, key, data):
+    if is_active(log, key) and contact_touches(dim, stride, x, key, data):
         keep_touching(log, data.grid.events, key)
         return
     unmet(&still, key, log.h)
@@ -406,7 +406,7 @@ cdef inline void report_one_shape(
         y[j] = x[j * stride + i]
         large = large + magnitude(y[j])
     distance = away(dim, y, number, data, n)
-    if tracked and data.enabled[number]:
+    if tracked and data.enabled[number] and is_active(log, key):
         now = distance <= reach + reach / share + rounding(reach) * large
     if met != NULL:
         visit(log, data.wall.events, dim, met, True, was, now)

@@ -69,6 +69,11 @@ cdef inline bint is_known_faster(
     return True
 
 
+cdef inline bint is_active(const Log* log, int64_t key) noexcept nogil:
+    """True if the bodies of a pair are active: killed ones touch nothing."""
+    return log.alive == NULL or (log.alive[key >> 32] and (other_of(key) < 0 or log.alive[other_of(key)]))
+
+
 # Events.
 
 cdef inline void add_event(
@@ -77,6 +82,7 @@ cdef inline void add_event(
     cdef int64_t* row
     cdef double* number
     cdef int64_t slot
+    cdef bint active = is_active(log, contact.key)
     cdef int c
     if log.count == log.capacity:
         log.dropped += 1
@@ -96,8 +102,8 @@ cdef inline void add_event(
         if slot >= 0:
             row[4 + c] = ((<int64_t> 1 if log.generation == NULL else log.generation[slot]) << 32) | slot
     for c in range(dim):
-        number[8 + c] = contact.point[c]
-        number[8 + dim + c] = contact.normal[c]
+        number[8 + c] = contact.point[c] if active else 0
+        number[8 + dim + c] = contact.normal[c] if active else 0
     number[8 + 2 * dim] = 0 if still else contact.speed
     number[9 + 2 * dim] = 0 if still else contact.impulse
 
@@ -195,7 +201,7 @@ cdef inline void report_pairs(
             contact = met_at(events, place)
             if contact == NULL and not was:
                 continue
-            now = tracked and pair_touches(dim, stride, x, i, j, data)
+            now = tracked and is_active(log, key) and pair_touches(dim, stride, x, i, j, data)
             if contact != NULL:
                 visit(log, events, dim, contact, True, was, now)
             elif now:
@@ -215,7 +221,7 @@ cdef inline void part_pair(
 ) noexcept nogil:
     """End the contact of a pair that is no longer near, unless it still touches."""
     cdef Contact still
-    if pair_touches(dim, stride, x, key >> 32, other_of(key), data):
+    if is_active(log, key) and pair_touches(dim, stride, x, key >> 32, other_of(key), data):
         keep_touching(log, data.events, key)
         return
     unmet(&still, key, log.h)
@@ -295,7 +301,7 @@ cdef inline void report_walls(
             if contact == NULL and not was:
                 continue
             now = False
-            if tracked:
+            if tracked and is_active(log, key):
                 depth = outside(dim, stride, x, i, w, r, is_box, data, &large)
                 now = depth >= -(r / share + rounding(r) * large)
             if contact != NULL:
