@@ -287,6 +287,35 @@ def test_the_contacts_of_killed_bodies_end_in_the_next_step(Stepper, constraint,
     assert (of_worlds["world"] == 0).all()
 
 
+@pytest.mark.parametrize(
+    ("constraint", "excluding"),
+    [
+        (kd.Plane((0, 1), 0.0, radius=0.5), {"mask": 2}),
+        (kd.Box(0.0, 9.0, radius=0.5), {"mask": 2}),
+        (kd.Boxes([(-9, -9)], [(9, 0)], radius=0.5), {"mask": 2}),
+        (kd.ElasticCollisions(0.5), {"mask": 2}),
+        (kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0, mask=1)]), {"category": 2, "mask": 1}),
+        (kd.Contacts(0.5, shapes=[kd.Boxes([(-9, -9)], [(9, 0)], mask=1)]), {"category": 2, "mask": 1}),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_contacts_that_a_filter_excludes_end(Stepper, constraint, excluding):
+    """A body that dropped through a plane by its mask was in contact with it for ever."""
+    world = Stepper(
+        [[3.0, 0.5], [3.99, 0.5]], hz=60, forces=[kd.Gravity((0, -10))], constraints=[constraint], events=kd.Events(),
+    )  # fmt: skip
+    world.step(2)
+    begun = world.events.take()[["slot_a", "slot_b"]].tolist()
+    assert begun
+    world.set(constraint, **excluding)
+    world.step(3)
+    events = world.events.take()
+    assert events[["slot_a", "slot_b"]].tolist() == begun
+    assert (events["kind"] == kd.END).all()
+    assert (events["tick"] == 3).all()
+    assert not len(world.touching())
+
+
 @pytest.mark.parametrize("bodies", [2, 3, 9])
 def test_dead_bodies_touch_no_sensor_wall(Stepper, bodies):
     """Rows of dead bodies are zeros, which are outside of the shifted walls and inside the shifted shape."""

@@ -8,8 +8,8 @@ from .contact_state cimport (
     FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TIME_SINCE, TOTAL, approach, body, contact, contact_event, read_vector,
 )
 from .events cimport (
-    beyond, finish_events, forget, is_active, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report,
-    report_pairs, report_region, report_walls, senses, unmet, visit,
+    beyond, finish_events, forget, is_active, keep_touching, key_of, met_at, other_of, pair_touches, passes, place_pair,
+    report, report_pairs, report_region, report_walls, senses, unmet, visit,
 )
 from .motion cimport is_moving, move_along
 from .outlines cimport away, touch
@@ -196,18 +196,19 @@ cdef inline void report_contacts(
             if data.other[last - 1] < n:
                 walls = last
         for k in range(last - 1, walls - 1, -1):
-            report_contact(dim, stride, x, k, key_of(data.one[k], n - 1 - data.other[k]), &p, data, log)
+            report_contact(dim, n, stride, x, k, key_of(data.one[k], n - 1 - data.other[k]), &p, data, log)
         for k in range(first, walls):
-            report_contact(dim, stride, x, k, key_of(data.one[k], data.other[k]), &p, data, log)
+            report_contact(dim, n, stride, x, k, key_of(data.one[k], data.other[k]), &p, data, log)
         first = last
     while p < events.count:
-        part_contact(dim, stride, x, events.touching[p], data, log)
+        part_contact(dim, n, stride, x, events.touching[p], data, log)
         p += 1
     finish_events(events)
 
 
 cdef inline void report_contact(
-    int dim, int64_t stride, const real* x, int64_t k, int64_t key, int64_t* p, const Contacts* data, Log* log,
+    int dim, int64_t n, int64_t stride, const real* x, int64_t k, int64_t key, int64_t* p, const Contacts* data,
+    Log* log,
 ) noexcept nogil:
     """Make events of contact k of the step. Pairs in `touching` with lower keys had none: end their contact."""
     cdef EventSource* events = data.grid.events
@@ -216,7 +217,7 @@ cdef inline void report_contact(
     if events.mark[k] == 0 and p[0] == events.count:
         return
     while p[0] < events.count and events.touching[p[0]] < key:
-        part_contact(dim, stride, x, events.touching[p[0]], data, log)
+        part_contact(dim, n, stride, x, events.touching[p[0]], data, log)
         p[0] += 1
     was = p[0] < events.count and events.touching[p[0]] == key
     p[0] += was
@@ -224,14 +225,14 @@ cdef inline void report_contact(
     if found != NULL:
         visit(
             log, events, dim, found, True, was,
-            (log.begin or log.end) and (found.left < 0 or contact_touches(dim, stride, x, key, data)),
+            (log.begin or log.end) and (found.left < 0 or contact_touches(dim, n, stride, x, key, data)),
         )
     elif was:
-        part_contact(dim, stride, x, key, data, log)
+        part_contact(dim, n, stride, x, key, data, log)
 
 
 cdef inline void part_contact(
-    int dim, int64_t stride, const real* x, int64_t key, const Contacts* data, Log* log,
+    int dim, int64_t n, int64_t stride, const real* x, int64_t key, const Contacts* data, Log* log,
 ) noexcept nogil:
     """End the contact of a pair that touched and had no contact in this step, unless it still touches."""
     cdef int64_t i = key >> 32
@@ -243,7 +244,7 @@ cdef inline void part_contact(
     cdef Contact still
     cdef real n_c
     cdef int c
-    if is_active(log, key) and contact_touches(dim, stride, x, key, data):
+    if is_active(log, key) and contact_touches(dim, n, stride, x, key, data):
         keep_touching(log, data.grid.events, key)
         return
     unmet(&still, key, log.h)
@@ -266,7 +267,7 @@ cdef inline void part_contact(
 
 
 cdef inline bint contact_touches(
-    int dim, int64_t stride, const real* x, int64_t key, const Contacts* data,
+    int dim, int64_t n, int64_t stride, const real* x, int64_t key, const Contacts* data,
 ) noexcept nogil:
     cdef int64_t i = key >> 32
     cdef int64_t j = other_of(key)
@@ -277,6 +278,8 @@ cdef inline bint contact_touches(
         return pair_touches(dim, stride, x, i, j, &data.grid)
     if -1 - j >= data.faces:
         return shape_touches(dim, stride, x, i, -1 - j - data.faces, data)
+    if data.through != NULL and passes(data.through + (-1 - j) * n, i):
+        return False
     depth = beyond(
         dim, stride, x, i, <const real*> data.normal + (-1 - j) * dim, (<const real*> data.offset)[-1 - j], r, &large,
     )
@@ -297,7 +300,7 @@ cdef inline bint shape_touches(
     for c in range(dim):
         y[c] = x[c * stride + i]
         large = large + magnitude(y[c])
-    if not shapes.enabled[number - data.shape_begin[part]]:
+    if passes(shapes.wall.sensor, i) or not shapes.enabled[number - data.shape_begin[part]]:
         return False
     return away_from(dim, y, number, data, n) <= reach + reach / share + rounding(reach) * large
 
@@ -406,7 +409,7 @@ cdef inline void report_one_shape(
         y[j] = x[j * stride + i]
         large = large + magnitude(y[j])
     distance = away(dim, y, number, data, n)
-    if tracked and data.enabled[number] and is_active(log, key):
+    if tracked and data.enabled[number] and is_active(log, key) and not passes(data.wall.sensor, i):
         now = distance <= reach + reach / share + rounding(reach) * large
     if met != NULL:
         visit(log, data.wall.events, dim, met, True, was, now)

@@ -5,13 +5,12 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from ..abi.constraints cimport Collisions, Each, Sensor, Wall
-from ..abi.events cimport (
-    BEGIN, END, ENTER, EVENT_NUMBERS, HIT, LEAVE, Contact, Log, EventSource,
-)
+from ..abi.events cimport BEGIN, END, ENTER, EVENT_NUMBERS, HIT, LEAVE, Contact, Log, EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude, root, rounding
 from ..simd.vec cimport real
 from ..space cimport toward
+from .grid cimport collide_by_filter
 
 
 cdef inline int64_t key_of(int64_t a, int64_t b) noexcept nogil:
@@ -26,8 +25,7 @@ cdef inline int64_t other_of(int64_t key) noexcept nogil:
 
 cdef inline void report(
     EventSource* events, int64_t place, int64_t key, double time_since, double left, double speed, double slow,
-    double impulse,
-    int dim, const real* point, const real* normal,
+    double impulse, int dim, const real* point, const real* normal,
 ) noexcept nogil:
     """Record a contact; normal: from a to b. Of several of one pair in a step, the fastest is kept, with the sum of
     their impulses."""
@@ -53,6 +51,11 @@ cdef inline void report(
 cdef inline bint senses(const unsigned char* sensor, int64_t i) noexcept nogil:
     """True if a body is a sensor here: it records events without impulses."""
     return sensor != NULL and sensor[i] == 1
+
+
+cdef inline bint passes(const unsigned char* sensor, int64_t i) noexcept nogil:
+    """True if a body passes through here without events."""
+    return sensor != NULL and sensor[i] == 2
 
 
 cdef inline bint is_known_faster(
@@ -241,7 +244,7 @@ cdef inline bint pair_touches(
     for c in range(1, dim):
         d = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
         square = square + d * d
-    return square <= near * near
+    return square <= near * near and collide_by_filter(i, j, data)
 
 
 cdef inline void place_pair(
@@ -282,8 +285,7 @@ cdef inline void report_walls(
     cdef bint was, now
     cdef int64_t i, w, key, place
     cdef int64_t p = 0
-    cdef real r, depth, large
-    cdef real share = 1024
+    cdef real r, depth, large, share = 1024
     cdef Contact still
     cdef Contact* contact
     if events.contacts == 0 and events.count == 0:
@@ -301,7 +303,7 @@ cdef inline void report_walls(
             if contact == NULL and not was:
                 continue
             now = False
-            if tracked and is_active(log, key):
+            if tracked and is_active(log, key) and not passes(data.sensor, i):
                 depth = outside(dim, stride, x, i, w, r, is_box, data, &large)
                 now = depth >= -(r / share + rounding(r) * large)
             if contact != NULL:
@@ -380,8 +382,7 @@ cdef inline int sense(
     cdef real point[MAX_DIM]
     cdef real nothing[MAX_DIM]
     cdef real enters, leaves
-    cdef real zero = 0
-    cdef real one = 1
+    cdef real zero = 0, one = 1
     cdef int64_t i
     cdef int c
     cdef bint found

@@ -1,7 +1,8 @@
 """Contact tests at the end of a step: one function for each kind of constraint that records events.
 
 Each takes the system and the fields of the constraint. It returns two functions of a pair's key, for pairs in contact
-before or during the step: whether they are in contact now, and (point, normal).
+before or during the step: whether they are in contact now, and (point, normal). A pair that a filter excludes by now
+is not in contact.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ from ...constraints import Constraint
 from ...declaration import kinds_of, known, require_entries
 from ...stepper.events import key, slots
 from ..vector import Vector, dot, sqrt
+from .filters import Filter
 from .shapes import ROUNDING, Shapes
 
 
 def pairs(system, fields):
     x, _, _ = system.rows()
     radius = [system.real(r) for r in fields["radius"]] * (len(x) if len(fields["radius"]) == 1 else 1)
+    seen = Filter(len(x), fields)
 
     def touch(each):
         i, j = slots(each)
         d, size = system.space.nearest(x[j] - x[i]), radius[i] + radius[j]
         near = size + size / 1024
-        return dot(d, d) <= near * near
+        return dot(d, d) <= near * near and seen.collide(i, j)
 
     def place(each):
         i, j = slots(each)
@@ -56,7 +59,7 @@ def walls(system, fields):
     def touch(each):
         i, b = slots(each)
         depth, large, _ = outside(i, -1 - b)
-        return depth >= -(radius(i) / 1024 + slack * large)
+        return not passes(fields.get("sensor"), i) and depth >= -(radius(i) / 1024 + slack * large)
 
     def place(each):
         i, b = slots(each)
@@ -94,7 +97,8 @@ def contacts(system, fields):
             found, key_there = at_shape(i, -1 - b - faces)
             return found[0](key_there)
         depth, large, _ = outside(i, b)
-        return depth >= -(system.real(fields["radius"][i]) / 1024 + ROUNDING * system.epsilon * large)
+        slack = system.real(fields["radius"][i]) / 1024 + ROUNDING * system.epsilon * large
+        return not ("through" in fields and passes(fields["through"][-1 - b], i)) and depth >= -slack
 
     def place(each):
         i, b = slots(each)
@@ -121,7 +125,8 @@ def fields_of(fields, part):
     if "shape_one_way" in fields and fields["shape_one_way"][first:last].any():
         own["one_way"] = fields["shape_one_way"][first:last]
     segments, reach = fields["shape_segments"][part : part + 1], fields["shape_reach"][part]
-    return {**own, "segments": segments, "reach": reach, "radius": fields["radius"]}
+    sensor = fields["shape_through"][part]
+    return {**own, "segments": segments, "reach": reach, "radius": fields["radius"], "sensor": sensor}
 
 
 def region(system, fields):
@@ -165,7 +170,8 @@ def shapes(system, fields):
         for y in x[i]:
             large = large + abs(y)
         distance, _ = found.away(x[i], *found.ends[-1 - b][1:])
-        return bool(enabled[-1 - b]) and distance <= reach + reach / 1024 + ROUNDING * system.epsilon * large
+        there = bool(enabled[-1 - b]) and not passes(fields.get("sensor"), i)
+        return there and distance <= reach + reach / 1024 + ROUNDING * system.epsilon * large
 
     def place(each):
         i, b = slots(each)
@@ -173,6 +179,11 @@ def shapes(system, fields):
         return x[i] - radius(i) * n, -1 * n
 
     return touch, place
+
+
+def passes(sensor, i):
+    """Return whether a body passes through a wall or shape without events, see `Wall._through`."""
+    return sensor is not None and sensor[i] == 2
 
 
 TOUCHING: dict[str, Any] = {
