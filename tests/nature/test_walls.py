@@ -431,3 +431,25 @@ def test_impacts_on_an_edge_have_friction_within_both_cones(Stepper, edge, place
     left = 1 - mu * into / np.hypot(fast, into)  # fraction left of the velocity along the first wall
     expected = left * (fast - mu * into) if edge == "boxes" else fast - 2 * mu * into
     assert world.velocity[0] == pytest.approx([0, 0, expected], abs=1e-12)
+
+
+@pytest.mark.parametrize("make", [*FLOORS, "pair", "swept"], ids=lambda make: getattr(make, "__name__", make))
+def test_an_impact_at_the_beginning_of_a_step_is_not_before_it(Stepper, make):
+    """Rounding decided whether a body that touched lost the step: half of them stayed where they were."""
+    rng = np.random.default_rng(3)
+    hit = DOWN[6]  # -y
+    for speed, hz in zip(rng.uniform(0.5, 10, 20), rng.integers(60, 300, 20), strict=True):
+        fall = [0.0, -speed]
+        if callable(make):
+            at = turned(hit, [[0.0, R]])
+            world = Stepper(at.copy(), [fall], hz=int(hz), constraints=[make(hit, radius=R)], events=kd.Events())
+        else:
+            x = rng.uniform(-9, 9)
+            at = np.array([[x, 0.3 + 2 * R], [x, 0.3]])
+            balls = kd.ElasticCollisions(R, swept=make == "swept")
+            world = Stepper(at.copy(), [fall, [0, 0]], hz=int(hz), constraints=[balls], events=kd.Events())
+        world.step()
+        assert world.position[-1] - at[-1] == pytest.approx(world.velocity[-1] / hz, abs=1e-9)
+        assert abs(world.velocity[-1, 1]) == pytest.approx(speed)
+        (time,) = world.events.take()["time"][:1]
+        assert 0 <= time < 1e-9

@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 from .events cimport is_known_faster, key_of, report, senses
 from .friction cimport axes_of, cross_impulse, cross_normal, inverse_inertia, limit_friction
-from .impacts cimport arrival, at_least_zero, bounce, each, replace
+from .impacts cimport arrival, at_least_zero, at_most, bounce, each, replace
 from .broad_phase cimport find_pairs, find_displacements
 from ..abi.constraints cimport Collisions, ConstraintCall, Wall
 from ..simd.vec cimport real
@@ -226,7 +226,8 @@ cdef inline bint resolve_pair(
         time = overlap / (root(together * together + square * overlap) + together)
     elif first and square > 0:
         time = (root(together * together + square * overlap) - together) / square
-    touched = time > 0 and time <= h
+    met.time_since = at_most(h, time)
+    touched = met.time_since > 0
     for j in range(dim):
         at[j] = d[j] - time * u[j] if touched else d[j]
     r = root(dot(dim, at, at))
@@ -273,7 +274,6 @@ cdef inline bint resolve_pair(
     for j in range(dim):
         u[j] = u[j] + (parting + speed) * n[j]
         met.normal[j] = n[j]
-    met.time_since = time if touched else zero
     met.speed, met.depth, met.pull, met.slow, met.change = closing, depth, pull, slow, parting + speed
     return True
 

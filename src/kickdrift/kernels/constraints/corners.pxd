@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, int64_t
 from .events cimport key_of, report
 from .friction cimport friction_vectors, leave_belts, place
 from .impacts cimport arrival, at_least_zero, each
-from .walls cimport Bodies, load_bodies, numbers_of, pressed, speeds_at_wall, store_bodies
+from .walls cimport Bodies, at_most_each, load_bodies, numbers_of, pressed, speeds_at_wall, store_bodies
 from ..abi.constraints cimport Corners, Wall
 from ..abi.events cimport EventSource
 from ..abi.plan cimport MAX_DIM
@@ -153,7 +153,7 @@ cdef inline vec time_of_friction(
     cdef vec speed = lag * delta_v - product(dim, normal, v)
     cdef vec fast = speeds_at_wall(depth, speed, delta_v, h)
     cdef vec time = filled(2, x) * depth / (fast + speed)
-    time = select_or_zero(greater_equal(h, time), time)
+    time = at_most_each(h, time)
     fast = select_or_zero(positive(speed), fast)
     return select(greater(fast, select_or_zero(positive(delta_v), delta_v)), time, pressed(h, lag))
 

@@ -33,6 +33,14 @@ cdef inline real at_least_zero(real number) noexcept nogil:
     return number if number > 0 else <real> 0
 
 
+cdef inline real at_most(real longest, real time) noexcept nogil:
+    """Return a time since an impact, or 0 for one before the step. One at its beginning counts, despite rounding."""
+    cdef real share = 1024
+    if time <= longest:
+        return time
+    return longest if time <= longest + longest / share else <real> 0
+
+
 cdef inline real arrival(real depth, real speed, real pull, real h, real longest, real* fast) noexcept nogil:
     """Return the time since the impact of a body `depth` beyond a wall, or 0 if it moves back or `longest` is exceeded.
 
@@ -46,7 +54,7 @@ cdef inline real arrival(real depth, real speed, real pull, real h, real longest
         return 0
     fast[0] = speed_at_wall(depth, speed, pull, h)
     time = two * depth / (fast[0] + speed)
-    return time if time <= longest else <real> 0
+    return at_most(longest, time)
 
 
 cdef inline void bounce(
@@ -67,9 +75,7 @@ cdef inline void bounce(
     if at_wall <= slow:
         time[0] = pressed
         return
-    time[0] = two * depth / (at_wall + fast)
-    if not time[0] <= longest:
-        time[0] = 0
+    time[0] = at_most(longest, two * depth / (at_wall + fast))
     back = restitution * at_wall
     if back <= pull / h * time[0] / two:
         return

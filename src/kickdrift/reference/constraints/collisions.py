@@ -9,7 +9,7 @@ from ..space import Space
 from ..vector import Vector, dot, either, later, quotient, sqrt, stacked
 from .filters import Filter
 from .friction import cone, cross, slip
-from .walls import arrival, at_least, bounce, replace
+from .walls import arrival, at_least, at_most, bounce, replace
 
 #: Maximal rounds of continuous collision detection in a step.
 ROUNDS = 64
@@ -236,7 +236,8 @@ def collide(
         time = overlap / (sqrt(together * together + dot(u, u) * overlap) + together)
     elif first and dot(u, u) > 0:
         time = (sqrt(together * together + dot(u, u) * overlap) - together) / dot(u, u)
-    touched = 0 < time <= h
+    since = at_most(h, time, zero)  # for events; where bodies touched follows from `time`
+    touched = since > 0
     at = d - time * u if touched else d
     r = sqrt(dot(at, at))
     n = at / r if r > 0 else Vector([1 + zero if k == axis else zero for k in range(len(d))])
@@ -265,5 +266,5 @@ def collide(
         turned = turned - lost
         if touched:
             moved = moved - time * lost
-    met = time if touched else zero, closing, depth, pull, slow, parting + speed, n
+    met = since, closing, depth, pull, slow, parting + speed, n
     return moved, turned + (parting + speed) * n, met, lost

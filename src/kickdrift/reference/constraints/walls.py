@@ -16,7 +16,7 @@ def bounce(depth, speed, pull, slow, restitution, h, longest, pressed):
 
     pull: change of the outward speed by the forces of the step; the trajectory from the wall to `depth` is a
     parabola of acceleration pull / h. slow: up to this impact speed the body comes to rest. longest: limit of the
-    time since impact; beyond it the body stays on the wall.
+    time since impact; beyond it the body stays on the wall, see `at_most`.
     """
     zero = 0 * h
     still = 0 * depth  # NaN if depth is infinite: an overflow must stay visible
@@ -26,9 +26,7 @@ def bounce(depth, speed, pull, slow, restitution, h, longest, pressed):
         return still, at_wall, zero  # already moving inwards
     if at_wall <= slow:
         return still, zero, pressed
-    time = 2 * depth / (at_wall + fast)
-    if not time <= longest:
-        time = zero
+    time = at_most(longest, 2 * depth / (at_wall + fast), zero)
     inwards = restitution * at_wall
     if inwards <= pull / h * time / 2:  # the forces have pushed it back to the wall
         return still, zero, time
@@ -49,6 +47,13 @@ def at_least(number, zero):
     return number if number > 0 else zero
 
 
+def at_most(longest, time, zero):
+    """Return a time since an impact, or 0 for one before the step. One at its beginning counts, despite rounding."""
+    if time <= longest:
+        return time
+    return longest if time <= longest + longest / 1024 else zero
+
+
 def arrival(depth, speed, pull, h, longest):
     """Compute time since impact and impact speed of a body `depth` beyond a wall; speed: outwards, at present."""
     zero = 0 * h
@@ -56,7 +61,7 @@ def arrival(depth, speed, pull, h, longest):
         return zero, zero
     at_wall = speed_at_wall(depth, speed, pull, h)
     time = 2 * depth / (at_wall + speed)
-    return (time if time <= longest else zero), at_wall
+    return at_most(longest, time, zero), at_wall
 
 
 class Wall:
