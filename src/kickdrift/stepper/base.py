@@ -283,10 +283,7 @@ class StepperBase(State):
     _scene: Scene | None = None  # radii, walls and shapes of the plan, cached for queries
 
     def _impulses_for(self, plan: Plan, shifted: bool = False) -> Impulses | None:
-        """Return the impulse storage for a plan, carrying over the impulses of unchanged contacts.
-
-        shifted: whether the origin of the coordinates has changed.
-        """
+        """Return the storage for a plan, with the impulses of unchanged contacts. shifted: the origin has changed."""
         if plan.contacts is None:
             return None
         own = self._impulses
@@ -411,8 +408,7 @@ class StepperBase(State):
     slots = find_slots
     _give_kinds = kinds.give
 
-    # Changes between two ticks. The attributes with `once` are computed at first use, because a stepper that is never
-    # changed does not need them.
+    # Changes between two ticks. A stepper that is never changed does not need the attributes with `once`.
 
     _declared = once(entries.declared)
     _added = once(entries.added)

@@ -20,6 +20,7 @@ from .rotation import check_unit
 if TYPE_CHECKING:
     from ..declaration import Declaration
     from .base import StepperBase
+    from .worlds_base import WorldsBase
 
 
 #: Header of a snapshot of all worlds: `MAGIC` and the number of worlds. The lengths of their snapshots follow, then
@@ -135,3 +136,19 @@ def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
         # Queries pass the declarations of `_entries`, not those of the plan: find the rows of both.
         made["attributes"]["_motion"].know(stepper._entries, stepper._entries)
     stepper._commit(numbers=stepper._numbers(made["binding"], stepper._dt), **made)
+
+
+def rebuilt(
+    cls: type[WorldsBase],
+    world: StepperBase,
+    count: int,
+    threads: int,
+    snapshot: bytes,
+    numbers: dict[int, dict[str, Any]],
+) -> WorldsBase:
+    """Construct worlds from their pickled contents. numbers: coefficients by index of the entry."""
+    worlds = cls(world, count, threads=threads)
+    worlds.restore(snapshot)
+    for place, given in numbers.items():
+        worlds.set(world._entries[place].origin.handle, **given)
+    return worlds

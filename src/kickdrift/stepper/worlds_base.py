@@ -19,7 +19,7 @@ from .motion import SPEEDS, is_placed
 from .slots import LAST_GENERATION
 from .user_state import UserArrays
 from .world_arguments import copied_worlds, mask_of, numbers_of_all, place_of, rows_to_spawn
-from .world_copies import HEAD, MAGIC, counted, of_all, parted
+from .world_copies import HEAD, MAGIC, counted, of_all, parted, rebuilt
 from .world_view import World, WorldsEvents
 
 if TYPE_CHECKING:
@@ -495,19 +495,3 @@ class WorldsBase:
     def __repr__(self) -> str:
         kind = f"{type(self).__module__}.{type(self).__name__}"
         return f"<{kind}: {len(self)} worlds of {self.n} bodies, dim {self.dim}, {self.dtype}, threads={self.threads}>"
-
-
-def rebuilt(
-    cls: type[WorldsBase],
-    world: StepperBase,
-    count: int,
-    threads: int,
-    snapshot: bytes,
-    numbers: dict[int, dict[str, Any]],
-) -> WorldsBase:
-    """Construct worlds from their pickled contents. numbers: coefficients by index of the entry."""
-    worlds = cls(world, count, threads=threads)
-    worlds.restore(snapshot)
-    for place, given in numbers.items():
-        worlds.set(world._entries[place].origin.handle, **given)
-    return worlds
