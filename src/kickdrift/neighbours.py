@@ -84,6 +84,13 @@ class Neighbours:
         self._points, self._rows = points if rows is None else points[rows], rows
         self._index = grid(self._index_type, self._points, rows, self._radius, self._torus)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_index", "_tree")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._index = grid(self._index_type, self._points, self._rows, self._radius, self._torus)
+
     @property
     def n(self) -> int:
         """Number of points, including inactive ones."""

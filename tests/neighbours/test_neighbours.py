@@ -1,5 +1,7 @@
 """Neighbour queries: the compiled index, the reference, and SciPy if available."""
 
+import copy
+import pickle
 import threading
 import time
 from itertools import pairwise
@@ -329,3 +331,16 @@ def test_queries_in_a_periodic_box(Neighbours):
         Neighbours([[0.0]], 6, periodic=kd.Periodic(0, 10))
     with pytest.raises(TypeError, match=r"periodic: expected a kickdrift\.Periodic, got"):
         Neighbours([[0.0]], 1, periodic=(0, 10))
+
+
+@pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda near: pickle.loads(pickle.dumps(near))])
+@pytest.mark.parametrize("periodic", [None, kd.Periodic(0, 10.0)])
+def test_copies_find_the_same(Neighbours, twin, periodic):
+    points = np.random.default_rng(1).uniform(0, 10, (60, 2))
+    near = Neighbours(points, 1.0, np.arange(60) % 3 > 0, periodic=periodic)
+    near.nearest(points)
+    other = twin(near)
+    assert (other.n, other.radius) == (60, 1.0)
+    for query in (lambda near: near.pairs(), lambda near: near.of(points), lambda near: near.nearest(points, 3)):
+        for found, expected in zip(query(other), query(near), strict=True):
+            assert np.array_equal(found, expected)
