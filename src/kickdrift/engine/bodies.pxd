@@ -25,7 +25,7 @@ cdef class Core(Runner):
     cdef bint started       # True if the history is initialised
     cdef BoundRotation rotation     # None: nothing rotates
     cdef Slots slots        # for spawn and kill, or None
-    cdef EventStore store   # contact events, or None
+    cdef EventStore store   # events that the user has not taken yet; None: events are off
     cdef double origin      # time at origin_tick
     cdef int64_t origin_tick
     cdef const int64_t* handed  # steps that a loop over the clock granted and `step` has not run; NULL: no clock

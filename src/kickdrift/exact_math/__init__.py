@@ -206,7 +206,7 @@ def _one_by_one(function: Callable[..., list[Decimal]], rows: np.ndarray, width:
     return np.array(values, dtype=np.float64).reshape(len(rows), width if len(rows) else max(width, 0))
 
 
-@lru_cache(maxsize=4096)  # copies, snapshots and other changes repeat the same arguments
+@lru_cache(maxsize=4096)  # copies of a stepper, restored snapshots and changes of single bodies repeat most arguments
 def _rounded(function: Callable[..., list[Decimal]], row: bytes) -> list[float]:
     """Return `function` of float64 numbers given as bytes, which distinguish 0.0 from -0.0 in the cache."""
     with localcontext(_CONTEXT):

@@ -89,7 +89,7 @@ class WorldsBase:
         self._make(world, alike)
 
     if TYPE_CHECKING:
-        _guest: Any  # private stepper that parses snapshots; its n, dim and plan are those of all worlds
+        _guest: Any  # private stepper that parses snapshots; all worlds have its n, dim and entries; numbers may differ
 
         def _make(self, world: StepperBase, alike: np.ndarray) -> None: ...  # make the private steppers
         def _exclusively(self, function: Any, *given: Any, **named: Any) -> Any: ...  # call it under the lock
