@@ -167,7 +167,9 @@ ctypedef struct Shapes:
     bint segments               # True: segments; False: boxes
     void* lower                 # lower corners or first ends, (shapes, dim)
     void* upper
-    const void* one_way         # direction above each shape, (shapes, dim), see the reference; or NULL
+    # (shapes, dim), or NULL. Boxes: the direction of the side that collides. Segments: the left side from a to b if
+    # the first component is > 0, the right side if < 0.
+    const void* one_way
     Each reach                  # per body: distance at which it touches a shape, the sum of both radii
     int64_t count
     const uint8_t* enabled      # per shape; NULL: all are

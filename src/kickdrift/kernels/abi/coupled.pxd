@@ -180,7 +180,7 @@ ctypedef struct Springs:
 
 cdef enum:
     PAIRS_AT_ONCE = 768     # pairs per evaluation of the potential's expression; a multiple of any vector width
-    LIST_TOO_SHORT = -1_000_004  # beside the failure codes above
+    LIST_TOO_SHORT = -1_000_004  # a further code, beside UNSOLVED, INTERRUPTED and NO_BRANCH
 
 ctypedef struct Pairs:
     int64_t n
@@ -214,7 +214,7 @@ ctypedef struct Pairs:
 # A step reads the state in `now` and writes `next`, then both are swapped: if it fails, the last completed state is
 # intact. A tile of uncoupled bodies may use one buffer for both.
 ctypedef struct Workspace:
-    char* now           # state before the step: X, V and S
+    char* now           # state before the step: registers X, V and S (plan.pxd)
     char* next          # state after the step
     char* start         # other registers, from P on
     char* delta_v       # velocity changes by the forces of a step, for constraints
@@ -244,8 +244,8 @@ ctypedef struct Stretch:
 
 cdef enum:              # further values of the stage number of a pass; stages count from 0
     START = -2          # initialise the history
-    KEEP = -1           # store them: the next step reads them before its first evaluation
-    NONE = START        # a pass without an evaluation, see loops/coupled.pxd
+    KEEP = -1           # store the accelerations: the next step reads them before its first evaluation
+    NONE = START        # in loops/coupled.pxd, which has no START: begin a step without an evaluation
 
 
 # Arguments of kernels/rotation.pxd, whose two passes over rotating bodies run before and after a step.
