@@ -236,7 +236,7 @@ cdef void run_applied(
     while first < job.last:
         for j in range(own.dim):
             own.g.component[j] = out[j] - first * own.g.body
-            own.row[j].g = own.g.component[j]   # address of the first row, which kernels read, too
+            own.row[j].g = own.g.component[j]   # kernels also read this address of the first row
         part.first, part.last = first, min(job.last, first + SPAN)
         merge_range(kernels, applied, own, part.first, part.last)
         own.run(own, &part, NULL)
