@@ -261,6 +261,7 @@ def test_a_script_without_a_main_guard_is_explained(tmp_path):
     result = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert result.returncode == 1
     assert result.stderr.rstrip().endswith('a script must call it below `if __name__ == "__main__":`')
+    assert "freeze_support" not in result.stderr  # its processes say the same, not Python's advice
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 #: Cases submitted ahead to an executor: enough for many workers, and bounded to limit memory.
 AHEAD = 256
+_UNGUARDED = 'sweep: its processes do not start; a script must call it below `if __name__ == "__main__":`'
 
 #: A case with its number and its key.
 Numbered = tuple[int, dict[str, Any], str]
@@ -168,9 +169,6 @@ def _finished(job: Job, cases: Iterator[Numbered], pool: _Processes | _Given) ->
             again.extend(pending.values())
             pending.clear()
             pool.renew()
-
-
-_UNGUARDED = 'sweep: its processes do not start; a script must call it below `if __name__ == "__main__":`'
 
 
 class _Given:
