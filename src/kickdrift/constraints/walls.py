@@ -234,8 +234,9 @@ class Plane(Wall):
         if normal.shape != (plan.dim,):
             raise ValueError(f"Plane(normal): expected shape ({plan.dim},), got {normal.shape}")
         size = np.abs(normal).max()  # avoids overflow of squares
-        length = math.sqrt(validation.dot(normal / size, normal / size))
-        return (normal / size / length).reshape(1, plan.dim), np.asarray(self.offset).reshape(1) / size / length
+        scaled = normal / size
+        length = math.sqrt(validation.dot(scaled, scaled))
+        return (scaled / length).reshape(1, plan.dim), np.asarray(self.offset).reshape(1) / size / length
 
     def compile(self, plan: Plan) -> None:
         self._compile(plan, **self._places(plan))
