@@ -121,7 +121,16 @@ class State:
 
     @property
     def hz(self) -> float:
-        """Steps per second, 1 / `dt`. May be set between steps, as `dt`."""
+        """Steps per second, 1 / `dt`. May be set between steps, as `dt`, also to a Fraction or string.
+
+        Raises TypeError or ValueError as `hz=` of the constructor does, RuntimeError during a step.
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[0.0]], hz=60)
+        >>> world.hz = 30
+        >>> world.hz, world.dt == 1 / 30
+        (30.0, True)
+        """
         return float(1 / self._exact_dt)
 
     @hz.setter
