@@ -288,6 +288,22 @@ def test_the_contacts_of_killed_bodies_end_in_the_next_step(Stepper, constraint,
 
 
 @pytest.mark.parametrize(
+    "constraint",
+    [kd.Box(0, 9), kd.ElasticCollisions(0.5), kd.Sensor((0, 0), (9, 9))],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_first_step_without_bodies_has_no_events(Stepper, constraint):
+    """Under Verlet there is no previous position yet, and the step of no body makes none."""
+    world = Stepper(
+        [[1.0, 1.0]] * 2, dt=0.5, integrator="verlet", constraints=[constraint], alive=2, events=kd.Events()
+    )
+    world.kill([0, 1])
+    world.step(2)
+    assert world.tick == 2
+    assert not len(world.events.take())
+
+
+@pytest.mark.parametrize(
     ("constraint", "excluding"),
     [
         (kd.Plane((0, 1), 0.0, radius=0.5), {"mask": 2}),

@@ -262,8 +262,9 @@ class System(Body):
         return key(i, number) in own or sum(each >> 32 == i for each in own) < most
 
     def rows(self) -> tuple[list[Vector], list[Vector], list[Vector] | None]:
-        """Position, velocity and, under Verlet, previous position of each body."""
-        return split(self.x), split(self.v), split(self.history) if self.continues_positions else None
+        """Position, velocity and, under Verlet after the first step, previous position of each body."""
+        before = self.history if self.continues_positions else None
+        return split(self.x), split(self.v), None if before is None else split(before)
 
     def put(self, x: list[Vector], v: list[Vector], s: list[Vector] | None) -> None:
         """Store the vectors of `rows()` after a constraint has changed them."""
