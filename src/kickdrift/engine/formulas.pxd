@@ -8,7 +8,7 @@ cdef class BoundFormula:
     cdef Operand* operand
     cdef Operation* operation
     cdef list arrays        # memory that it points to
-    cdef list places        # (name, array) of each coefficient that is a known number: where new values are written
+    cdef list places        # (name, array) of each coefficient with one value for all bodies: where to write new values
 
     @staticmethod
     cdef BoundFormula of(tuple coded, object dtype)

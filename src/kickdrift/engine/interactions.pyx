@@ -1,4 +1,4 @@
-"""Bound interactions: a C function and its data for each kind of interaction between bodies."""
+"""Bound interactions: C function and data of callbacks, expressions, forces between bodies and the thermostat."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Realloc

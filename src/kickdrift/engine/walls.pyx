@@ -43,7 +43,7 @@ cdef class BoundConstraint:
         return address(array)
 
     cdef void* keep(self, object array, object dtype) except NULL:
-        """Copy numbers that kernels only read, padded because vectors may read past their end."""
+        """Copy an array for kernels, padded because vectors may read past its end."""
         cdef void* place = self.allocate(array.size, dtype)
         self.last[: array.size] = array.ravel()
         return place

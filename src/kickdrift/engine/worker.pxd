@@ -26,7 +26,7 @@ ctypedef struct Every:
     int64_t* dropped            # number of events beyond the capacity
     int64_t capacity
     const uint8_t* active       # mask of the worlds to run; NULL: all
-    Py_ssize_t first, last      # worlds `first` to before `last` of the round
+    Py_ssize_t first, last      # range of the worlds of the round, without `last`
     Py_ssize_t size             # number of worlds that a worker claims at once
     guard_t claimed             # number of claims in this round so far
     Py_ssize_t steps

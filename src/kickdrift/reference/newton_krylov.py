@@ -118,7 +118,7 @@ def orthomin(tangent, b, share):
 
 
 def inner(system, p, q):
-    """Return the sum of m p q, by SUMS partial sums per component, which are added in order."""
+    """Return the sum of m p q, by SUMS partial sums per component, added in order. m: mass / largest mass."""
     total = system.real(0)
     for a, b in zip(p, q, strict=True):
         sums = [system.real(0)] * SUMS

@@ -304,7 +304,11 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         return 0.0 if last is None else (self._measured - last) / 1_000_000_000
 
     def _frame(self, seconds: float) -> int:
-        """Run all steps but the last in one call. Under a budget run single steps: the time is checked before each."""
+        """Feed the clock a frame, and run the steps that are due.
+
+        All but the last are one call: the state before the last one is kept for interpolation. Under a budget each is a
+        call, and the time is checked before it.
+        """
         clock, first, done = self.clock, self.tick, 0
         due, substeps = clock.feed(seconds), clock.substeps
         budget = clock._settings.overload.name == "budget"

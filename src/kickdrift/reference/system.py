@@ -255,7 +255,7 @@ class System(Body):
             self.reports.add(source, *event)
 
     def has_room(self, i, number, most) -> bool:
-        """Return whether a body may record this contact: a known one, or one of at most `most` others."""
+        """Return whether body i may record this contact: it is recorded already, or fewer than `most` of i are."""
         if not self.reporting:
             return False
         own = self.reports.contacts.get(self.source, {})

@@ -100,23 +100,23 @@ ctypedef struct Distance:
     const LoadCell* cell
     bint saves_loads            # True if snapshots contain the load of any pair: it has breaks_at
     bint from_positions         # Verlet: the next step reads no velocities, so velocity impulses are no load
+    int64_t iterations
+    const void* at_rest         # per body: its stored velocity at rest, as a share of delta_v; NULL: 0
+    Look look
     # Workspace.
     void* low                   # limits of length in this step; for a broken pair so wide that they never act
     void* high
     void* least                 # bounds of the accumulated velocity impulse of each pair with limits
     void* most
     void* load                  # load of each pair in this step, N
-    void* row                   # vectors of members, PAIR_ROW numbers each
-    void* displacement                   # unit vectors from first to second body, component by component
+    void* row                   # of each member: position, or velocity while these are solved; PAIR_ROW numbers
+    void* displacement          # unit vectors from first to second body, component by component
     void* force                 # accumulated position impulse of each pair
     void* pull         # compliant pairs: accumulated velocity impulse; rigid pairs: > 0: skip the velocity solve
     void* slowed                # accumulated velocity impulse of each rigid pair
     void* share_first           # inverse mass of first bodies; of compliant pairs reduced by drag. NULL: all are rigid
     void* share_second
     void* alpha
-    int64_t iterations
-    const void* at_rest         # per body: its stored velocity at rest, as a share of delta_v; NULL: 0
-    Look look
 
 # One number per body (stride 1) or one for all bodies (stride 0).
 ctypedef struct Each:
@@ -343,7 +343,7 @@ ctypedef struct Contacts:
     # Data of the last step: positions before it, velocity changes by forces, and the integrator's positions and
     # velocities.
     void* last
-    uint8_t* held               # per island: 1 if it sleeps: its bodies end this step as they ended the last one
+    uint8_t* held               # per island: 1 if this step would repeat the last one, so that its contacts need not be solved
     uint8_t* moved              # mask of the bodies whose velocity or angular velocity impulses can change
     # Persistent state, double-buffered: see kickdrift/rollback/impulses.py.
     int64_t* state

@@ -90,7 +90,7 @@ cdef inline void finish(
 
 cdef inline bint opens_ahead(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
     """True if the last stage may also do the opening of the next step, before the state is checked: after a failure,
-    the engine restores the state before the call, and runs fewer steps."""
+    the engine goes back to the state with which the call began, and runs fewer steps."""
     cdef const Plan* plan = coupling.plan
     return (
         coupling.workspace == NULL and coupling.constraints == 0 and coupling.noise == NULL

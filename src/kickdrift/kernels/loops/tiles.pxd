@@ -54,7 +54,7 @@ cdef inline void locate(const Plan* plan, Py_ssize_t first, int component, Row* 
 
 
 cdef inline void keep_row(const Job* job, Row* row, int component) noexcept nogil:
-    """Locate the destination of the state before the steps; `before` has the layout of the plan."""
+    """Locate where the state before the steps is copied to; `before` has the layout of the plan."""
     if job.before != NULL:
         row.before_x = job.before[0].data + row.first * job.before[0].body + component * job.before[0].component
         row.before_v = job.before[1].data + row.first * job.before[1].body + component * job.before[1].component

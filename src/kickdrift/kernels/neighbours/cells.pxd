@@ -261,7 +261,7 @@ cdef inline void pair_up(
             for c in range(1, dim):
                 d = place[c * n + k] - here[c]
                 q = q + d * d
-            # Branch-free: hits are unpredictable, so that each pair is stored, and kept or overwritten.
+            # Branch-free: hits are unpredictable, so each pair is stored, and kept or overwritten.
             j = cells.body[k]
             lower.number[count] = i if i < j else j
             higher.number[count] = j if i < j else i

@@ -370,7 +370,10 @@ cdef inline void change_displacements(
     void* rows, const int32_t* first, const int32_t* second, const vec* change, const void* to_first,
     const void* to_second, long count,
 ) noexcept nogil:
-    """Add a change, one row of four numbers per pair, to both bodies of each pair. No two pairs may share a body."""
+    """Add to_first * change to the first body of each pair, and subtract to_second * change from the second.
+
+    change: one row of four numbers per pair. No two pairs may share a body.
+    """
     if vec is f32vec:
         part_f32(
             <float*> rows, first, second, <const float*> change, <const float*> to_first, <const float*> to_second,

@@ -165,7 +165,7 @@ def when(d, u, size):
 
 
 def swept_pairs(x, v, radius, h, alive, space, seen):
-    """Broad phase of swept bodies, see `few_pairs`: half of the displacement is added to the radius."""
+    """Broad phase of swept bodies. For `few_pairs` the size of a body is its radius plus half of its displacement."""
     places, speeds, radii = stacked(x), stacked(v), np.array(radius)
     displacement = (h * speeds) / 2
     there = alive & space.seen(places - displacement)

@@ -69,7 +69,7 @@ def goes_on(contact, u):
 
 
 def turn(w, contact, friction_impulse):
-    """Rotate both bodies by a friction impulse on the second one."""
+    """Change the angular velocities of both bodies by a friction impulse on the second one."""
     twist = cross(contact.n, friction_impulse)
     for k, turn_k in zip((contact.i, contact.j), contact.turns, strict=True):
         if turn_k > 0:
