@@ -343,7 +343,7 @@ ctypedef struct Contacts:
     # Data of the last step: positions before it, velocity changes by forces, and the integrator's positions and
     # velocities.
     void* last
-    uint8_t* held               # per island: 1 if this step would repeat the last one, so that its contacts need not be solved
+    uint8_t* held               # per island: 1 if this step would repeat the last one: its contacts are not solved
     uint8_t* moved              # mask of the bodies whose velocity or angular velocity impulses can change
     # Persistent state, double-buffered: see kickdrift/rollback/impulses.py.
     int64_t* state

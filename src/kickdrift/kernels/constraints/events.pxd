@@ -335,7 +335,7 @@ cdef inline real outside(
 cdef inline real beyond(
     int dim, int64_t stride, const real* x, int64_t i, const real* normal, real place, real r, real* large,
 ) noexcept nogil:
-    """Penetration depth of a body at a plane; large: set to the sum of |terms| without r, which bounds rounding errors."""
+    """Penetration depth of a body at a plane; large: set to the sum of |terms| without r, for the rounding error."""
     cdef real product
     cdef real depth = 0
     cdef int j
