@@ -4,7 +4,18 @@ import functools
 
 import numpy as np
 from draws import Draws
-from plans import held_scene, scene, spun, told_resting_scene, told_scene, wrapped_scene
+from plans import (
+    held_scene,
+    level_scene,
+    resting_around_scene,
+    rolling_scene,
+    running_scene,
+    scene,
+    spun,
+    told_resting_scene,
+    told_scene,
+    wrapped_scene,
+)
 
 import kickdrift as kd
 
@@ -50,12 +61,27 @@ FUNCTIONS = [
 ]
 
 
+def running(make):
+    """Return a function that draws a scene with belts, and with walls and shapes that hold from one side or move."""
+    return lambda rng, n: running_scene(rng, make=make, n=n)
+
+
+def rolling(rng, n):
+    return rolling_scene(rng, make=told_resting_scene, n=n)
+
+
+#: Scenes of several bodies.
+SEVERAL = (
+    *(scene, held_scene, told_scene, told_resting_scene, wrapped_scene, level_scene, resting_around_scene, rolling),
+    *map(running, (held_scene, told_scene, level_scene, resting_around_scene)),
+)
+
+
 def bodies(seed, sizes=(1, 2, 3, 5, 8)):
     """Draw a random scene with any integrator, forces, constraints, events, slots, layout and dtype."""
     rng = Draws(seed)
     n = int(rng.choice(sizes))
-    kinds = (scene, held_scene, told_scene, told_resting_scene, wrapped_scene)
-    drawn = (kinds[rng.integers(len(kinds))] if n > 1 else scene)(rng, n=n)
+    drawn = (SEVERAL[rng.integers(len(SEVERAL))] if n > 1 else scene)(rng, n=n)
     forces = drawn.arguments["forces"]
     if not isinstance(drawn.arguments["integrator"], (kd.EnergyEuler, kd.Exact)):
         if rng.integers(3) == 0:
@@ -66,7 +92,7 @@ def bodies(seed, sizes=(1, 2, 3, 5, 8)):
             forces.append(kd.AppliedForce(rng.normal(size=drawn.position.shape).astype(drawn.position.dtype)))
     if rng.integers(3) == 0:
         drawn.arguments["alive"] = rng.random(n) < 0.7
-    if drawn.position.shape[1] > 1 and rng.integers(4) == 0:
+    if drawn.position.shape[1] > 1 and "angular_velocity" not in drawn.arguments and rng.integers(4) == 0:
         spun(rng, drawn)
     return drawn
 
