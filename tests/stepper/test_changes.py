@@ -11,7 +11,8 @@ from changing import play
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plans import INTEGRATORS, LAYOUTS, assert_same_bits, lay_out
-from samples import CONSTRAINTS
+from samples import COEFFICIENTS, CONSTRAINTS
+from samples import world as sample_world
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -88,6 +89,17 @@ def test_set_accepts_what_the_constructor_accepts(Stepper):
     world.set(world.forces[1], wind=0)  # an entry of `forces` is a handle as well
     assert world.current(wind).wind == 0
     world.set(wind)
+
+
+@pytest.mark.parametrize(("one", "name", "value"), COEFFICIENTS)
+def test_an_entry_of_forces_or_constraints_is_a_handle_of_every_coefficient(Stepper, one, name, value):
+    """`set` replaces the entry: nothing that follows in the call may look for the old one."""
+    by_handle, by_entry = sample_world(Stepper, one), sample_world(Stepper, one)
+    by_handle.set(one, **{name: value})
+    for _ in range(2):
+        _, entry = (*by_entry.forces, *by_entry.constraints)
+        by_entry.set(entry, **{name: value})
+    assert by_entry.snapshot() == by_handle.snapshot()
 
 
 @pytest.mark.parametrize(

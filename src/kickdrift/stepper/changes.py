@@ -69,21 +69,22 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
     if unnamed:
         known = "=..., ".join(getattr(declaration, "coefficients", ())) or "coefficient"
         raise TypeError(f"set: expected coefficients by name, got {validation.show(unnamed[0])}; write {known}=...")
-    self._exclusively(_set, self, declaration, coefficients, index)
+    places = self._exclusively(_set, self, declaration, coefficients, index)
     if "damping" in coefficients:
-        self._warn_of(_standing(self, declaration))
+        self._warn_of(_standing(self, places))
 
 
-def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
+def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> list[int]:
+    """Change coefficients; return the indices of the declaration's entries, none for a part of `Contacts`."""
     if parts := joints.found(self, declaration):
         _set_joints(self, parts, coefficients, index)
-        return
+        return []
     shapes = motion.found(self, declaration)
     if shapes and index is None and motion.set_speeds(self, shapes, coefficients):
-        return
+        return []
     if shapes and motion.are_contacts(self, shapes):
         _set_shapes(self, shapes, coefficients, index)
-        return
+        return []
     entries, places = [*self._entries], places_of(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # a parameter of an expression, not body indices
         coefficients, index = {**coefficients, "index": index}, None
@@ -101,6 +102,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         if motion.shapes_of(entries[place]):
             follow |= motion.followed(entries[place], self._entries[place], given, place)
     _change(self, tuple(entries), places, changed, follow=follow)
+    return places
 
 
 def _set_joints(self: StepperBase, parts: list[tuple[int, int]], coefficients: dict[str, Any], index: Any) -> None:
@@ -251,7 +253,7 @@ def add(self: StepperBase, declaration: D) -> D:
     if not isinstance(declaration, (Term, Constraint)):
         raise TypeError(f"declaration: expected a force or constraint, got {validation.show(declaration)}")
     self._exclusively(_add, self, declaration)
-    self._warn_of(_standing(self, declaration))
+    self._warn_of(_standing(self, places_of(self, declaration)))
     return declaration
 
 
@@ -371,9 +373,9 @@ def canonical_masses(self: StepperBase, mass: np.ndarray) -> np.ndarray:
 # Shared implementation.
 
 
-def _standing(self: StepperBase, declaration: Any) -> list[Any]:
-    """Return the declaration's current values, once per enabled entry."""
-    entries = [self._entries[place] for place in places_of(self, declaration)]
+def _standing(self: StepperBase, places: list[int]) -> list[Any]:
+    """Return the current values of these entries, without disabled ones."""
+    entries = [self._entries[place] for place in places]
     return [entry.today for entry in entries if entry.enabled]
 
 
