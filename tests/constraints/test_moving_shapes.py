@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS
+from plans import INTEGRATORS, assert_same_bits
 
 import kickdrift as kd
 
@@ -515,3 +515,20 @@ def test_many_worlds(inside):
         alone.velocity[0, 0] = speed
         alone.step(20 if number == 1 else 60)
         np.testing.assert_array_equal(worlds.position[number], alone.position)
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_collisions_meet_shapes_again_at_the_same_time(isa, swept):
+    """In float32, too: the walls are solved again after collisions, and shapes move by dt, not by its rounding."""
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-1, 1, (24, 2)).astype(np.float32)
+    v = (4 * rng.normal(size=(24, 2))).astype(np.float32)
+    mill = kd.Segments([[(-2, 0), (2, 0)], [(0, -2), (0, 2)]], radius=0.2, angular_velocity=3.0, velocity=(0.3, 0.1))
+    parts = [mill, kd.ElasticCollisions(0.2, swept=swept)]
+    fast, book = (
+        Stepper(x.copy(), v.copy(), dt=0.1, constraints=parts) for Stepper in (kd.Stepper, kd.reference.Stepper)
+    )
+    fast.step(20)
+    book.step(20)
+    assert_same_bits(fast.position, book.position)
+    assert_same_bits(fast.velocity, book.velocity)

@@ -34,16 +34,17 @@ cdef inline int collisions(
     if data.classes == 0:
         return 0
     if dim == 3:
-        return collide(3, <real> step, n, stride, before, delta_v, x, v, s, data, owner)
+        return collide(3, step, n, stride, before, delta_v, x, v, s, data, owner)
     if dim == 2:
-        return collide(2, <real> step, n, stride, before, delta_v, x, v, s, data, owner)
-    return collide(1, <real> step, n, stride, before, delta_v, x, v, s, data, owner)
+        return collide(2, step, n, stride, before, delta_v, x, v, s, data, owner)
+    return collide(1, step, n, stride, before, delta_v, x, v, s, data, owner)
 
 
 cdef inline int collide(
-    int dim, real h, int64_t n, int64_t stride, const real* before, const real* delta_v, real* x, real* v, real* s,
+    int dim, double step, int64_t n, int64_t stride, const real* before, const real* delta_v, real* x, real* v, real* s,
     const Collisions* data, void* owner,
 ) noexcept nogil:
+    cdef real h = <real> step
     cdef int64_t sweep, i, k, pairs, place
     cdef int64_t met = 0
     cdef bint changed = False
@@ -74,7 +75,7 @@ cdef inline int collide(
         met += pairs // 4   # testing four pairs takes as long as one contact
         if not changed:
             break
-        collide_with_walls(h, n, dim, stride, before, delta_v, x, v, s, data, owner)
+        collide_with_walls(step, n, dim, stride, before, delta_v, x, v, s, data, owner)
         met += n // 8       # so do the walls of eight bodies
         memset(data.moved, 0, n)
         changed = False
@@ -82,11 +83,14 @@ cdef inline int collide(
 
 
 cdef inline void collide_with_walls(
-    real h, int64_t n, int dim, int64_t stride, const real* before, const real* delta_v, real* x, real* v, real* s,
+    double step, int64_t n, int dim, int64_t stride, const real* before, const real* delta_v, real* x, real* v, real* s,
     const Collisions* data, void* owner,
 ) noexcept nogil:
     """Solve the walls again for bodies that collisions have moved, so that stacks are supported within this step. A
-    second solve of other bodies could change them by rounding errors."""
+    second solve of other bodies could change them by rounding errors.
+
+    step: in double, as in the first solve. Shapes would move by another time if it was rounded to float32.
+    """
     cdef const ConstraintCall* call
     cdef Wall* wall
     cdef int64_t number
@@ -94,7 +98,7 @@ cdef inline void collide_with_walls(
         call = &data.wall[number]
         wall = <Wall*> call.data  # Shapes begin with a Wall
         wall.only = data.moved
-        call.function(call.kind, h, 0, n, dim, stride, before, delta_v, x, v, s, call.data, owner)
+        call.function(call.kind, step, 0, n, dim, stride, before, delta_v, x, v, s, call.data, owner)
         wall.only = NULL
 
 
