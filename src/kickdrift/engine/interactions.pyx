@@ -149,13 +149,17 @@ cdef class FormulaInteraction(BoundInteraction):
 
 
 cdef dict places_in(list formulas, dict fields):
-    """Return, by name, where expressions have each uniform field: a list of arrays, empty for unused fields."""
+    """Return, by name, where expressions have each field: a list of arrays, empty for unused fields."""
     cdef BoundFormula bound
-    places = {name: [] for name, values in fields.items() if len(values) == 1}
+    places = {name: [] for name in fields}
+    names = [name for name, values in fields.items() if len(values) != 1]
     for bound in formulas:
         if bound is not None:
             for name, place in bound.places:
                 places[name].append(place)
+            _, rows = bound.arrays
+            for n, name in enumerate(names):
+                places[name].append(rows[n, None, : len(fields[name])])
     return places
 
 

@@ -105,32 +105,30 @@ class Springs(Elastic, Interaction):
 
     def compile(self, plan: Plan) -> None:
         pairs = validation.within("Springs(pairs)", np.asarray(self.pairs), plan.n)
-        share = self._reduced_masses(plan) if self.per_mass else np.ones(1)
         plan.add_interaction(
             self.kind,
             self,
             True,
             pairs=pairs,
-            **self._numbers_of(share, _FIELDS),
+            **self._numbers_of(self._share(plan), _FIELDS),
             **generation_fields(self.generations),
         )
 
-    def fields_of(
-        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
-    ) -> dict[str, np.ndarray] | None:
-        return None if self.per_mass or "per_mass" in names else self._numbers_of(np.ones(1), names)
+    def fields_of(self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return self._numbers_of(self._share(plan), _FIELDS if "per_mass" in names else names)
+
+    def _share(self, plan: Plan) -> np.ndarray:
+        """Return the factor on stiffness and damping: the reduced mass of each pair if `per_mass`, else 1."""
+        return self._reduced_masses(plan) if self.per_mass else np.ones(1)
 
     def _numbers_of(self, share: np.ndarray, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """Return record fields that depend on these coefficients.
-
-        share: factor on stiffness and damping, the reduced mass of each pair if `per_mass`, else 1.
-        """
+        """Return record fields that depend on these coefficients. share: factor on stiffness and damping."""
         return {_FIELDS[name]: self._per_pair(name) * (1 if name == "rest_length" else share) for name in names}
 
     def doubts(self, plan: Plan, dt: float) -> str | None:
         """Return a warning about damping that is unstable at this dt, for one spring or summed over a body."""
         pairs, limit = np.asarray(self.pairs), plan.integrator.damping_limit
-        damping = self._per_pair("damping") * (self._reduced_masses(plan) if self.per_mass else np.ones(len(pairs)))
+        damping = np.broadcast_to(self._per_pair("damping") * self._share(plan), len(pairs))
         if not damping.any():
             return None
         weight = weights(plan)
@@ -158,7 +156,7 @@ class Springs(Elastic, Interaction):
 
     def _energy(self, plan: Plan, position: np.ndarray, uncut: np.ndarray) -> np.ndarray:
         pairs, distance = self._distances(position, plan.periodic)
-        stiffness = self._per_pair("stiffness") * (self._reduced_masses(plan) if self.per_mass else 1.0)
+        stiffness = self._per_pair("stiffness") * self._share(plan)
         stretch = distance - self._per_pair("rest_length")
         moves = (plan.mobility + np.zeros(plan.n))[pairs].any(axis=1)
         energy = np.where(uncut, moves * stiffness * stretch * stretch / 2, 0.0)
