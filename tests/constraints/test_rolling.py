@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from plans import (
     INTEGRATORS,
+    assert_same_bits,
     compare_with_reference,
     held_scene,
     level_scene,
@@ -54,3 +55,21 @@ def test_crowds(monkeypatch, dim):
         return scene
 
     compare_with_reference(monkeypatch, drawn, range(4))
+
+
+@pytest.mark.parametrize("direction", [-1.0, 1.0])
+def test_signs_of_zero_at_a_rough_box(isa, direction):
+    """Of points that spin the surface does not move. One wall stops a body, and the next finds a velocity of -0."""
+    signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
+    spin, velocity = np.repeat(signs, 8, axis=0), direction * np.tile(signs, (8, 1))
+    walls = [kd.Box((-0.3, -0.2, -0.4), (0.3, 0.2, 0.4), 0.0), kd.Box((-0.4, -0.2, -0.2), (0.4, 0.2, 0.2), 0.5, 0.5)]
+    worlds = [
+        Stepper(
+            np.zeros((64, 3)), velocity * (2.0, 2.0, 1.0), dt=0.5, angular_velocity=spin.copy(), inertia=0.5,
+            forces=[kd.Gravity((0, 0, 1.0))], constraints=walls,
+        ) for Stepper in (kd.Stepper, kd.reference.Stepper)
+    ]  # fmt: skip
+    for world in worlds:
+        world.step()
+    assert_same_bits(worlds[0].velocity, worlds[1].velocity)
+    assert_same_bits(worlds[0].angular_velocity, worlds[1].angular_velocity)

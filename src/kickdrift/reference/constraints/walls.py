@@ -156,7 +156,8 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
                     y[j] = other
                 if mu > 0 and impulse > 0 and system.dim > 1:
                     along = Vector([wall.zero if k == j else u[k] for k in range(system.dim)])
-                    lost = friction_impulse(system, i, r, wall.weight[i], -1 * normal, along, mu * impulse, wall.belt)
+                    inner = Vector([system.real(-sign) if k == j else wall.zero for k in range(system.dim)])
+                    lost = friction_impulse(system, i, r, wall.weight[i], inner, along, mu * impulse, wall.belt)
                     for k in range(system.dim):
                         if k != j:
                             u[k] = u[k] - lost[k]
