@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 import kickdrift as kd
 
 from . import scenes
+from .changes import CHANGES
 from .common import Twins, check, outcome, pickled, same, without, without_clock
 
 SETTINGS = hypothesis.settings(
@@ -181,6 +182,12 @@ class StepperMachine(Common):
         rng = random.Random(seed)
         mask = np.array([rng.random() < 0.4 for _ in range(self.twins.fast.n)])
         self.twins.do("kill", lambda s: s.kill(mask))
+
+    @rule(change=st.sampled_from(CHANGES), seed=seeds)
+    def change(self, change, seed):
+        """Forces and constraints. Which changes are refused is up to the stepper, as long as both say the same."""
+        refusals = ("ValueError", "TypeError", *SOLVING)
+        self.twins.do(change.__name__, lambda s: change(s, seed), may_raise=refusals)
 
     @rule()
     def energy(self):
