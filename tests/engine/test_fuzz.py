@@ -89,6 +89,7 @@ PLANTS = [
     ("ode", kickdrift.reference.lock, "digest", lambda values, place: 1, "checksum"),
     ("rollback", rollback.Rollback, "rollback", not_forgetting, "ring|ticks|real time"),
     ("clock", kickdrift.reference.clock.FixedClock, "resync", lambda self: None, "with "),
+    ("worlds", kd.Worlds, "_kill", lambda self, mask: None, "^kill_some: "),
     ("snapshots", State, "_restore", too_early, "refused: "),
     ("callbacks", callbacks.PythonFunction, "evaluate", swallowing, "raise in |raised|: None"),
     ("threads", kd.Stepper, "interpolate", at_random, "interpolate saw no completed tick"),

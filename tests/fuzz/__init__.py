@@ -12,6 +12,7 @@ SUBJECTS = {
     "ode": ("machines", 1),
     "rollback": ("machines", 1),
     "clock": ("clocks", 20),
+    "worlds": ("worlds", 60),
     "snapshots": ("forged", 60),
     "callbacks": ("callbacks", 120),
     "threads": ("threads", 12),
