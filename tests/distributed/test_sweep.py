@@ -1,5 +1,6 @@
 """Sweeps: equal results with every executor, also after killed workers, interruptions and errors."""
 
+import functools
 import itertools
 import os
 import pickle
@@ -189,6 +190,35 @@ def test_other_arguments_are_not_read_from_the_store(tmp_path):
         1,
     ]
     assert run(observe=lambda world: world.time) == 1
+
+
+def made(expression, default=1):
+    """Return a function of this module: its code is the expression."""
+    scope = {"__name__": __name__}
+    exec(f"def build(world, default={default}):\n return {expression}", scope)
+    return scope["build"]
+
+
+def called(expression):
+    """Return an object that is called like a function."""
+    return type("Called", (), {"__call__": made(expression)})()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (made("(0, -9.81)"), made("(0, -1.62)")),
+        (made("[2 * i for i in (0, 1)]"), made("[3 * i for i in (0, 1)]")),
+        (made("(lambda: 1.5)()"), made("(lambda: 2.5)()")),
+        (made("world in {1, 2}"), made("world in {1, 3}")),
+        (made("default", default=1), made("default", default=2)),
+        (functools.partial(made("default"), default=1), functools.partial(made("default"), default=2)),
+        (called("(0, 1)"), called("(0, 2)")),
+    ],
+)
+def test_a_changed_constant_is_another_case(one, other):
+    keys = [key_of({"speed": 1.0}, function, 5, None) for function in (one, other, one)]
+    assert keys[0] == keys[2] != keys[1]
 
 
 def test_an_interrupted_case_continues_from_its_snapshot(tmp_path, monkeypatch):

@@ -6,10 +6,12 @@ of its number. Results that do not fit .npz are pickles: do not open a store fro
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import dask.base
@@ -82,13 +84,23 @@ def key_of(case: dict[str, Any], *rest: Any) -> str:
 
 
 def _told(function: Any) -> list[Any]:
-    code = getattr(function, "__code__", None)
+    if isinstance(function, functools.partial):
+        return [_told(function.func), function.args, sorted(function.keywords.items())]
     name = [getattr(function, "__module__", ""), getattr(function, "__qualname__", type(function).__qualname__)]
     name[0] = "__main__" if name[0] == "__mp_main__" else name[0]
+    if not hasattr(function, "__code__"):
+        function = function.__call__
+    code = getattr(function, "__code__", None)
     if code is None:
         return name
-    plain = [value for value in code.co_consts if isinstance(value, (int, float, complex, str, bytes))]
-    return [*name, code.co_code, code.co_names, plain]
+    defaults = [getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)]
+    return [*name, *_told_code(code), *defaults]
+
+
+def _told_code(code: CodeType) -> list[Any]:
+    """Return what code does: its constants include tuples, and the code of comprehensions and inner functions."""
+    constants = [_told_code(value) if isinstance(value, CodeType) else value for value in code.co_consts]
+    return [code.co_code, code.co_names, constants]
 
 
 def _arrays(result: Any) -> dict[str, np.ndarray] | None:

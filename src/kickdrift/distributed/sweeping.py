@@ -49,8 +49,8 @@ def sweep(
     progress: show a bar with rate and time left on standard error (lines, where that is no terminal).
     store: a folder shared by all workers. It contains finished cases, arrays and what `record` returns as .npz, and
     every five seconds a snapshot of each that is running. The same call resumes from there, with bitwise equal results.
-    Cases are identified by their arguments, `steps`, `every`, and the code of `build` and `observe`, but not of the
-    functions that these call: use another folder after a change there.
+    Cases are identified by their arguments, `steps`, `every`, and the code and defaults of `build` and `observe`, but
+    neither by functions that these call nor by values from outside: use another folder after a change there.
 
     If a case raises, its result is a `CaseError` with its parameters, and the others continue; with a store the next
     call retries it. If a worker dies, its cases lose the progress since their last snapshot. Under Dask and without an
