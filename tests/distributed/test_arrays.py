@@ -1,5 +1,6 @@
 """Bodies in Dask arrays: bitwise equal to one stepper for any chunks; interactions are refused."""
 
+import functools
 import pickle
 
 import numpy as np
@@ -75,6 +76,19 @@ def test_small_arrays(dim, n):
 
 def test_float32_chunks_equal_one_stepper():
     same(dtype=np.float32, dim=2)
+
+
+def test_filters_of_each_body_in_chunks_equal_one_stepper():
+    given = numbers()
+    n = len(given["x"])
+    box = kd.Box(-1.0, 1.0, category=np.arange(n) % 3 + 1, mask=2, sensor=np.arange(n) % 5 == 0)
+    plane = kd.Plane((0, 0, 1), -0.5, category=np.arange(n) % 3 + 1, mask=np.arange(n) % 2 + 1)
+    one = kd.Stepper(given["x"].copy(), given["v"].copy(), dt=0.1, constraints=[box, plane])
+    one.step(30)
+    state = [da.from_array(given[name], chunks=(171, 3)) for name in ("x", "v")]
+    assert bits(*dask.compute(*distributed.step(*state, 30, dt=0.1, constraints=[box, plane]))) == bits(
+        one.position, one.velocity
+    )
 
 
 def test_callbacks_in_chunks_equal_one_stepper():
@@ -200,6 +214,8 @@ def test_callbacks_that_couple_bodies_are_refused_when_they_run():
 
     with pytest.raises(ValueError, match=r"rhs: .*couples them"):
         distributed.step_ode(x, rhs, 3, dt=0.1).compute()
+    with pytest.raises(ValueError, match=r"rhs: .*couples them"):
+        distributed.step_ode(x, functools.partial(rhs), 3, dt=0.1).compute()
 
 
 def test_errors_give_the_global_index_of_a_body():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import dask.array as da
 import numpy as np
 
-from .. import validation
+from .. import flows, validation
 from ..constraints.base import Constraint
 from ..declaration import declared, lazy
 from ..errors import ConvergenceError, NonFiniteError
@@ -114,11 +113,12 @@ def step(
                     raise ValueError(f"integrator: implicit_euler couples bodies under {name}: {WHAT_TO_DO}")
                 recipe[argument].append((declaration, {}))
                 continue
-            fields = [field.name for field in dataclasses.fields(declaration) if "bounds" in field.metadata]
+            named = {field.name: field.metadata for field in dataclasses.fields(declaration)}
+            fields = [field for field, says in named.items() if says.keys() & {"bounds", "per_body"}]
             values = {field: plain(getattr(declaration, field)) for field in fields}
             places = {field: cut(f"{name}({field})", value) for field, value in values.items()}
             places = {field: place for field, place in places.items() if place is not None}
-            rest = values | dict.fromkeys(places, 0.0)
+            rest = values | {field: values[field].dtype.type(0) for field in places}
             recipe[argument].append((dataclasses.replace(declaration, **rest), places))
     # A trial stepper reports wrong arguments now, not when a chunk is computed.
     trial = [[given for given, _ in recipe[kind] if not isinstance(given, PythonFunction)] for kind, _ in kinds]
@@ -245,11 +245,16 @@ def _step_ode_chunk(
     state = np.array(y[None])
     if not len(y):
         return state
-    if inspect.isroutine(recipe["rhs"]):
+    if _is_python(recipe["rhs"]):
         _require_alone("rhs", recipe["rhs"], state)
     with _named(block_info):
         ODEStepper(state[0], recipe["rhs"], dt=recipe["dt"], integrator=recipe["integrator"]).step(recipe["steps"])
     return state
+
+
+def _is_python(rhs: Any) -> bool:
+    """Return whether a right-hand side is a Python function, or another object that is called like one."""
+    return not isinstance(rhs, (flows.Flow, flows.Expression, flows.Native, type))
 
 
 @contextlib.contextmanager
