@@ -142,6 +142,17 @@ def test_a_failure_stops_all_bodies_at_the_last_completed_tick(isa, library, int
     assert_same_bits(stepper.position, sound.position)
 
 
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "implicit_euler", "rk4"])
+@pytest.mark.parametrize("code", [-1_000_001, -1_000_002, -1_000_003, -1_000_004, -(2**31), 2**31 - 1])
+def test_a_callback_may_return_any_code(library, code, integrator):
+    """The kernels have codes of their own: one of them was taken for a constraint without a kernel, and crashed."""
+    fails = native(library, "fail", "float64", 1.0, 1, code)
+    stepper = kd.Stepper(np.ones((3, 2)), dt=0.25, integrator=integrator, forces=[fails], constraints=[kd.Pin(0)])
+    with pytest.raises(kd.CallbackError, match=f"returned {code}; the stepper is at") as caught:
+        stepper.step(50)
+    assert caught.value.code == code
+
+
 @pytest.mark.parametrize("body", [0, 199_999])
 def test_a_failure_in_another_thread_is_reported(library, body):
     sound = native(library, "drag", "float64", 0, threadsafe=True)

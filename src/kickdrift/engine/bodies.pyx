@@ -683,10 +683,11 @@ cdef class Core(Runner):
         if failed.code == INTERRUPTED and self.coupled.interrupt is not None:
             error, self.coupled.interrupt = self.coupled.interrupt, None
             raise error
-        if self.coupled is None or failed.code == UNSOLVED:
+        # Who failed is asked first: a user's function may return any code.
+        if self.coupled is None or (failed.failed_part < 0 and failed.code == UNSOLVED):
             raise ConvergenceError(failed.failed_body, self.completed, failed.residual)
-        if failed.code == NO_BRANCH:
-            kind = self._plan.constraint_records[failed.failed_part].kind
+        if failed.failed_part < 0 and failed.code == NO_BRANCH:
+            kind = self._plan.constraint_records[-2 - failed.failed_part].kind
             raise RuntimeError(
                 f"kernels: expected a branch for {kind!r} in contacts_table.pxd or coupled_table.pxd, and, if it "
                 f"reports events, in contact_events.pxd"

@@ -149,7 +149,7 @@ ctypedef struct Job:
     Py_ssize_t failed_body      # body whose implicit step failed
     double residual
     int code                    # failure code, 0 for success; see abi/coupled.pxd
-    int failed_part             # number of the interaction that failed, or of a constraint without a kernel
+    int failed_part             # interaction that failed; -1: the implicit solver; -2 - number: a constraint
     Py_ssize_t done             # steps completed so far, if all bodies step together
     Py_ssize_t near             # tiles that `leap` of loops/coupled.pxd left out: they may touch a constraint
 

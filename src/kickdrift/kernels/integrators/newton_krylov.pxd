@@ -383,6 +383,7 @@ cdef inline int implicit_step(
         if iteration > 0 and residual <= goal:
             break
         if iteration == plan.iterations:
+            job.failed_part = -1
             job.failed_body = worst(&system, <const real*> f)
             job.residual = residual
             job.code = UNSOLVED

@@ -228,6 +228,7 @@ cdef inline int single_step(
     if single_block.failed_step == 1:
         job.evaluations += single_block.evaluations
         return 0
+    job.failed_part = -1
     job.failed_body = single_block.failed_body
     job.residual = single_block.residual
     return UNSOLVED
@@ -333,7 +334,7 @@ cdef inline int constrain(
             workspace.next + V * size(workspace, like), s, coupling.constraint[number].data, coupling.owner,
         )
         if job.code != 0:
-            job.failed_part = number
+            job.failed_part = -2 - number
             break
         if coupling.constraint[number].kind == DISTANCE:
             at_rest = <const vec*> (<const Distance*> coupling.constraint[number].data).at_rest
@@ -348,7 +349,7 @@ cdef inline int constrain(
         )
         if untold >= 0 and job.code == 0:
             job.code = NO_BRANCH
-            job.failed_part = <int> untold
+            job.failed_part = -2 - <int> untold
     if job.code != 0:
         return job.code
     if coupling.constraints > 0 and plan.damped:
