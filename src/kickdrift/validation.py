@@ -102,7 +102,7 @@ def flag(name: str, value: Any) -> bool:
 
 def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
     """Raise ValueError if the value is none of the choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         known = ", ".join(map(repr, choices))
         raise ValueError(f"{name}: expected one of {known}, got {show(value)}{meant(value, choices)}")
 
@@ -155,6 +155,23 @@ def plain(name: str, value: Any) -> np.ndarray:
         raise ValueError(f"{name}: expected numbers in a regular array, got {show(value)}") from None
 
 
+def in_float64(array: np.ndarray) -> np.ndarray:
+    """Return a copy in float64. What overflows is infinite, and refused as not finite."""
+    if array.dtype == np.float64:
+        return np.array(array, np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # invalid: a signalling NaN
+        return np.array(array, np.float64)
+
+
+def raw_bytes(name: str, value: Any) -> bytes:
+    """Return a copy of a bytes-like object."""
+    try:
+        with memoryview(value) as view:
+            return view.tobytes()
+    except (TypeError, ValueError, BufferError):
+        raise TypeError(f"{name}: expected bytes, got {show(value)}") from None
+
+
 def holds_bool(value: Any) -> bool:
     """Return whether a list or tuple contains a bool, which NumPy would convert to a number."""
     if not isinstance(value, (list, tuple)):
@@ -189,7 +206,7 @@ def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = 
             return array
     array = plain(name, value)
     _check_kind(name, value, array)
-    array = np.array(array, dtype=np.float64)
+    array = in_float64(array)
     if array.size <= 4:  # NumPy's call overhead dominates for few numbers
         few = array.ravel().tolist()
         finite, least, most = all(map(math.isfinite, few)), min(few, default=0.0), max(few, default=0.0)
@@ -322,7 +339,7 @@ def _in_dtype(numbers: Any, dtype: np.dtype) -> Any:
     """Convert a list of real numbers to an array of this dtype; return other values unchanged, to be refused later."""
     try:
         array = np.asarray(numbers)
-        with np.errstate(over="ignore"):  # overflow is rejected as not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is rejected as not finite
             return array.astype(dtype) if array.dtype.kind in _REAL_KINDS and not holds_bool(numbers) else numbers
     except ValueError:
         return numbers
@@ -356,7 +373,7 @@ def _state_array(
         # Steps need fractions; lists of ints are common, so convert instead of raising.
         array = array.astype(np.float64)
     elif not isinstance(value, np.ndarray) and not _is_buffer(value):
-        array = np.array(array, dtype=np.float64 if array.dtype.kind == "f" else None)
+        array = in_float64(array) if array.dtype.kind == "f" else np.array(array)
     if array.dtype not in _REALS or not array.dtype.isnative:
         raise TypeError(f"{name}: expected float32 or float64 in native byte order, got {array.dtype}")
     flags = array.flags
@@ -391,7 +408,7 @@ def array_of_bodies(
     if array.shape not in ((), shape[1:], shape):
         raise ValueError(f"{name}: expected a number or shape {shape}, got shape {array.shape}")
     if array.shape != shape or not (isinstance(value, np.ndarray) or _is_buffer(value)):
-        with np.errstate(over="ignore"):  # overflow is rejected as not finite
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is rejected as not finite
             array = np.broadcast_to(array.astype(dtype), shape).copy()
     if array.dtype != dtype or not array.dtype.isnative:
         raise TypeError(f"{name}: expected the dtype of position, {dtype}, got {array.dtype}")
@@ -450,7 +467,7 @@ def masses(mass: Any, n: int, name: str = "mass") -> np.ndarray:
     except ValueError:
         raise ValueError(f"{name}: expected a number or one per body, got {show(mass)}") from None
     _check_kind(name, mass, array)
-    array = per_body(name, np.array(array, dtype=np.float64), n)
+    array = per_body(name, in_float64(array), n)
     bad = ~(array >= _LEAST_MASS)
     if bad.any():
         first = int(np.argmax(bad))

@@ -262,3 +262,52 @@ def test_wrong_arguments(arguments, error, match):
         kd.Inputs(2, me=2)
     with pytest.raises(ValueError, match="keys"):
         kd.Inputs(1).play(kd.Rollback(kd.Stepper([[0.0]])), -1, control)
+
+
+@pytest.mark.parametrize("substeps", [1, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_errors_of_control_delay_nothing_and_lose_nothing(seed, substeps):
+    """An error used to leave the keys in the table, so that all later ones acted a frame later."""
+    ends = []
+    for failing in (False, True):
+        dice, line = random.Random(seed), []
+        worlds = [kd.Stepper(np.zeros((2, 1)), clock=kd.FixedClock(60, substeps=substeps)) for _ in range(2)]
+        pasts = [kd.Rollback(world) for world in worlds]
+        tables = [kd.Inputs(2, delay=1, me=me) for me in range(2)]
+        trouble = random.Random(seed)
+
+        def moody(world, keys, trouble=trouble, failing=failing):
+            world.velocity[0] += keys[0]
+            if failing and trouble.random() < 0.2:
+                raise KeyError("a mistake")
+            world.velocity[1] += keys[1] * world.velocity[0]
+
+        for frame in range(50):
+            for me in range(2):
+                keys = dice.randrange(5)
+                while True:
+                    try:
+                        tables[me].play(pasts[me], keys, moody)
+                        break
+                    except KeyError:
+                        pass
+                line.append((frame + dice.randrange(1, 6), 1 - me, tables[me].packet()))
+            for _, to, packet in [each for each in line if each[0] == frame]:
+                tables[to].receive(packet)
+        for _, to, packet in line:
+            tables[to].receive(packet)
+        for past, table in zip(pasts, tables, strict=True):
+            while True:
+                try:
+                    table.play(past, None, moody)
+                    break
+                except KeyError:
+                    pass
+        ends.append([world.checksum() for world in worlds] + [world.tick for world in worlds])
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("data", [None, 3, 2**40, "packet", [1, 2]])
+def test_only_bytes_are_received(data):
+    with pytest.raises(TypeError, match=r"^data: expected bytes"):
+        kd.Inputs(2).receive(data)

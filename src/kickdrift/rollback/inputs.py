@@ -130,11 +130,12 @@ class Inputs:
         then keep your keys and call it again.
 
         Raises TypeError or ValueError for wrong keys, and DesyncError for a checksum of another player that differs.
+        Errors of `control` and of steps are passed on. The frame is not played then: call it again with its keys.
         """
         keys = None if keys is None else validation.integer("keys", keys, 0, 2**32 - 1)
         stepper = past.stepper
         substeps = 1 if stepper._clock is None else stepper._clock.substeps
-        frame = stepper.tick // substeps
+        frame = max(stepper.tick // substeps, self._frame)  # an error during corrections leaves the stepper behind
 
         def inputs(world: Any, tick: int) -> None:
             now = tick // substeps
@@ -146,15 +147,21 @@ class Inputs:
         wrong = [now for now, used in self._used.items() if now < frame and self._differs(now, used)]
         if wrong:
             self.deepest = max(self.deepest, frame - min(wrong))
-            past.rollback(min(wrong) * substeps)
-            past.resimulate(frame * substeps, inputs)
+        first = min([*wrong, stepper.tick // substeps]) * substeps
+        if first < stepper.tick:
+            past.rollback(first)
+        _resimulate(past, frame * substeps, inputs)
         confirmed = self._complete
         self._used = {now: used for now, used in self._used.items() if now >= confirmed}
         self._compare(past, min(confirmed, frame), substeps)
         if keys is None or not self.ready or frame - confirmed >= past._ticks - 1:
             return False
         self._known[self.me].append(keys)
-        past.resimulate((frame + 1) * substeps, inputs)
+        try:
+            _resimulate(past, (frame + 1) * substeps, inputs)
+        finally:
+            if stepper.tick < (frame + 1) * substeps:
+                del self._known[self.me][-1]
         self._frame = frame + 1
         self._forget()
         return True
@@ -202,9 +209,9 @@ class Inputs:
         """Take a packet of another player.
 
         data: untrusted bytes. Raises ValueError, and changes nothing, if they are no packet of another player of this
-        game: ignore it, packets of strangers and damaged ones happen.
+        game: ignore it, packets of strangers and damaged ones happen. Raises TypeError for what is not bytes.
         """
-        player, frame, first, agreed, checksum, counts, leads, own = self._parsed(bytes(data))
+        player, frame, first, agreed, checksum, counts, leads, own = self._parsed(validation.raw_bytes("data", data))
         known = self._known[player]
         if first <= self._count(player):  # else a packet in between was lost: the next one has its inputs too
             new = own[self._count(player) - first :]
@@ -237,3 +244,13 @@ class Inputs:
             raise ValueError("packet: its numbers contradict each other, or what this player sent")
         own = [value for value, length in lengths for _ in range(length)]
         return player, frame, first, agreed, checksum, counts, leads, own
+
+
+def _resimulate(past: Rollback, tick: int, inputs: Callable[[Any, int], None]) -> None:
+    """Step up to `tick`. After an error what `inputs` has changed at the last tick is undone, because it runs again."""
+    try:
+        past.resimulate(tick, inputs)
+    except BaseException:
+        if past.stepper.tick in past.ticks:
+            past.rollback(past.stepper.tick)
+        raise
