@@ -1,6 +1,8 @@
 """Tapes: changes between ticks are recorded and replayed tick by tick, on any implementation."""
 
+import copy
 import gc
+import pickle
 import signal
 import struct
 import sys
@@ -265,3 +267,19 @@ def test_a_tape_does_not_change_interpolation():
         pictures.append(world.interpolate(0.25))
         del tape
     assert pictures[0].tobytes() == pictures[1].tobytes()
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda tape: pickle.loads(pickle.dumps(tape))])
+def test_copies_have_the_ticks_so_far_and_leave_the_stepper_alone(duplicate):
+    """A copy shared the list of ticks and stopped the original; a deep copy or pickle took the stepper with it."""
+    functions = [kd.Force(lambda t, position, velocity, out: None)]  # which has no pickle
+    world = kd.Stepper([[0.0]], [[1.0]], dt=1, forces=functions)
+    tape = kd.Tape(world)
+    world.step(2)
+    twin = duplicate(tape)
+    twin.stop()
+    world.step()
+    assert (len(tape), len(twin)) == (3, 2)
+    other = kd.Stepper([[5.0]], dt=1, forces=functions)
+    twin.replay(other)
+    assert other.position.tolist() == [[2.0]]

@@ -42,7 +42,7 @@ class Tape:
     stepper: a Stepper or an ODEStepper. Only one tape at a time records it. When a tick begins, the tape detects
     changes since the last one: by methods of the stepper, and in its arrays, in those of `state=` and of
     `AppliedForce`. It stores the rows of the state that differ. While a tape records, each tick is a separate call,
-    which takes longer.
+    which takes longer. Copies and pickles have the ticks so far, and record no more.
 
     Raises TypeError if it is not a stepper, RuntimeError if another tape records it. Thread-safety: that of the
     stepper.
@@ -83,6 +83,10 @@ class Tape:
     def __len__(self) -> int:
         """Return the number of recorded ticks."""
         return len(self._records)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy has the ticks so far: only this tape records the stepper.
+        return {"_first": self._first, "_records": [*self._records], "_stepper": None}
 
     # Called by steppers before and after each tick.
 
