@@ -91,6 +91,8 @@ def compare(
         raise wrong(f"problem: expected {known}, got {validation.show(problem)}{validation.meant(problem, PROBLEMS)}")
     if isinstance(integrators, (str, Integrator, type)):
         integrators = [integrators]
+    if integrators is not None and not isinstance(integrators, Iterable):
+        raise TypeError(f"integrators: expected names or instances, got {validation.show(integrators)}")
     exact = time_steps.time_step(found.dt if dt is None else dt, None)
     return Comparison(found, exact, found.time if time is None else _seconds(time), integrators)
 

@@ -139,7 +139,7 @@ class Neighbours:
         >>> i.tolist(), distance.tolist()
         ([[1, 2]], [[1.0, 3.5]])
         """
-        places, count = self._places("points", points), validation.integer("k", k, 1)
+        places, count = self._places("points", points), validation.integer("k", k, 1, 2**31 - 1)
         shape = len(places), count
         i, distance = _given(out, (np.int64, np.float64), shape) or (np.empty(shape, np.int64), np.empty(shape))
         self._tree.nearest(places, i, distance)
@@ -169,8 +169,8 @@ class Neighbours:
         >>> kd.Neighbours([[0.0, 0.0], [9.0, 0.0]], radius=1).cast([5.0, 0.0], [-8.0, 0.0])
         (0, 0.5)
         """
-        single = np.ndim(origin) == 1 and out is None
         places, displacements = self._places("origin", origin), validation.numbers("motion", motion)
+        single = np.ndim(origin) == 1 and out is None
         if displacements.shape not in ((self._dim,), places.shape):
             raise ValueError(f"motion: expected shape ({self._dim},) or {places.shape}, got {displacements.shape}")
         if self._torus is not None:
@@ -212,7 +212,7 @@ def _points(name: str, given: ArrayLike) -> np.ndarray:
         raise TypeError(f"{name}: expected real numbers, got {validation.show(given)}")
     if array.ndim not in ((2,) if name == "position" else (1, 2)):
         raise ValueError(f"{name}: expected shape (n, dim), got {array.shape}")
-    return np.array(array, np.float64, order="C", ndmin=2)
+    return np.ascontiguousarray(np.atleast_2d(validation.in_float64(array)))
 
 
 def _mask(alive: ArrayLike, n: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -165,6 +166,10 @@ def test_restore_drops_pending_events(stepper):
     assert len(ball.events.take()) == 0
 
 
+def equation():
+    return kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
+
+
 @STEPPERS
 @pytest.mark.parametrize(
     ("call", "error", "message"),
@@ -192,6 +197,20 @@ def test_restore_drops_pending_events(stepper):
         (lambda w: w.set(w.constraints[0], radius=1.0, index="x"), IndexError, "index: expected an int"),
         (lambda w: kd.ElasticCollisions(0.1, category=[np.nan]), ValueError, r"\(category\): expected ints from 0"),
         (lambda w: kd.Box(0, 1, mask=[np.inf]), ValueError, r"\(mask\): expected ints from 0"),
+        (lambda w: kd.Box(0, 1, mask=[Decimal("nan")]), TypeError, r"\(mask\): expected ints of up to 64 bits"),
+        (lambda w: w.teleport(0, "1"), TypeError, "position: expected real numbers"),
+        (lambda w: w.teleport(0, ["1"]), TypeError, "position: expected real numbers"),
+        (lambda w: w.teleport(0, [2 + 1j]), TypeError, "position: expected real numbers"),
+        (lambda w: w.teleport(0, [True]), TypeError, "position: expected real numbers"),
+        (lambda w: w.interpolate(0.5, living=[1, 2]), TypeError, "living: expected True or False"),
+        (lambda w: kd.Distance([(0, 1)], order=np.ones(2)), ValueError, r"Distance\(order\): expected one of"),
+        (lambda w: kd.Periodic(10**400, 1), TypeError, r"Periodic\(lower\): expected real numbers"),
+        (lambda w: kd.Periodic(0, 1j), TypeError, r"Periodic\(upper\): expected real numbers"),
+        (lambda w: kd.Neighbours([[0.0]], 1.0).nearest([0.0], k=2**63), ValueError, "k: expected an int of at most"),
+        (lambda w: kd.Neighbours([[0.0]], 1.0).cast([[1], [1, 2]], 1.0), ValueError, "origin: expected numbers in a"),
+        (lambda w: kd.compare("spring", 1), TypeError, "integrators: expected names or instances"),
+        (lambda w: equation().set(np.ones(2), rho=1), ValueError, "flow: expected Lorenz"),
+        (lambda w: equation().current([1, 2]), ValueError, "flow: expected Lorenz"),
     ],
 )
 def test_errors_raised_by_numpy_name_the_argument(stepper, call, error, message):
@@ -221,3 +240,34 @@ def test_bodies_that_a_stepper_lacks_are_named_with_free_rows_too(stepper, alive
         with pytest.raises(ValueError, match=r"\((indices|pairs)\): expected indices from 0 to 2, got"):
             world.add(declared)
     assert world.snapshot() == before
+
+
+HUGE, SIGNALLING = np.finfo(np.longdouble).max, np.array([0x7F800001], np.uint32).view(np.float32)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("array", [np.array([HUGE]), SIGNALLING])
+def test_conversions_warn_of_nothing(array):
+    """They overflow to infinity, or quiet a NaN: the errors say it in our words."""
+    for call in (
+        lambda: kd.Gravity(array),
+        lambda: kd.Periodic(0.0, array),
+        lambda: kd.Distance([(0, 1)], breaks_at=array),
+        lambda: kd.Stepper([[0.0]], mass=-array),
+        lambda: kd.Stepper([[HUGE]]),
+        lambda: kd.Stepper([[0.0]], [[HUGE]]),
+        lambda: kd.Stepper([[0.0]], angular_velocity=[HUGE]),
+        lambda: kd.FixedClock(60).plan(array),
+    ):
+        with pytest.raises(ValueError, match="expected"):
+            call()
+    assert len(kd.Neighbours(array[:, None], 1.0).pairs()[0]) == 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_near_the_largest_are_refused_in_our_words():
+    with pytest.raises(ValueError, match=r"^Box\(radius\): expected at most half the width"):
+        kd.Box(-1, 1, radius=1e308)
+    kd.Box(-1e308, 1e308)
+    with pytest.raises(RuntimeWarning, match=r"^Springs\(damping\): 1e\+308 kg/s of pair 0"):
+        kd.Stepper([[0.0], [1.0]], forces=[kd.Springs([(0, 1)], 1.0, damping=1e308)])

@@ -137,3 +137,17 @@ def test_copies_have_the_loads(Worlds, joint, breaks_at):
     assert none == 0
     worlds.copy([0, 1], [1, 2])
     assert [float(worlds[i].load(rope)[0]) for i in range(3)] == [*weight, *weight, *none]
+
+
+def test_other_objects_are_refused_as_those_of_a_stepper():
+    worlds = kd.Worlds(kd.Stepper([[0.0]], [[1.0]]), 2)
+    for wrong in (None, 3, "snapshot", [1]):
+        for restore in (worlds.restore, worlds[1].restore):
+            with pytest.raises(kd.SnapshotError, match=r"^snapshot: expected bytes from snapshot"):
+                restore(wrong)
+    with pytest.raises(TypeError, match=r"^declaration: expected a force or constraint"):
+        worlds[1].current([1])
+    with pytest.raises(TypeError, match=r"^declaration: expected a force or constraint"):
+        worlds.set([1], radius=1.0)
+    with pytest.raises(ValueError, match=r"^worlds: expected an int of at most"):
+        kd.Worlds(kd.Stepper([[0.0]]), 2**63)

@@ -72,7 +72,8 @@ def frame_array(frame_times: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
         raise TypeError(f"frame_times: expected real numbers, got dtype {array.dtype}")
     if array.ndim != 1:
         raise ValueError(f"frame_times: expected one dimension, got shape {array.shape}")
-    frames = np.require(array, np.float64, ("C", "A"))
+    with np.errstate(over="ignore", invalid="ignore"):
+        frames = np.require(array, np.float64, ("C", "A"))
     bad = np.flatnonzero(~(np.isfinite(frames) & (frames >= 0)))
     if bad.size:
         real(f"frame_times[{bad[0]}]", float(frames[bad[0]]), 0.0)

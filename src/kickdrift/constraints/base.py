@@ -89,7 +89,7 @@ def bits(name: str, value: Any) -> np.ndarray:
             sound = all(0 <= number <= ALL_BITS and number == int(number) for number in array.ravel().tolist())
         if not sound:
             raise ValueError(f"{name}: expected ints from 0 to 2**64 - 1, got {validation.show(value)}")
-    except TypeError:
+    except (TypeError, ArithmeticError):  # Decimal's are of the second kind
         raise TypeError(f"{name}: expected ints of up to 64 bits, got {validation.show(value)}") from None
     array = np.array(value, np.uint64)
     array.flags.writeable = False

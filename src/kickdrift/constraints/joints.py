@@ -165,7 +165,7 @@ class Distance(Constraint):
             finite = validation.numbers("Distance(breaks_at)", finite)
             if not (finite > 0).all():
                 raise ValueError(f"Distance(breaks_at): expected loads above 0, got {validation.show(self.breaks_at)}")
-            array = np.array(given, np.float64)
+            array = validation.in_float64(given)
             array.flags.writeable = False
             object.__setattr__(self, "breaks_at", array)
 

@@ -135,14 +135,12 @@ class Periodic(Constraint):
 
 def _bounds(name: str, value: Any) -> np.ndarray:
     """Return numbers, which may be infinite; a read-only copy."""
-    try:
-        given = np.array(validation.plain(name, value), np.float64)
-    except (TypeError, ValueError):
-        return validation.numbers(name, value)  # not a number or array: raises the error
-    infinite = np.isinf(given)
+    given = validation.plain(name, value)
+    infinite = np.isinf(given) if given.dtype.kind == "f" else np.zeros(given.shape, np.bool_)
     if not infinite.any():
         return validation.numbers(name, value)
     validation.numbers(name, np.where(infinite, 0.0, given))
+    given = validation.in_float64(given)
     given.flags.writeable = False
     return given
 

@@ -142,10 +142,11 @@ class Box(Wall):
                 f"Box(lower, upper): expected numbers or vectors of one shape (dim,), "
                 f"got shapes {lower.shape} and {upper.shape}"
             )
-        width = np.atleast_1d(upper - lower)
+        with np.errstate(over="ignore"):
+            width = np.atleast_1d(upper - lower)
         if (width < 0).any():
             raise ValueError(f"Box(lower, upper): expected lower <= upper, got {lower.tolist()} and {upper.tolist()}")
-        if radius.size and width.size and 2 * radius.max() > width.min():
+        if radius.size and width.size and radius.max() > width.min() / 2:
             raise ValueError(f"Box(radius): expected at most half the width of {width.min():g} m, got {radius.max():g}")
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:

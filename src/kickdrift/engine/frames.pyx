@@ -296,7 +296,7 @@ cdef class Frames(Core):
         if not 0 <= row < n:
             raise IndexError(f"index {body} is out of bounds for axis 0 with size {n}")
         values = np.empty((1, self.plan.dim), self._position.dtype)
-        values[0] = position if type(position) is tuple else validation.plain("position", position)
+        values[0] = validation.numbers("position", position)
         locate(&there, values)
         finite = all_finite(&there, self.plan.dim, f32) if self.single else all_finite(&there, self.plan.dim, f64)
         if not finite:
@@ -354,6 +354,7 @@ cdef class Frames(Core):
         >>> ball.interpolate(out=np.zeros((1, 1), np.float32)).round(4).tolist()
         [[0.05000000074505806]]
         """
+        living = validation.flag("living", living)
         self.lock()
         try:
             return self.drawn(alpha, out, mode, living)

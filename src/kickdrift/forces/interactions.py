@@ -132,8 +132,9 @@ class Springs(Elastic, Interaction):
         if not damping.any():
             return None
         weight = weights(plan)
-        at_body = np.bincount(pairs.ravel(), np.repeat(damping, 2), plan.n) * weight
-        rate = np.maximum(damping * weight[pairs].sum(axis=1), at_body[pairs].max(axis=1))
+        with np.errstate(over="ignore"):
+            at_body = np.bincount(pairs.ravel(), np.repeat(damping, 2), plan.n) * weight
+            rate = np.maximum(damping * weight[pairs].sum(axis=1), at_body[pairs].max(axis=1))
         worst = int(np.argmax(rate))
         excess = float(rate[worst]) * abs(dt) / limit
         if excess <= 1 + 1e-9:

@@ -167,7 +167,11 @@ class ODEBase(State):
                 "flows.Expression stay"
             )
         # There is only one flow, and equality is enough to identify it.
-        if flow is None or flow is self._given_rhs or flow in (self._first_flow, self._flow):
+        if (
+            flow is None
+            or flow is self._given_rhs
+            or (isinstance(flow, Flow) and flow in (self._first_flow, self._flow))
+        ):
             return self._flow
         raise ValueError(
             f"flow: expected {self._first_flow}, which this stepper was given, got {validation.show(flow)}"

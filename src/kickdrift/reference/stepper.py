@@ -392,7 +392,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
 
     def interpolate(self, alpha: float | None = None, out=None, mode: str = "linear", living: bool = False):
         """Interpolate positions for drawing between the last two states of a frame."""
-        return self._exclusively(self._picture, alpha, out, mode, living)
+        return self._exclusively(self._picture, alpha, out, mode, validation.flag("living", living))
 
     def _picture(self, alpha: float | None, out, mode: str, living: bool):
         share = self.alpha if alpha is None else validation.real("alpha", alpha)

@@ -327,7 +327,7 @@ def interpolate_angles(
     >>> coin.interpolate_angles().round(4).tolist()
     [0.05]
     """
-    return self._exclusively(_drawn, self, alpha, out, living)
+    return self._exclusively(_drawn, self, alpha, out, validation.flag("living", living))
 
 
 def _drawn(self: StepperBase, alpha: Any, out: Any, living: Any) -> Any:

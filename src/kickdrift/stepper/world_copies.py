@@ -70,7 +70,7 @@ def counted(worlds: Any, given: dict[str, Any]) -> int:
             raise ValueError(f"{name}: expected shape (worlds, n, ...), got {array.shape}")
     counts = {len(array) for array in given.values()}
     if worlds is not None:
-        counts.add(validation.integer("worlds", worlds, 0))
+        counts.add(validation.integer("worlds", worlds, 0, 2**31 - 1))
     if len(counts) != 1:
         raise ValueError(f"worlds: expected one number of worlds, or arrays of as many, got {sorted(counts) or 'none'}")
     return counts.pop()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declaration import Declaration
 from ..engine.worlds import WorldsCore
 from ..rollback.applied import idle_arrays
 from ..validation import as_rows
@@ -15,7 +16,6 @@ from .world_view import fields_of_all
 from .worlds_base import WorldsBase
 
 if TYPE_CHECKING:
-    from ..declaration import Declaration
     from .base import StepperBase
 
 
@@ -83,7 +83,7 @@ class Worlds(WorldsBase, WorldsCore):
         self._waiting: list[np.ndarray] = []  # events that were not taken
 
     def _private(self, declaration: Any) -> Any:
-        return self._others[0].get(declaration, declaration)
+        return self._others[0].get(declaration, declaration) if isinstance(declaration, Declaration) else declaration
 
     def _arrange(self) -> None:
         """Pair each array of the first private stepper with the array of all worlds that it is loaded from."""

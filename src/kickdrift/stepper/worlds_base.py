@@ -289,11 +289,12 @@ class WorldsBase:
         self._exclusively(self._restored, snapshot, mask)
 
     def _restored(self, snapshot: bytes, mask: np.ndarray) -> None:
-        if bytes(memoryview(snapshot)[: len(MAGIC)]) != MAGIC:
-            self._check_snapshot(snapshot)
-            self._go_back(snapshot, mask)
+        data = snapshots.raw_bytes(snapshot)
+        if not data.startswith(MAGIC):
+            self._check_snapshot(data)
+            self._go_back(data, mask)
             return
-        parts = parted(bytes(snapshot), len(self))
+        parts = parted(data, len(self))
         for part in parts:
             self._check_snapshot(part)
         for i in np.flatnonzero(mask):
