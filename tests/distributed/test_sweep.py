@@ -112,6 +112,33 @@ def test_a_failing_case_is_reported_and_the_others_continue(capsys):
     assert str(pickle.loads(pickle.dumps(bad))) == str(bad)
 
 
+def test_a_case_that_exits_does_not_end_the_sweep():
+    def build(place):
+        return sys.exit("enough") if place == 1 else kd.Stepper([[place]])
+
+    first, bad, last = quietly(build, [{"place": float(each)} for each in range(3)], 5, worlds.place, executor=Here())
+    assert isinstance(bad.error, SystemExit)
+    assert (first[0], last[0]) == (0.0, 2.0)
+
+
+def test_parameters_without_a_repr_do_not_replace_the_error():
+    class Odd:
+        def __repr__(self):
+            raise RuntimeError("never")
+
+    (bad,) = quietly(worlds.throw, [{"odd": Odd()}], 5, worlds.place, executor=Here())
+    assert isinstance(bad.error, TypeError)
+
+
+def test_a_case_with_damaged_progress_starts_again(tmp_path):
+    key = key_of({"speed": 9.0}, worlds.throw, worlds.place, 5, None)
+    (tmp_path / f"{key}.part").write_bytes(b"\x80")
+    whole = quietly(worlds.throw, [{"speed": 9.0}], 5, worlds.place, executor=Here())
+    assert comparable(quietly(worlds.throw, [{"speed": 9.0}], 5, worlds.place, executor=Here(), store=tmp_path)) == (
+        comparable(whole)
+    )
+
+
 def test_exceptions_that_cannot_be_pickled_are_reported_as_text():
     class OddError(Exception):
         def __reduce__(self):
@@ -134,6 +161,8 @@ def test_exceptions_that_cannot_be_pickled_are_reported_as_text():
         ({"steps": -1}, ValueError, "steps"),
         ({"every": 0}, ValueError, "every"),
         ({"executor": 2}, TypeError, "executor: expected a concurrent.futures.Executor"),
+        ({"store": 3}, TypeError, "store: expected the path of a folder"),
+        ({"progress": "no"}, TypeError, "progress: expected True or False"),
     ],
 )
 def test_invalid_arguments_are_refused_immediately(changes, error, message):

@@ -12,6 +12,7 @@ from typing import Any
 
 import cloudpickle
 
+from .. import validation
 from ..errors import KickdriftError, SnapshotError
 from . import workers
 from .store import Store
@@ -31,7 +32,7 @@ class CaseError(KickdriftError, RuntimeError):
     """
 
     def __init__(self, case: dict[str, Any], message: str, error: BaseException | None = None, text: str = "") -> None:
-        parameters = ", ".join(f"{name}={value!r}" for name, value in case.items())
+        parameters = ", ".join(f"{name}={validation.short(value)}" for name, value in case.items())
         super().__init__(f"case ({parameters}): {message}")
         self.case, self.message, self.error, self.traceback = case, message, error, text
 
@@ -91,7 +92,7 @@ def run(packed: bytes | Job, case: dict[str, Any], key: str) -> Any:
         if job.store is not None and result is not STOPPED:
             job.store.finish(key, result)
         return result
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # an exit would end the program that asked
         return CaseError.of(case, error)
 
 

@@ -10,6 +10,7 @@ import functools
 import os
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -61,11 +62,10 @@ class Store:
         self._write(f"{key}.part", lambda file: pickle.dump(part, file, protocol=5))
 
     def part(self, key: str) -> Any:
-        """Return the saved progress of a case, or None."""
-        try:
+        """Return the saved progress of a case, or None if there is none, or a damaged file: the case starts again."""
+        with suppress(Exception):
             return pickle.loads((self.folder / f"{key}.part").read_bytes())
-        except FileNotFoundError:
-            return None
+        return None
 
     def _write(self, name: str, write: Callable[[Any], object]) -> None:
         draft = self.folder / f".{name}.{os.getpid()}.{id(write)}"

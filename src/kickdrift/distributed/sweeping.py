@@ -81,6 +81,9 @@ def sweep(
         raise TypeError(f"cases: expected an iterable of dicts of arguments for build, got {validation.show(cases)}")
     if executor is not None and not callable(getattr(executor, "submit", None)):
         raise TypeError(f"executor: expected a concurrent.futures.Executor, got {validation.show(executor)}")
+    if store is not None and not isinstance(store, (str, os.PathLike)):
+        raise TypeError(f"store: expected the path of a folder, got {validation.show(store)}")
+    progress = validation.flag("progress", progress)
     job = Job(build, observe, steps, every, None if store is None else Store(store), workers.identity())
     total = len(cases) if isinstance(cases, Sized) else None
     return _sweep(job, _numbered(job, cases), executor, total, progress)
