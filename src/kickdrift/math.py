@@ -168,4 +168,5 @@ def _real(name: str, value: Any) -> np.ndarray:
     array = validation.plain(name, value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: expected real numbers, got {validation.show(value)}")
-    return array if array.dtype in (F32, F64) else array.astype(F64)
+    native = array.dtype.newbyteorder("=")
+    return array.astype(native, copy=False) if native in (F32, F64) else validation.in_float64(array)

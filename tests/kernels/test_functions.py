@@ -254,3 +254,14 @@ def test_an_output_may_overlap_its_input(isa, shift):
             given, out = (high, low) if ahead else (low, high)
             expected = kd.math.exp(given.copy())
             assert kd.math.exp(given, out=out).tobytes() == expected.tobytes()
+
+
+@pytest.mark.filterwarnings("error")
+def test_other_byte_orders_and_long_doubles_are_converted():
+    for dtype in (np.float32, np.float64):
+        x = np.array([0.5, 1.0, 2.0], dtype)
+        swapped = kd.math.sin(x.astype(np.dtype(dtype).newbyteorder()))
+        assert swapped.dtype == dtype
+        assert swapped.tobytes() == kd.math.sin(x).tobytes()
+    largest = np.array([np.finfo(np.longdouble).max])
+    assert kd.math.exp(largest).tolist() == [math.inf]
