@@ -12,7 +12,7 @@ import dataclasses
 import math
 from decimal import Context, Decimal, localcontext
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -196,8 +196,9 @@ class Native:
     user_data: a contiguous array, an object or pointer of ctypes or cffi, a PyCapsule or an address; kept alive.
     dtype: float32 or float64, of its arrays; required if the type of the function does not imply it.
 
-    It can be called from Python like any right-hand side: native(t, y, out). Raises TypeError or ValueError for any
-    other function or other arrays. Wrong native code can crash Python.
+    It can be called from Python like any right-hand side: native(t, y, out). Copies of a stepper share function and
+    user_data; it cannot be pickled. Raises TypeError or ValueError for any other function or other arrays. Wrong native
+    code can crash Python.
 
     >>> import kickdrift as kd
     >>> @kd.flows.Native.prototype("float64")  # compiled code in earnest: this calls Python
@@ -226,13 +227,29 @@ class Native:
     @staticmethod
     def prototype(dtype: Any) -> Any:
         """Return the ctypes function type: a decorator, or the type to cast a pointer to."""
-        return native.prototype(native.FLOW, np.dtype(dtype))
+        return native.prototype(native.FLOW, native.dtype_of("Native.prototype(dtype)", dtype))
 
     def __call__(self, t: float, y: np.ndarray, out: np.ndarray) -> None:
         """Write the derivatives at y, of shape (n, dim), to out; both contiguous."""
+        for name, array in (("y", y), ("out", out)):
+            if not isinstance(array, np.ndarray) or array.dtype != self.dtype:
+                raise TypeError(f"{name}: expected an array of {self.dtype}, got {validation.show(array)}")
+            if array.ndim != 2 or not array.flags.c_contiguous or not array.flags.aligned:
+                raise ValueError(f"{name}: expected a contiguous, aligned array of shape (n, dim), got {array.shape}")
+        if out.shape != y.shape or not out.flags.writeable:
+            raise ValueError(f"out: expected a writable array of the shape of y, {y.shape}, got {out.shape}")
         code = native.call(native.FLOW, self.pointer, self.data, t, [0, *y.shape], [y, out])
         if code != 0:
             raise self.failure(code)
+
+    def __copy__(self) -> Native:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Native:
+        return self  # it never changes
+
+    def __reduce__(self) -> NoReturn:
+        native.no_pickle("flows.Native")
 
     def failure(self, code: int) -> CallbackError:
         """Return the error for a return value other than 0."""

@@ -1,8 +1,10 @@
 """Forces as native callbacks (ctypes, Cython, cffi, Numba): bitwise equal to terms, with safe error handling."""
 
+import copy
 import ctypes
 import gc
 import importlib.util
+import pickle
 import shutil
 import signal
 import subprocess
@@ -422,3 +424,69 @@ def test_slow_native_forces_can_be_interrupted(library):
     assert time.process_time() - started < 3
     assert 0 < stepper.tick < 1000
     assert stepper.force_evaluations == stepper.tick + 1
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_copies_of_a_stepper_share_code_and_user_data(library, duplicate):
+    """They ended in "cannot be pickled"."""
+    drag = native(library, "drag", "float64", 0)
+    stepper = kd.Stepper([[0.0, 0.0]], [[1.0, 2.0]], dt=0.1, forces=[drag])
+    stepper.step(2)
+    twin = duplicate(stepper)
+    assert twin.forces[0] is not drag
+    assert twin.forces[0].user_data is drag.user_data
+    twin.step(3)
+    stepper.step(3)
+    assert_same_state(stepper, twin)
+
+
+def test_copies_of_an_ode_stepper_share_code():
+    swing = kd.ODEStepper([[1.0, 0.0]], native_flow(), dt=0.1)
+    twin = copy.deepcopy(swing)
+    swing.step(3)
+    twin.step(3)
+    assert_same_bits(swing.y, twin.y)
+
+
+def native_flow():
+    @kd.flows.Native.prototype("float64")
+    def decay(t, first, count, dim, y, out, user_data):
+        for i in range(count * dim):
+            out[i] = -y[i]
+        return 0
+
+    return kd.flows.Native(decay)
+
+
+def test_native_code_is_not_pickled(library):
+    for stepper in (
+        kd.Stepper([[0.0]], forces=[native(library, "drag", "float64", 0)]),
+        kd.ODEStepper([[1.0]], native_flow(), dt=0.1),
+    ):
+        with pytest.raises(TypeError, match=r"(NativeForce|flows\.Native): expected to stay in this process"):
+            pickle.dumps(stepper)
+
+
+@pytest.mark.parametrize(
+    ("y", "out", "error", "message"),
+    [
+        (np.ones((2, 2)), np.zeros((1, 2)), ValueError, "out: expected a writable array of the shape of y"),
+        (np.ones((2, 2)), np.zeros((2, 2), np.float32), TypeError, "out: expected an array of float64"),
+        (np.ones((2, 2), np.float32), np.zeros((2, 2)), TypeError, "y: expected an array of float64"),
+        (np.ones((2, 4))[:, ::2], np.zeros((2, 2)), ValueError, "y: expected a contiguous"),
+        (np.ones(2), np.zeros(2), ValueError, r"y: expected .* of shape \(n, dim\)"),
+        ([[1.0]], np.zeros((1, 1)), TypeError, "y: expected an array of float64"),
+        (np.ones((2, 2)), None, TypeError, "out: expected an array of float64"),
+    ],
+)
+def test_a_native_flow_is_not_called_with_other_arrays(y, out, error, message):
+    """It wrote beyond the end of an `out` that is too small."""
+    with pytest.raises(error, match=message):
+        native_flow()(0.0, y, out)
+
+
+@pytest.mark.parametrize("dtype", [None, "float16", "int32", ">f8", "<f8x", 3])
+def test_prototypes_of_other_dtypes_are_refused(dtype):
+    for prototype in (kd.NativeForce.prototype, kd.flows.Native.prototype):
+        with pytest.raises(TypeError, match=r"prototype\(dtype\): expected float32 or float64"):
+            prototype(dtype)

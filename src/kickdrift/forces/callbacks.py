@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -235,8 +235,9 @@ class NativeForce(Callback):
     velocity_dependent, potential: as for `Force`. divided_by_mass: if False, the function writes
     accelerations in m/s².
 
-    After a failure the steps before it are repeated, and the function is called for them again. Raises TypeError
-    or ValueError for an unsuitable function or user_data. Wrong native code can crash Python.
+    After a failure the steps before it are repeated, and the function is called for them again. Copies of a stepper
+    share function and user_data; it cannot be pickled, since addresses are of no use elsewhere. Raises TypeError or
+    ValueError for an unsuitable function or user_data. Wrong native code can crash Python.
 
     >>> import ctypes, kickdrift as kd
     >>> @kd.NativeForce.prototype("float64")  # compiled code in earnest: this calls Python
@@ -287,7 +288,18 @@ class NativeForce(Callback):
         """Return the ctypes function type: a decorator, or the type to cast a pointer to."""
         from . import native
 
-        return native.prototype(native.FORCE, np.dtype(dtype))
+        return native.prototype(native.FORCE, native.dtype_of("NativeForce.prototype(dtype)", dtype))
+
+    def __copy__(self) -> Self:
+        return self._with()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self._with()  # another handle to the same code and user_data
+
+    def __reduce__(self) -> NoReturn:
+        from . import native
+
+        native.no_pickle(type(self).__name__)
 
     def compile(self, plan: Plan) -> None:
         if plan.dtype != self.dtype:

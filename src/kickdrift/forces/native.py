@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -96,15 +97,26 @@ def function(name: str, kind: Kind, given: Any, dtype: Any = None) -> Pointer:
         if pointer.dtype is None:
             raise TypeError(f"{label} float32 or float64, because the function does not imply it")
         return pointer
-    try:
-        wanted = np.dtype(dtype)
-        if wanted not in (F32, F64):
-            raise TypeError
-    except TypeError:
-        raise TypeError(f"{label} float32 or float64, got {validation.show(dtype)}") from None
+    wanted = dtype_of(f"{name}(dtype)", dtype)
     if pointer.dtype is not None and pointer.dtype != wanted:
         raise TypeError(f"{label} {pointer.dtype}, which the function is for, got {wanted}")
     return pointer._replace(dtype=wanted)
+
+
+def dtype_of(name: str, given: Any) -> np.dtype:
+    """Return float32 or float64; raise TypeError for anything else."""
+    with suppress(TypeError):
+        if given is not None and np.dtype(given) in (F32, F64):
+            return np.dtype(given)
+    raise TypeError(f"{name}: expected float32 or float64, got {validation.show(given)}")
+
+
+def no_pickle(name: str) -> NoReturn:
+    """Raise TypeError: an address is of no use elsewhere, and calling it would crash."""
+    raise TypeError(
+        f"{name}: expected to stay in this process, since its code and user_data are addresses; where you would "
+        f"unpickle it, make an equal stepper and restore a snapshot"
+    )
 
 
 def _function(name: str, kind: Kind, given: Any) -> Pointer:
