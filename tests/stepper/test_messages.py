@@ -271,3 +271,9 @@ def test_numbers_near_the_largest_are_refused_in_our_words():
     kd.Box(-1e308, 1e308)
     with pytest.raises(RuntimeWarning, match=r"^Springs\(damping\): 1e\+308 kg/s of pair 0"):
         kd.Stepper([[0.0], [1.0]], forces=[kd.Springs([(0, 1)], 1.0, damping=1e308)])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_place_far_from_all_bodies_overlaps_none():
+    world = kd.Stepper([[0.0, 0.0]], constraints=[kd.ElasticCollisions(0.1)])
+    assert len(world.overlap((1e308, -1e308), radius=1e307)) == 0

@@ -214,6 +214,7 @@ def overlap(self: StepperBase, point: ArrayLike, radius: float = 0.0, mask: int 
     return self._exclusively(_overlap, self, point, radius, mask)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # squares of large distances overflow
 def _overlap(self: StepperBase, point: Any, radius: Any, mask: Any) -> np.ndarray:
     from ..neighbours import grid  # imported late: few programs use queries
 
