@@ -166,6 +166,11 @@ def test_restore_drops_pending_events(stepper):
     assert len(ball.events.take()) == 0
 
 
+def moved_goal(upper):
+    goal = kd.Sensor((0, 0), (1, 1))
+    kd.Stepper([[0.0, 0.0]], constraints=[goal], events=kd.Events()).set(goal, upper=upper)
+
+
 def equation():
     return kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
 
@@ -209,6 +214,7 @@ def equation():
         (lambda w: kd.Neighbours([[0.0]], 1.0).nearest([0.0], k=2**63), ValueError, "k: expected an int of at most"),
         (lambda w: kd.Neighbours([[0.0]], 1.0).cast([[1], [1, 2]], 1.0), ValueError, "origin: expected numbers in a"),
         (lambda w: kd.compare("spring", 1), TypeError, "integrators: expected names or instances"),
+        (lambda w: moved_goal([[1, 2], [3]]), ValueError, r"Sensor\(upper\): expected numbers in a regular array"),
         (lambda w: equation().set(np.ones(2), rho=1), ValueError, "flow: expected Lorenz"),
         (lambda w: equation().current([1, 2]), ValueError, "flow: expected Lorenz"),
     ],

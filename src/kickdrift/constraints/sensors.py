@@ -87,7 +87,8 @@ class Sensor(Filtered):
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
         told = {name: coefficients.get(name, getattr(self, name)) for name in ("lower", "upper", "radius")}
-        if told["radius"] is None and np.ndim(told["upper"]) == 0 and np.ndim(told["lower"]) == 1:
+        dims = [validation.plain(f"Sensor({name})", told[name]).ndim for name in ("lower", "upper")]
+        if told["radius"] is None and dims == [1, 0]:
             # Broadcast, else the constructor would read a vector and a number as a ball.
             coefficients = {**coefficients, "upper": np.broadcast_to(told["upper"], np.shape(told["lower"]))}
         return super().changed(coefficients)
