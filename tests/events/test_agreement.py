@@ -145,3 +145,25 @@ def test_the_impulse_of_a_region_is_0_at_any_speed(Stepper):
     assert events["speed"].tolist() == [np.inf, np.inf]
     assert events["impulse"].tolist() == [0, 0]
     assert events["normal"].tolist() == [[0], [0]]
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.5])
+def test_events_are_sorted_by_the_number_of_the_constraint(Stepper, friction):
+    """Constraints act by kind, and a Box acts in its corners before it acts on its own."""
+    world = Stepper(
+        [[0.0, 0.75], [1.0, 0.75], [4.25, 3.0]],
+        [[1.0, -20.0], [0.0, -20.0], [20.0, 0.0]],
+        dt=1 / 64,
+        forces=[kd.Gravity((0, -1))],
+        constraints=[
+            kd.Sensor((-5, -5), (5, 5)),
+            kd.Boxes([(-9, -1)], [(9, 0)], radius=0.5),
+            kd.Box((-5, -50), (5, 50), radius=0.5, friction=friction),
+            kd.ElasticCollisions(0.5),
+        ],
+        events=kd.Events(),
+    )
+    world.step(9)
+    found = world.events.take()[["tick", "source", "slot_a", "slot_b", "kind"]].tolist()
+    assert {source for _, source, *_ in found} == {0, 1, 2, 3}
+    assert found == sorted(found)

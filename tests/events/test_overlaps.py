@@ -105,3 +105,27 @@ def test_bouncing_bodies_hit_repeatedly(Stepper):
     )  # fmt: skip
     ball.step(240)
     assert (ball.events.take()["kind"] == kd.HIT).sum() > 3
+
+
+INSIDE = {
+    "plane": kd.Plane((0, 1), 0.0, radius=0.5),
+    "box": kd.Box((-99, 0), 99, radius=0.5),
+    "boxes": kd.Boxes([(-9, -1)], [(9, 0)], radius=0.5),
+    "segments": kd.Segments([[(-9, 0), (9, 0)]], radius=0.5),
+    "pairs": kd.ElasticCollisions(0.5),
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_body_that_leaves_an_overlap_is_not_pulled(Stepper, name):
+    """It is put where it just touches, and loses the energy of that way: the correction of its speed is no impulse."""
+    place, velocity = np.array([[0.0, 0.25], [0.0, -0.25]]), np.array([[0.0, 2.0], [0.0, 0.0]])
+    count = 2 if name == "pairs" else 1
+    world = Stepper(
+        place[:count], velocity[:count], [1.0, np.inf][:count], dt=0.125, forces=[kd.Gravity((0, -1))],
+        constraints=[INSIDE[name]], events=kd.Events(),
+    )  # fmt: skip
+    world.step()
+    (begin,) = world.events.take()
+    assert 0 < world.velocity[0, 1] < 1.875  # 2 m/s less gravity, and less that correction
+    assert (begin["kind"], begin["speed"], begin["impulse"]) == (kd.BEGIN, 0.0, 0.0)

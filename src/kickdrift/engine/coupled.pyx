@@ -228,7 +228,7 @@ cdef class Coupled(Watch):
         if self.events != NULL:
             return 0
         from ..stepper.events import reporting  # imported late: few programs use events
-        kinds = reporting(model)
+        kinds, listening = reporting(model), []
         numbers = {} if before is None else {id(before.constraints[source]): source for source in reporting(before)}
         self.events = <EventSource**> PyMem_Calloc(max(1, len(kinds)), sizeof(EventSource*))
         self.source = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
@@ -244,6 +244,9 @@ cdef class Coupled(Watch):
                 self.source[self.event_source_count] = source
                 self.was[self.event_source_count] = numbers.get(id(model.constraints[source]), source)
                 self.event_source_count += 1
+                listening.append((source, number))
+        for (_, number), (_, turn) in zip(sorted(listening), listening):
+            self.constraint[<Py_ssize_t> turn].reports = number
         self.coupling.log, self.coupling.report_events = &store.log, self.table.report_events
         return 0
 

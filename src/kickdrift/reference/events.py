@@ -62,7 +62,7 @@ class Log:
 
     def report_impacts(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
         """Derive the events of a step from the contacts, which are by constraint and key."""
-        for source, kind in reporting(system.plan).items():
+        for source, kind in sorted(reporting(system.plan).items()):
             record = next(
                 record
                 for record in system.plan.constraint_records
@@ -85,6 +85,8 @@ class Log:
         """Record the events of one pair in a step."""
         begin, end = (region or self.asked.begin), (region or self.asked.end)
         zero = system.real(0)
+        if contact is not None and contact.impulse < 0:
+            contact = contact._replace(impulse=0.0)  # a correction of the speed of bodies that move apart
         if contact is None:
             if was == now:
                 return

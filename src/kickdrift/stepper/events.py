@@ -59,7 +59,7 @@ class Events:
     slot_a, slot_b: rows of bodies, -1 - number for a wall or shape;
     point, m, and normal, from a to b, of shape (dim,);
     speed, m/s, the approach speed;
-    impulse, N s, the normal impulse, summed over the tick.
+    impulse, N s, the normal impulse, summed over the tick; never negative, except of a BREAK.
     The walls of a `Box` have the numbers 0 for lower x, 1 for upper x, 2 for lower y, and so on. A `Plane` has number
     0.
 
@@ -260,7 +260,7 @@ def from_sources(events: np.ndarray, origins: Sequence[Any], wanted: Mapping[Any
 
 
 def reporting(plan: Plan) -> dict[int, Reporting]:
-    """Return the constraints that record events, by number, in the order of evaluation."""
+    """Return the constraints that record events, by number."""
     found = {}
     for record in plan.constraint_records:
         walls = record.constraint.sides(plan)

@@ -202,6 +202,7 @@ ctypedef struct ConstraintCall:
     ConstraintKind kind
     const void* data
     EventSource* events                  # event recorder; NULL: no events
+    int64_t reports                      # number of the constraint whose events are reported in its turn
 
 cdef enum:
     TESTS = 2_000_000       # distance tests between two Ctrl-C checks, some milliseconds

@@ -431,12 +431,14 @@ cdef inline int64_t report_events(
 ) noexcept nogil:
     """Turn the contacts recorded in a step into events, or drop them if the step is not kept.
 
-    Return -1, or the number of a constraint that records events, but whose kind has no branch here.
+    Constraints act by kind, but their events come in the order of declaration. Return -1, or the number of a constraint
+    that records events, but whose kind has no branch here.
     """
-    cdef int64_t number
-    for number in range(constraints):
-        if constraint[number].events == NULL:
+    cdef int64_t turn, number
+    for turn in range(constraints):
+        if constraint[turn].events == NULL:
             continue
+        number = constraint[turn].reports
         if not keep:
             forget(constraint[number].events)
         elif constraint[number].kind == COLLISIONS:

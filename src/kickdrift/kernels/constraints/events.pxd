@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from ..abi.constraints cimport Collisions, Each, Sensor, Wall
-from ..abi.events cimport BEGIN, END, ENTER, EVENT_NUMBERS, HIT, LEAVE, Contact, Log, EventSource
+from ..abi.events cimport BEGIN, BREAK, END, ENTER, EVENT_NUMBERS, HIT, LEAVE, Contact, Log, EventSource
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude, root, rounding
 from ..simd.vec cimport real
@@ -86,6 +86,8 @@ cdef inline void add_event(
     cdef double* number
     cdef int64_t slot
     cdef bint active = is_active(log, contact.key)
+    # A correction of the speed of bodies that move apart is no impulse.
+    cdef bint pulls = contact.impulse < 0 and kind != BREAK
     cdef int c
     if log.count == log.capacity:
         log.dropped += 1
@@ -108,7 +110,7 @@ cdef inline void add_event(
         number[8 + c] = contact.point[c] if active else 0
         number[8 + dim + c] = contact.normal[c] if active else 0
     number[8 + 2 * dim] = 0 if still else contact.speed
-    number[9 + 2 * dim] = 0 if still else contact.impulse
+    number[9 + 2 * dim] = 0 if still or pulls else contact.impulse
 
 
 cdef inline void visit(
