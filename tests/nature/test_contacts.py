@@ -125,6 +125,28 @@ def test_momentum_is_conserved():
     assert mass @ world.velocity == pytest.approx(before, abs=1e-12 * mass.sum())
 
 
+@pytest.mark.parametrize("substeps", [1, 4])
+@pytest.mark.parametrize("mass", [0.1, 10.0])
+def test_an_impact_right_after_another_has_its_own_speed(Stepper, substeps, mass):
+    """A ball falls on one that the floor has just stopped, at any time after that: never at more than 5 m/s."""
+    step, speed = 1 / 60, 5.0
+    for gap in np.linspace(0.1, 4.1, 17) * speed * step / substeps:
+        place = np.array([[0.0, R + 1.5 * speed * step], [0.0, 3 * R + 1.5 * speed * step + gap]])
+        world = Stepper(
+            place, [[0.0, -speed]] * 2, [1.0, mass], dt=step,
+            constraints=[
+                kd.Contacts(R, restitution=[0.0, 0.8], friction=0.0, walls=[kd.Plane((0, 1), 0.0)], substeps=substeps)
+            ],
+            events=kd.Events(hits_above=0.0),
+        )  # fmt: skip
+        world.step(8)
+        hits = world.events.take()
+        pair = hits["speed"][(hits["kind"] == kd.HIT) & (hits["slot_b"] == 1)]
+        assert len(pair) >= 1, gap
+        assert (pair <= speed * (1 + 1e-9)).all(), gap
+        assert world.velocity[1, 1] <= 0.8 * speed * (1 + 1e-9), gap
+
+
 @pytest.mark.parametrize("shapes", [False, True])
 @pytest.mark.parametrize("friction", [0.2, 0.5, 1.0])
 def test_friction_prevents_sliding_up_to_its_angle(friction, shapes):

@@ -113,7 +113,7 @@ class Contacts(Filtered):
     that is among `shapes` again, the same object, moves on from where it is.
 
     Restitution uses the speed at the time of impact, and the rebound height is that of a bounce there. The body stays
-    at the point of impact until the end of the step.
+    at the point of impact until the end of the step. In the substep after an impact its contact is solved first.
 
     The impulses are part of the state, of snapshots and of checksums. Each step colours the graph of contacts in the
     order of the bodies' indices, which makes results reproducible. Contacts of a colour share no movable body: they

@@ -9,7 +9,7 @@ cdef enum:
     MOST_ROWS = 9           # maximum number of rows of cells in the neighbourhood of a grid cell
     MOST_CLASSES = 15       # maximum number of size classes
     NOWHERE = 255           # size class of inactive bodies
-    CONTACT = 17            # numbers stored per contact, beside its normal and its friction impulse
+    CONTACT = 18            # numbers stored per contact, beside its normal and its friction impulse
     TRAITS = 8              # numbers per body in `traits` of Contacts
     DELTA_V = 4                # index in `traits` of the body's velocity change by forces (delta_v)
     ROD = 6                 # numbers per rod of Contacts beside its direction
@@ -157,6 +157,7 @@ ctypedef struct Motion:
     const double* far           # of each shape: the largest distance of its ends from its center
     int64_t count
     double now                  # time to which `lower` and `upper` of `Shapes` are moved, s after the start of the step
+    double step                 # duration of the step, s
     double displacement         # largest displacement of a surface in the step, m
     double margin               # upper bound of the distance that a shape moves in the steps ahead, m
     bint begun                  # True: shapes were moved to the start of the step once, for all calls of the step
@@ -293,6 +294,8 @@ ctypedef struct Sweep:
     bint events       # True if events are recorded
     double h        # duration of a substep, s
     bint extra      # True: an extra iteration, only of islands with deep contacts
+    bint jolted     # True: only contacts whose warm start is not the impulse of a load
+    bint others     # True: only the others
     double soft, scale
     double left     # time to the end of the step, s
     double given    # substeps whose forces are in the velocities already

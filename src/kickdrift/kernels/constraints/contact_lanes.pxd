@@ -6,9 +6,9 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
-    ACROSS, ALONG, ARM, EASE, FASTEST, FIRST_WEIGHT, FRICTION, INERTIA, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
-    ROLLING, SECOND_ARM, SECOND_EASE, SECOND_TURN, SECOND_WEIGHT, SHARE, SIZE, SLOW, SPEED, TIMES, TURN, TURNS,
-    group_of, speed_at_touch,
+    ACROSS, ALONG, ARM, EASE, FASTEST, FIRST_WEIGHT, FRICTION, INERTIA, JOLTED, LOAD, MASS, MOST, PULL, PUSH,
+    RESTITUTION, ROLLING, SECOND_ARM, SECOND_EASE, SECOND_TURN, SECOND_WEIGHT, SHARE, SIZE, SLOW, SPEED, TIMES, TURN,
+    TURNS, group_of, speed_at_touch,
 )
 from .friction cimport axes_of, cross_impulses, cross_normals, limit_frictions
 from .contact_events cimport record_impact
@@ -71,6 +71,7 @@ cdef inline bint press_in(
     cdef vec active
     cdef vec zero = filled(0, like)
     cdef vec one = filled(1, like)
+    cdef vec among = one    # 0 in lanes that `jolted` or `others` excludes, and in padding
     cdef int64_t turns = data.lanes if sweep.alone and sweep.kind != BEGIN else 1
     cdef int64_t block, turn
     cdef bint deep = False
@@ -87,12 +88,23 @@ cdef inline bint press_in(
             continue
         if sweep.extra and not any_true(greater(one, own[2 * dim + TIMES])):
             continue
+        if sweep.jolted:
+            active = (one + one) * own[2 * dim + MASS] * own[2 * dim + SLOW]
+            among = own[2 * dim + JOLTED] = select(greater(own[2 * dim + PUSH], active), one, zero)
+        elif sweep.others:
+            among = select(greater(own[2 * dim + JOLTED], zero), zero, own[2 * dim + MASS])
+        if (sweep.jolted or sweep.others) and all_zero(among):
+            continue
         for turn in range(turns):
             if sweep.alone:
                 same[CHOSEN] = zero
                 set_lane(&same[CHOSEN], turn, 1)
-            elif sweep.extra:
+            elif sweep.extra or sweep.jolted or sweep.others:
                 same[CHOSEN] = one
+            if sweep.jolted or sweep.others:
+                same[CHOSEN] = select(equals_zero(among), zero, same[CHOSEN])
+                if sweep.alone and all_zero(same[CHOSEN]):
+                    continue
             if sweep.extra:
                 same[CHOSEN] = select(greater(one, own[2 * dim + TIMES]), same[CHOSEN], zero)
             gather(dim, data, data.first + block * width(like), a)
@@ -210,6 +222,7 @@ cdef inline void begin(const Contacts* data, int64_t block, vec* more) noexcept 
     more[LOAD] = zero
     more[PULL] = zero
     more[TIMES] = filled(1.12, more)
+    more[JOLTED] = zero
 
 
 cdef inline void begin_twist(const Contacts* data, int64_t block, vec* twist) noexcept nogil:
@@ -372,7 +385,7 @@ cdef inline vec solve(
             report_events(dim, data, block, active, gap, speed, same[LEFT])
     # Neither impulse is negative: the sum is 0 only where both are 0, and then nothing changes.
     active = push + more[PUSH]
-    if sweep.alone or sweep.extra:
+    if sweep.alone or sweep.extra or sweep.jolted or sweep.others:
         active = select(equals_zero(same[CHOSEN]), same[CHOSEN], active)
     if all_zero(active):
         return active

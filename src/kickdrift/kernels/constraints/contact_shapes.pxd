@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .motion cimport fit_level, is_moving, lay, move_along, surface_velocity
+from .motion cimport displacement_of, fit_level, is_moving, lay, move_along, surface_velocity
 from .contact_state cimport (
     ACROSS, TIME_SINCE, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
     SIZE, SLOW, SPEED, begin_impulse, body, contact, contact_event, relax, surface_of, twist_of, write_vector,
@@ -77,9 +77,6 @@ cdef inline int near_shapes(
         if not (free if through == 0 else through == 1 and alive):
             continue
         reach = each(&shapes.reach, i, length)
-        bound = reach / four + length
-        if is_moving(shapes):
-            bound = bound + <real> shapes.motion.displacement
         begin_walk(&walk, shapes)
         while True:
             own = next_in_box(dim, low, high, shapes, &walk)
@@ -90,6 +87,9 @@ cdef inline int near_shapes(
                 if passes(dim, start, reach, own, shapes):
                     continue
             apart = away(dim, start, own, shapes, displacement) - reach
+            bound = reach / four + length
+            if is_moving(shapes):
+                bound = bound + <real> displacement_of(dim, &shapes.motion, own)
             if apart <= bound:
                 count = keep_nearest(count, apart, shape, through == 1, gap, number, reports)
     # Sort by shape number.

@@ -104,7 +104,11 @@ cdef inline bint run_substep(
     solve_rods(True, dim, h, soft[2], soft[3], data)
     sweep.kind, sweep.soft, sweep.scale, sweep.left = SOLVE, soft[0], soft[1], left
     memset(data.deep, 0, n)
+    sweep.jolted = True
     deep = press(sweep, data, like)
+    sweep.jolted, sweep.others = False, True
+    deep = press(sweep, data, like) or deep
+    sweep.others = False
     if deep or was_deep:
         for k in range(count):
             if data.first[k] < n:
@@ -187,6 +191,7 @@ cdef inline bint begin(
     data.found[1] = sort_colours(n, data.found[0], data)
     sweep.kind, sweep.dim, sweep.events, sweep.h = BEGIN, dim, events, full / substeps
     sweep.count, sweep.behind, sweep.extra = substeps, <real> data.lag * substeps, False
+    sweep.jolted = sweep.others = False
     press(sweep, data, x)
     for k in range(data.found[1]):
         if data.second[k] >= n:

@@ -111,26 +111,37 @@ cdef inline void unite(int dim, const double* one, const double* other, double* 
         box[dim + j] = max(one[dim + j], other[dim + j])
 
 
+cdef inline double speed_of(int dim, const double* row) noexcept nogil:
+    """Speed of a shape, without its rotation."""
+    cdef double square = row[dim + 1] * row[dim + 1]
+    cdef int j
+    for j in range(1, dim):
+        square = square + row[dim + 1 + j] * row[dim + 1 + j]
+    return sqrt(square)
+
+
+cdef inline double displacement_of(int dim, const Motion* motion, int64_t k) noexcept nogil:
+    """Largest displacement of the surface of shape k in the step."""
+    cdef const double* row = row_of(dim, motion, k)
+    return (speed_of(dim, row) + fabs(row[2 * dim + 1]) * motion.far[k]) * motion.step
+
+
 cdef inline void begin_motion(
     int dim, double h, const Shapes* given, const real* like, Py_ssize_t steps,
 ) noexcept nogil:
     """Move shapes to where they are at the beginning of a step; set a margin that suffices for `steps` steps."""
     cdef Shapes* shapes = <Shapes*> given
     cdef const double* row
-    cdef double square, speed, rotation
+    cdef double speed, rotation
     cdef double most = 0
     cdef int64_t k
-    cdef int j
     if not is_moving(shapes):
         return
-    shapes.motion.displacement = 0
+    shapes.motion.step, shapes.motion.displacement = h, 0
     for k in range(shapes.motion.count):
         row = row_of(dim, &shapes.motion, k)
-        square = row[dim + 1] * row[dim + 1]
-        for j in range(1, dim):
-            square = square + row[dim + 1 + j] * row[dim + 1 + j]
-        speed, rotation = sqrt(square), fabs(row[2 * dim + 1]) * shapes.motion.far[k]
-        shapes.motion.displacement = max(shapes.motion.displacement, (speed + rotation) * h)
+        speed, rotation = speed_of(dim, row), fabs(row[2 * dim + 1]) * shapes.motion.far[k]
+        shapes.motion.displacement = max(shapes.motion.displacement, displacement_of(dim, &shapes.motion, k))
         most = max(most, speed * h * <double> steps + min(rotation * h * <double> steps, 2 * shapes.motion.far[k]))
     lay(dim, 0, shapes, like)
     # `pieces_of` neglects gaps up to displacement / 8.

@@ -92,7 +92,9 @@ class Level:
                 continue
             gap = self.parts[part].away(start, a, b)[0] - reach
             bound, motion = reach / 4 + length, self.parts[part].motion
-            if gap <= (bound if motion is None else bound + self.system.real(motion.displacement)):
+            if motion is not None:
+                bound = bound + self.system.real(motion.displacements[number - int(self.begin[part])])
+            if gap <= bound:
                 found.append((gap, number, passes == 1))
         return sorted((number, senses) for _, number, senses in sorted(found)[:SHAPES_PER_BODY])
 

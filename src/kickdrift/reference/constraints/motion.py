@@ -27,8 +27,8 @@ class Motion:
         self.rows = rows.tolist()
         self.lower, self.upper, self.center = (fields[name].tolist() for name in ("lower", "upper", "center"))
         self.far = fields["far"].tolist()
-        #: Largest displacement of a surface in the step, in m.
-        self.displacement = max(map(self._way, self.rows, self.far), default=0.0)
+        #: Largest displacement of the surface of each shape in the step, in m.
+        self.displacements = list(map(self._way, self.rows, self.far))
 
     def _way(self, row, far):
         square = row[self.dim + 1] * row[self.dim + 1]
