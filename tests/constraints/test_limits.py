@@ -283,6 +283,20 @@ def test_the_event_of_a_break():
     assert len(world.events.take()) == 0
 
 
+def test_a_strut_that_breaks_has_pushed(Stepper):
+    """Only a BREAK has a negative impulse: that of a rod that pushes."""
+    strut = kd.Distance([(0, 1)], 1.0, breaks_at=50.0)
+    world = Stepper(
+        [[0.0, 0.0], [0.0, 1.0]], mass=[1.0, 10.0], hz=60, forces=[kd.Gravity((0, -G))],
+        constraints=[kd.Pin(0), strut], events=kd.Events(),
+    )  # fmt: skip
+    world.step()
+    (event,) = world.events.take()
+    assert event["kind"] == kd.BREAK
+    assert event["impulse"] == pytest.approx(-10 * G / 60)
+    assert world.load(strut)[0] == pytest.approx(-10 * G)
+
+
 @both
 def test_struts_break_under_pressure_and_mending_is_adding(Stepper):
     strut = kd.Distance([(0, 1)], min_length=1.0, breaks_at=[50.0])
