@@ -126,7 +126,8 @@ def wall(name: str, dim: int) -> object:
         "Box": lambda: kd.Box(low, high + FAR, restitution=0),
         "Boxes": lambda: kd.Boxes([floor[0]], [floor[1]], restitution=0),
         "Lift": lambda: kd.Boxes([floor[0]], [floor[1]], velocity=(1.0, 0.0, 0.0)[:dim], restitution=0),
-        "Segments": lambda: kd.Segments([[(-FAR, level), (FAR, level)]], restitution=0),
+        # Thick: a point at y = 0 would be on both sides of a line. Near ones end where float32 still resolves a body.
+        "Segments": lambda: kd.Segments([[(-1e3, level - 0.1), (1e3, level - 0.1)]], restitution=0, thickness=0.2),
         "Sensor": lambda: kd.Sensor(low + 3 * FAR, low + 4 * FAR) if far else kd.Sensor(low - 1.0, low + FAR),
     }[kind]()
 
