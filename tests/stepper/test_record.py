@@ -82,6 +82,18 @@ def test_what_out_leaves_out_is_not_recorded(Stepper, tmp_path):
     assert world(Stepper).record(2, out={}).position is None
 
 
+@pytest.mark.parametrize("constraints", [(), [kd.ElasticCollisions(0.1)]], ids=["alone", "coupled"])
+def test_what_is_written_to_rows_of_dead_bodies_is_not_recorded(Stepper, constraints):
+    """Also to rows after the last body, which no step of coupled bodies visits."""
+    there = world(Stepper, alive=3, constraints=constraints)
+    there.kill(2)
+    for array in (there.position, there.velocity):
+        array[2] = 7.0
+    run = there.record(2)
+    assert not run.position[:, 2].any()
+    assert not run.velocity[:, 2].any()
+
+
 def test_an_equation_records_into_a_file(ODEStepper, tmp_path):
     run = lorenz(ODEStepper).record(6, every=2, out=str(tmp_path / "y.npy"))
     assert np.load(tmp_path / "y.npy").tobytes() == lorenz(ODEStepper).record(6, every=2).y.tobytes()

@@ -448,6 +448,7 @@ class StepperBase(State):
         return 3 if started and self.integrator.history else 2
 
     def _sampled(self) -> dict[str, np.ndarray]:
+        self._zero_inactive()
         return {"position": self._position, "velocity": self._velocity, **self._turning_arrays()}
 
     def _trajectory(self, **samples: Any) -> Trajectory:
