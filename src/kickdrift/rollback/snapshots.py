@@ -155,7 +155,7 @@ def parse(stepper: State, snapshot: Any) -> Saved:
     if type(snapshot) is bytes and len(snapshot) <= most:
         data = snapshot
     else:
-        data = raw_bytes(snapshot, most + parts.longest(stepper))
+        data = bytes_of(snapshot, most + parts.longest(stepper))
     header = _header(data)
     exact_dt, origin, origin_tick, offset = stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset
     if header.text != _text(stepper, (exact_dt, origin, origin_tick, offset.tobytes())):
@@ -198,7 +198,7 @@ def digest(stepper: State, arrays: list[np.ndarray], sections: bytes) -> int:
 
 def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any, given: Any = None) -> Any:
     """Construct a stepper from its pickled contents. given: handles of its declarations."""
-    data = raw_bytes(snapshot)
+    data = bytes_of(snapshot)
     if clock is None:
         step = _dt(_fields(_header(data).text), np.dtype(np.float64))
         stepper = cls(**arguments, dt=step)
@@ -211,7 +211,7 @@ def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any, giv
     return stepper
 
 
-def raw_bytes(snapshot: Any, most: int | None = None) -> bytes:
+def bytes_of(snapshot: Any, most: int | None = None) -> bytes:
     """Return a copy of a bytes-like object. Longer objects are rejected unread."""
     if isinstance(snapshot, str):
         raise SnapshotError("snapshot: expected bytes from snapshot(), got str")

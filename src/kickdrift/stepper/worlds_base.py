@@ -289,7 +289,7 @@ class WorldsBase:
         self._exclusively(self._restored, snapshot, mask)
 
     def _restored(self, snapshot: bytes, mask: np.ndarray) -> None:
-        data = snapshots.raw_bytes(snapshot)
+        data = snapshots.bytes_of(snapshot)
         if not data.startswith(MAGIC):
             self._check_snapshot(data)
             self._go_back(data, mask)
