@@ -287,6 +287,12 @@ cdef enum:
     WARM            # warm start by impulses of the last substep, along current normals
     SOLVE           # one iteration of the impulses
 
+# Contacts that a sweep solves.
+cdef enum:
+    ALL_CONTACTS
+    IMPULSIVE_ONES  # only those whose warm start is more than the impulse of a load: it comes from an impact
+    SUSTAINED_ONES  # only the others
+
 ctypedef struct Sweep:
     int kind
     int64_t dim
@@ -294,8 +300,7 @@ ctypedef struct Sweep:
     bint events       # True if events are recorded
     double h        # duration of a substep, s
     bint extra      # True: an extra iteration, only of islands with deep contacts
-    bint jolted     # True: only contacts whose warm start is not the impulse of a load
-    bint others     # True: only the others
+    int only        # the contacts that it solves
     double soft, scale
     double left     # time to the end of the step, s
     double given    # substeps whose forces are in the velocities already

@@ -6,13 +6,15 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
-    ACROSS, ALONG, ARM, EASE, FASTEST, FIRST_WEIGHT, FRICTION, INERTIA, JOLTED, LOAD, MASS, MOST, PULL, PUSH,
+    ACROSS, ALONG, ARM, EASE, FASTEST, FIRST_WEIGHT, FRICTION, IMPULSIVE, INERTIA, LOAD, MASS, MOST, PULL, PUSH,
     RESTITUTION, ROLLING, SECOND_ARM, SECOND_EASE, SECOND_TURN, SECOND_WEIGHT, SHARE, SIZE, SLOW, SPEED, TIMES, TURN,
     TURNS, group_of, speed_at_touch,
 )
 from .friction cimport axes_of, cross_impulses, cross_normals, limit_frictions
 from .contact_events cimport record_impact
-from ..abi.constraints cimport BEGIN, CONTACT, DELTA_V, RESUME, SOLVE, SPIN, TRAITS, TWIST, Contacts, Sweep
+from ..abi.constraints cimport (
+    ALL_CONTACTS, BEGIN, CONTACT, DELTA_V, IMPULSIVE_ONES, RESUME, SOLVE, SPIN, TRAITS, TWIST, Contacts, Sweep,
+)
 from ..abi.plan cimport MAX_DIM
 from ..simd.rows cimport gather_four, put_back, scatter_four, scatter_two
 from ..simd.masks cimport all_zero, any_true, equals_zero, greater, select
@@ -36,7 +38,7 @@ cdef enum:
 cdef inline bint press(
     const Contacts* data, const Sweep* sweep, int64_t first, int64_t last, const vec* like,
 ) noexcept nogil:
-    """Sweep over blocks first to last; return True if any contact is deep."""
+    """Sweep over blocks first to last; return True if any contact is deep or, of a warm start, impulsive."""
     cdef int64_t block
     cdef int c
     if sweep.kind == BEGIN:
@@ -71,10 +73,11 @@ cdef inline bint press_in(
     cdef vec active
     cdef vec zero = filled(0, like)
     cdef vec one = filled(1, like)
-    cdef vec among = one    # 0 in lanes that `jolted` or `others` excludes, and in padding
+    cdef vec chosen = one
+    cdef bint partial = sweep.extra or sweep.only != ALL_CONTACTS
     cdef int64_t turns = data.lanes if sweep.alone and sweep.kind != BEGIN else 1
     cdef int64_t block, turn
-    cdef bint deep = False
+    cdef bint found = False
     same[H] = filled(sweep.h, like)
     same[SOFT] = filled(sweep.soft, like)
     same[SCALE] = filled(sweep.scale, like)
@@ -86,37 +89,27 @@ cdef inline bint press_in(
             twist = <vec*> data.twist + TWIST * block
         if sweep.kind == RESUME and all_zero(own[2 * dim + PUSH]):
             continue
-        if sweep.extra and not any_true(greater(one, own[2 * dim + TIMES])):
-            continue
-        if sweep.jolted:
-            active = (one + one) * own[2 * dim + MASS] * own[2 * dim + SLOW]
-            among = own[2 * dim + JOLTED] = select(greater(own[2 * dim + PUSH], active), one, zero)
-        elif sweep.others:
-            among = select(greater(own[2 * dim + JOLTED], zero), zero, own[2 * dim + MASS])
-        if (sweep.jolted or sweep.others) and all_zero(among):
-            continue
+        if partial:
+            same[CHOSEN] = chosen = lanes_of(sweep, own + 2 * dim)
+            if all_zero(chosen):
+                continue
         for turn in range(turns):
             if sweep.alone:
                 same[CHOSEN] = zero
-                set_lane(&same[CHOSEN], turn, 1)
-            elif sweep.extra or sweep.jolted or sweep.others:
-                same[CHOSEN] = one
-            if sweep.jolted or sweep.others:
-                same[CHOSEN] = select(equals_zero(among), zero, same[CHOSEN])
-                if sweep.alone and all_zero(same[CHOSEN]):
+                set_lane(&same[CHOSEN], turn, lane_of(&chosen, turn))
+                if all_zero(same[CHOSEN]):
                     continue
-            if sweep.extra:
-                same[CHOSEN] = select(greater(one, own[2 * dim + TIMES]), same[CHOSEN], zero)
             gather(dim, data, data.first + block * width(like), a)
             gather(dim, data, data.second + block * width(like), b)
             if sweep.kind == SOLVE:
-                active = solve(dim, rotates, data, sweep, block, same, own, twist, a, b, spin, impulse, &deep)
+                active = solve(dim, rotates, data, sweep, block, same, own, twist, a, b, spin, impulse, &found)
             else:
                 if sweep.kind != RESUME:
                     direct(dim, data, block, own, a + dim, b + dim)
                 if sweep.kind == BEGIN:
                     collide(dim, data, block, own, a, b)
                     continue
+                found = is_impulsive(own + 2 * dim) or found
                 active = warm(dim, rotates, data, sweep, block, same, own, twist, spin, impulse)
             if not all_zero(active):
                 separate(dim, active, own + 2 * dim, impulse, a, b)
@@ -125,7 +118,23 @@ cdef inline bint press_in(
                 if rotates:
                     give_spin(dim, data, sweep, data.first_row + block * width(like), turn, spin)
                     give_spin(dim, data, sweep, data.second_row + block * width(like), turn, spin + 4)
-    return deep
+    return found
+
+
+cdef inline vec lanes_of(const Sweep* sweep, const vec* more) noexcept nogil:
+    """Return 1 in the lanes of a block that the sweep solves, else 0."""
+    cdef vec zero = filled(0, more)
+    cdef vec one = filled(1, more)
+    if sweep.extra:
+        return select(greater(one, more[TIMES]), one, zero)
+    return more[IMPULSIVE] if sweep.only == IMPULSIVE_ONES else one - more[IMPULSIVE]
+
+
+cdef inline bint is_impulsive(vec* more) noexcept nogil:
+    """Compare warm starts with the impulses of a load; return True if any is more."""
+    cdef vec zero = filled(0, more)
+    more[IMPULSIVE] = select(greater(more[PUSH], filled(2, more) * more[MASS] * more[SLOW]), filled(1, more), zero)
+    return not all_zero(more[IMPULSIVE])
 
 
 # Load and store the states of bodies.
@@ -222,7 +231,7 @@ cdef inline void begin(const Contacts* data, int64_t block, vec* more) noexcept 
     more[LOAD] = zero
     more[PULL] = zero
     more[TIMES] = filled(1.12, more)
-    more[JOLTED] = zero
+    more[IMPULSIVE] = zero
 
 
 cdef inline void begin_twist(const Contacts* data, int64_t block, vec* twist) noexcept nogil:
@@ -385,7 +394,7 @@ cdef inline vec solve(
             report_events(dim, data, block, active, gap, speed, same[LEFT])
     # Neither impulse is negative: the sum is 0 only where both are 0, and then nothing changes.
     active = push + more[PUSH]
-    if sweep.alone or sweep.extra or sweep.jolted or sweep.others:
+    if sweep.alone or sweep.extra or sweep.only != ALL_CONTACTS:
         active = select(equals_zero(same[CHOSEN]), same[CHOSEN], active)
     if all_zero(active):
         return active

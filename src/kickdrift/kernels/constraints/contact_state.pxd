@@ -32,7 +32,7 @@ cdef enum:
     SLOW
     PULL            # change of the approach speed by forces, per substep
     TIMES           # additional over-relaxation factor of over-relaxed contacts
-    JOLTED          # 1 if the impulse of the warm start is more than that of the forces of two steps, else 0
+    IMPULSIVE       # 1 if the impulse of the warm start is more than that of the forces of two steps, else 0
 
 # Numbers of a contact of rotating bodies, after the impulse of rolling resistance (angular momentum).
 cdef enum:

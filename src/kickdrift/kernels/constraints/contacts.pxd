@@ -18,7 +18,7 @@ from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_conta
 from .friction cimport run_belt
 from .contact_events cimport add_up, record_impact, report_collisions
 from ..abi.constraints cimport (
-    BEGIN, CONTACT, DELTA_V, RESUME, SOLVE, WARM, Contacts, Sweep,
+    ALL_CONTACTS, BEGIN, CONTACT, DELTA_V, IMPULSIVE_ONES, RESUME, SOLVE, SUSTAINED_ONES, WARM, Contacts, Sweep,
 )
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
@@ -91,7 +91,7 @@ cdef inline bint run_substep(
     cdef real zero = 0
     cdef real* times
     cdef int64_t k, _sweep
-    cdef bint deep
+    cdef bint deep, impulsive
     kick(dim, n, data, like)
     begin_rods(dim, data, like)
     if sweep.events and number > 0:
@@ -100,15 +100,15 @@ cdef inline bint run_substep(
     sweep.given = number + 1
     solve_shape_contacts(dim, stride, delta_v, <real> sweep.given, data)
     sweep.kind = WARM if number > 0 else RESUME
-    press(sweep, data, like)
+    impulsive = press(sweep, data, like)
     solve_rods(True, dim, h, soft[2], soft[3], data)
     sweep.kind, sweep.soft, sweep.scale, sweep.left = SOLVE, soft[0], soft[1], left
     memset(data.deep, 0, n)
-    sweep.jolted = True
-    deep = press(sweep, data, like)
-    sweep.jolted, sweep.others = False, True
+    sweep.only = IMPULSIVE_ONES
+    deep = impulsive and press(sweep, data, like)
+    sweep.only = SUSTAINED_ONES if impulsive else ALL_CONTACTS
     deep = press(sweep, data, like) or deep
-    sweep.others = False
+    sweep.only = ALL_CONTACTS
     if deep or was_deep:
         for k in range(count):
             if data.first[k] < n:
@@ -191,7 +191,7 @@ cdef inline bint begin(
     data.found[1] = sort_colours(n, data.found[0], data)
     sweep.kind, sweep.dim, sweep.events, sweep.h = BEGIN, dim, events, full / substeps
     sweep.count, sweep.behind, sweep.extra = substeps, <real> data.lag * substeps, False
-    sweep.jolted = sweep.others = False
+    sweep.only = ALL_CONTACTS
     press(sweep, data, x)
     for k in range(data.found[1]):
         if data.second[k] >= n:
@@ -265,7 +265,7 @@ cdef inline void share_delta_v(int dim, int64_t n, real substeps, const Contacts
 
 
 cdef inline bint press(Sweep* sweep, const Contacts* data, const real* like) noexcept nogil:
-    """Sweep over all contacts colour by colour, then over uncoloured ones one by one; True if any is deep."""
+    """Sweep over all contacts colour by colour, then over uncoloured ones one by one; True as in contact_lanes.pxd."""
     cdef int64_t first = data.found[3] // data.lanes
     cdef int64_t last = data.found[1] // data.lanes
     cdef bint deep

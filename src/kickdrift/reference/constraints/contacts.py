@@ -192,10 +192,10 @@ class Pile:
         deep = set()  # groups with a deep contact
         # After an impact the warm start is no load: it moves bodies apart until its contact is solved. Therefore that
         # comes first. Otherwise the approach speeds of other impacts would include this motion.
-        jolted = [contact.push > 2 * contact.mass * contact.slow for contact in self.coloured]
+        impulsive = [contact.push > 2 * contact.mass * contact.slow for contact in self.coloured]
         for first in (True, False):
-            for contact, jolt in zip(self.coloured, jolted, strict=True):
-                if jolt == first and solve(
+            for contact, comes_first in zip(self.coloured, impulsive, strict=True):
+                if comes_first == first and solve(
                     contact, self.p, u, self.w, h, self.soft, self.scale, 1, left, self.radius, *forces
                 ):
                     deep.add(contact.group)
