@@ -52,6 +52,31 @@ def test_single_steps_beside_a_far_wall(isa, scheme, kind, order):
                 assert_same_state(told, free)
 
 
+@pytest.mark.parametrize("scheme", AFFINE)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_bodies_that_come_and_go_beside_a_far_wall(isa, scheme, order):
+    """Rows with inactive slots are stepped where they are, too; spawned bodies have no history yet."""
+    n, rng = 790, np.random.default_rng(2)
+    for dtype, dim, living in product(DTYPES, (1, 2, 3), (400, n)):
+        free, held = (
+            kd.Stepper(
+                *arrays(n, dim, dtype, order), dt=1 / 60, integrator=scheme, forces=forces("mixed", n, dim, scheme),
+                constraints=walls, alive=living,
+            )
+            for walls in ([], [kd.Plane(np.eye(dim)[-1], FAR)])
+        )  # fmt: skip
+        for steps in (1, 1, 3, 1, 64):
+            dying = rng.permutation(np.flatnonzero(free.alive))[:60]
+            for world in (free, held):
+                world.kill(dying)
+                world.spawn(np.linspace(1, 2, 40 * dim).reshape(40, dim), np.ones(dim))
+                world.step(steps)
+            with said(dtype=dtype, dim=dim, living=living, steps=steps, isa=isa):
+                assert_same_state(held, free)
+                assert not held.position[~held.alive].any()
+                assert not held.velocity[~held.alive].any()
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("substeps", [1, 2])
 @pytest.mark.parametrize("n", [100, 790])
