@@ -20,7 +20,8 @@ from ..abi.constraints cimport (
 from ..abi.events cimport Contact, EventSource, Log
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude, rounding
-from ..simd.vec cimport real
+from ..simd.masks cimport greater, select
+from ..simd.vec cimport f32vec, filled, lane_of, real, vec, width
 from .impacts cimport arrival, at_least_zero, each
 
 # Records of contacts, made while they are solved.
@@ -46,6 +47,29 @@ cdef inline void record_impact(
     for c in range(dim):
         events[CONTACT_EVENT + c] = (a[dim + c] + time * a[c] if time > 0 else a[dim + c]) + r * own[c * data.lanes]
         events[CONTACT_EVENT + dim + c] = own[c * data.lanes]
+
+
+cdef inline void record_impacts(
+    int dim, const Contacts* data, int64_t block, vec newly, vec gap, vec speed, vec left,
+) noexcept nogil:
+    """Record contacts that begin in the lanes where `newly` > 0."""
+    cdef vec zero = filled(0, &gap)
+    cdef vec time = select(greater(gap, zero), gap / (zero - speed), zero)
+    cdef vec time_since = select(greater(left - time, zero), left - time, zero)
+    cdef vec fast = select(greater(zero, speed), zero - speed, zero)
+    cdef int64_t lane
+    cdef int64_t first = block * width(&gap)
+    for lane in range(data.lanes):
+        if lane_of(&newly, lane) > 0:
+            if vec is f32vec:
+                record_impact(
+                    dim, <float> lane_of(&time_since, lane), <float> lane_of(&fast, lane), <float> lane_of(&time, lane),
+                    first + lane, data,
+                )
+            else:
+                record_impact(
+                    dim, lane_of(&time_since, lane), lane_of(&fast, lane), lane_of(&time, lane), first + lane, data,
+                )
 
 
 cdef inline void report_collisions(

@@ -11,7 +11,7 @@ from .contact_state cimport (
     TURNS, group_of, speed_at_touch,
 )
 from .friction cimport axes_of, cross_impulses, cross_normals, limit_frictions
-from .contact_events cimport record_impact
+from .contact_events cimport record_impacts
 from ..abi.constraints cimport (
     ALL_CONTACTS, BEGIN, CONTACT, DELTA_V, IMPULSIVE_ONES, RESUME, SOLVE, SPIN, TRAITS, TWIST, Contacts, Sweep,
 )
@@ -391,7 +391,7 @@ cdef inline vec solve(
     if not all_zero(active):
         touch(data, sweep, active, gap, speed, more)
         if sweep.events:
-            report_events(dim, data, block, active, gap, speed, same[LEFT])
+            record_impacts(dim, data, block, active, gap, speed, same[LEFT])
     # Neither impulse is negative: the sum is 0 only where both are 0, and then nothing changes.
     active = push + more[PUSH]
     if sweep.alone or sweep.extra or sweep.only != ALL_CONTACTS:
@@ -483,26 +483,3 @@ cdef inline void touch(
                 )
                 set_lane(&more[PULL], lane, pull_double)
             set_lane(&more[SPEED], lane, met)
-
-
-cdef inline void report_events(
-    int dim, const Contacts* data, int64_t block, vec newly, vec gap, vec speed, vec left,
-) noexcept nogil:
-    """Record contacts that begin in the lanes where `newly` > 0."""
-    cdef vec zero = filled(0, &gap)
-    cdef vec time = select(greater(gap, zero), gap / (zero - speed), zero)
-    cdef vec time_since = select(greater(left - time, zero), left - time, zero)
-    cdef vec fast = select(greater(zero, speed), zero - speed, zero)
-    cdef int64_t lane
-    cdef int64_t first = block * width(&gap)
-    for lane in range(data.lanes):
-        if lane_of(&newly, lane) > 0:
-            if vec is f32vec:
-                record_impact(
-                    dim, <float> lane_of(&time_since, lane), <float> lane_of(&fast, lane), <float> lane_of(&time, lane),
-                    first + lane, data,
-                )
-            else:
-                record_impact(
-                    dim, lane_of(&time_since, lane), lane_of(&fast, lane), lane_of(&time, lane), first + lane, data,
-                )

@@ -176,8 +176,9 @@ cdef inline bint leap_in_rows(
 ) noexcept nogil:
     """Step bodies in the caller's arrays if they touch no constraint in the whole job; return whether they did.
 
-    Inactive slots, which are zeros, widen the extent, and are zeroed again. The state is finite, before and after the steps. Tried: remember which rows touched in the last call, and measure
-    only the others; 1.1 to 1.2 times faster, not worth the additional state.
+    Inactive slots, which are zeros, widen the extent, and are zeroed again. The state is finite, before and after the
+    steps. Tried: remember which rows touched in the last call, and measure only the others; 1.1 to 1.2 times faster,
+    not worth the additional state.
     """
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef const Plan* plan = coupling.plan
