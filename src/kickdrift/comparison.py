@@ -14,7 +14,6 @@ import numpy as np
 
 from . import time_steps, validation
 from .errors import KickdriftError
-from .forces.fields import LinearDrag, QuadraticDrag
 from .integrators import INTEGRATORS, resolve
 from .integrators.base import Integrator
 from .ode.stepper import ODEStepper
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 LOOKS = 200  #: number of times at which a run is compared
 FINER = 4  #: ratio of the smallest step of the figures to that of the reference
 SHARES = [Fraction(2) ** power for power in range(2, -4, -1)]  #: step sizes of the figures, as multiples of dt
-FRICTION = (LinearDrag, QuadraticDrag)  # dissipative forces, without a potential
 FLOOR, CEILING = 1e-16, 1e3  #: limits of the axis of errors in figures
 
 
@@ -94,14 +92,10 @@ def compare(
     if integrators is not None and not isinstance(integrators, Iterable):
         raise TypeError(f"integrators: expected names or instances, got {validation.show(integrators)}")
     exact = time_steps.time_step(found.dt if dt is None else dt, None)
-    return Comparison(found, exact, found.time if time is None else _seconds(time), integrators)
-
-
-def _seconds(time: Any) -> float:
-    seconds = validation.real("time", time)
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"time: expected seconds above 0, got {validation.show(time)}")
-    return seconds
+    seconds = found.time if time is None else validation.real("time", time)
+    if not 0 < seconds <= 2**53 * exact:
+        raise ValueError(f"time: expected seconds above 0, for at most 2**53 steps, got {validation.show(seconds)}")
+    return Comparison(found, exact, seconds, integrators)
 
 
 class Comparison:
@@ -135,9 +129,7 @@ class Comparison:
         world = problem.make(next(iter(known)), self.dt)
         self._energy = _energy_of(world)
         self._start = self._energy(world) if self._energy else 0.0
-        self._unknown = problem.exact is None or any(
-            isinstance(term, FRICTION) for term in getattr(world, "forces", ())
-        )
+        self._unknown = problem.exact is None or any(term.dissipative for term in getattr(world, "forces", ()))
         self._truths: dict[Fraction, tuple[np.ndarray, float]] = {}
         self._finest = SHARES[0]
         self._refine(Fraction(1))
@@ -350,7 +342,7 @@ def _energy_of(world: World) -> Callable[[World], float] | None:
         try:
             Stepper(world.position.copy(), mass=world.mass, forces=[term]).energy()
         except ValueError:
-            if not isinstance(term, FRICTION):
+            if not term.dissipative:
                 return None
         else:
             kept.append(term)

@@ -301,7 +301,8 @@ def test_the_path_of_an_equation():
         ((3,), TypeError, "problem: expected one of spring"),
         (("spring", ["magic"]), ValueError, "integrator: got 'magic'"),
         (("spring", None, -1), ValueError, "dt: "),
-        (("spring", None, None, 0), ValueError, "time: expected seconds above 0, got 0"),
+        (("spring", None, None, 0), ValueError, "time: expected seconds above 0, for at most 2.+53 steps, got 0"),
+        (("spring", None, None, 1e300), ValueError, "time: expected seconds above 0, for at most 2.+53 steps, got 1e"),
         (("spring", None, None, "x"), TypeError, "time: "),
     ],
 )

@@ -2,10 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, CONTACTS, CORNERS, DISTANCE, FLOOR, LIMITED, PAIR_ROW, PERIODIC, PIN, PLANE, SENSOR, SHAPES,
-    SOFT, Distance, Pin,
-)
+from ..kernels.abi.constraints cimport DISTANCE, LIMITED, PAIR_ROW, PIN, SOFT, Distance, Pin
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
 from .coefficients cimport space
@@ -15,10 +12,9 @@ from .walls cimport BoundConstraint, Common, saves_loads
 
 import numpy as np
 
-from ..constraints.base import Constraint
+from ..constraints.base import AfterStep
 from ..declaration import require_entries
-from .touching import BoundCollisions, BoundContacts
-from .walls import BoundCorners, BoundFloor, BoundPeriodic, BoundSensor, BoundShapes, BoundWall
+from .touching import KINDS
 
 require_rounding(__name__)
 
@@ -41,6 +37,9 @@ cdef class BoundPin(BoundConstraint):
             self.ends.add(index, None, self.generations, self.pin.count, [index], &self.pin.count)
         links.ends.append(self.ends)
         return 0
+
+
+KINDS["pin"] = PIN, BoundPin
 
 
 cdef enum:
@@ -177,22 +176,10 @@ cdef class BoundDistance(BoundConstraint):
         self.distance.at_rest = common.at_rest
 
 
-# Kernel constant and bound class of each kind of constraint.
-KINDS = {
-    "pin": (PIN, BoundPin),
-    "distance": (DISTANCE, BoundDistance),
-    "compliant_distance": (DISTANCE, BoundDistance),
-    "box": (BOX, BoundWall),
-    "plane": (PLANE, BoundWall),
-    "collisions": (COLLISIONS, BoundCollisions),
-    "contacts": (CONTACTS, BoundContacts),
-    "corners": (CORNERS, BoundCorners),
-    "sensor": (SENSOR, BoundSensor),
-    "shapes": (SHAPES, BoundShapes),
-    "periodic": (PERIODIC, BoundPeriodic),
-    "floor_friction": (FLOOR, BoundFloor),
-}
-require_entries(__name__, KINDS, Constraint)
+KINDS["distance"] = KINDS["compliant_distance"] = DISTANCE, BoundDistance
+
+
+require_entries(__name__, KINDS, AfterStep)
 
 
 cdef BoundConstraint bind_constraint(

@@ -4,8 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from ..kernels.abi.constraints cimport (
-    COLOURS, CONTACT, CONTACT_EVENT, MOST_CLASSES, PAIRS_PER_BODY, ROD, SHAPES_PER_BODY, SPIN, TRAITS, TWIST,
-    Collisions, Contacts, Shapes,
+    COLLISIONS, COLOURS, CONTACT, CONTACT_EVENT, CONTACTS, MOST_CLASSES, PAIRS_PER_BODY, ROD, SHAPES_PER_BODY, SPIN,
+    TRAITS, TWIST, Collisions, Contacts, Shapes,
 )
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport EventSource
@@ -20,6 +20,7 @@ from .walls cimport BoundConstraint, Common, bind_spin, fitted, saves_loads
 import numpy as np
 
 from ..constraints.broad_phase import Grid
+from .walls import KINDS
 
 require_rounding(__name__)
 
@@ -342,6 +343,9 @@ cdef class BoundContacts(BoundGrid):
         return 0
 
 
+KINDS["contacts"] = CONTACTS, BoundContacts
+
+
 cdef class BoundCollisions(BoundGrid):
     cdef Collisions collisions
 
@@ -379,3 +383,6 @@ cdef class BoundCollisions(BoundGrid):
 
     cdef void join(self, const Common* common) noexcept:
         self.collisions.weight, self.collisions.walls, self.collisions.wall = common.weight, common.walls, common.wall
+
+
+KINDS["collisions"] = COLLISIONS, BoundCollisions

@@ -2,9 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
-from ..kernels.abi.constraints cimport (
-    BOX, MOVING, PAIRS_PER_BODY, PLANE, Corners, Each, Floor, LoadCell, Periodic, Sensor, Shapes, Spin, Wall,
-)
+from ..kernels.abi cimport constraints as abi
+from ..kernels.abi.constraints cimport Each, LoadCell, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport Contact, EventSource
 from ..kernels.constraints.motion cimport refit
@@ -24,6 +23,10 @@ CELL = np.dtype([
     ("owner", np.uint64), ("cell", np.uint64), ("limit", np.float64), ("unit", np.float64), ("first", np.int32),
     ("second", np.int32), ("rank", np.int64),
 ])
+
+
+#: Kernel constant and bound class of each kind of constraint; an entry follows each class.
+KINDS: dict = {}
 
 
 cdef class BoundConstraint:
@@ -98,7 +101,7 @@ cdef class BoundConstraint:
             return 0
         events.region, events.capacity = kind.region, kind.capacity
         events.slots = 0 if kind.pairs else kind.capacity // max(1, n)
-        events.places = (PAIRS_PER_BODY + 1 + kind.at_once) * n if kind.pairs else events.slots * n
+        events.places = (abi.PAIRS_PER_BODY + 1 + kind.at_once) * n if kind.pairs else events.slots * n
         events.contact = <Contact*> self.allocate(events.places * sizeof(Contact), np.uint8)
         events.touching = <int64_t*> self.allocate(events.capacity, np.int64)
         events.next = <int64_t*> self.allocate(events.capacity, np.int64)
@@ -215,6 +218,10 @@ cdef class BoundWall(BoundConstraint):
         self.wall.weight = common.weight
 
 
+KINDS["box"] = abi.BOX, BoundWall
+KINDS["plane"] = abi.PLANE, BoundWall
+
+
 cdef class BoundShapes(BoundConstraint):
     cdef Shapes shapes
     cdef object motion      # array with the motion of all shapes that move, or None
@@ -235,7 +242,7 @@ cdef class BoundShapes(BoundConstraint):
         self.constraint.function, self.constraint.data = table.collide, shapes
         rows = None
         if "far" in fields:
-            self.constraint.kind, self.motion = MOVING, plan.motion.rows
+            self.constraint.kind, self.motion = abi.MOVING, plan.motion.rows
             rows = plan.motion.of(self.declaration)
         if "one_way" in fields:
             shapes.one_way = self.field(fields, "one_way", plan.dtype)
@@ -258,8 +265,11 @@ cdef class BoundShapes(BoundConstraint):
         self.shapes.wall.weight = common.weight
 
 
+KINDS["shapes"] = abi.SHAPES, BoundShapes
+
+
 cdef class BoundSensor(BoundConstraint):
-    cdef Sensor sensor
+    cdef abi.Sensor sensor
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         self.constraint.function, self.constraint.data = table.collide, &self.sensor
@@ -278,8 +288,11 @@ cdef class BoundSensor(BoundConstraint):
         self.sensor.events = events
 
 
+KINDS["sensor"] = abi.SENSOR, BoundSensor
+
+
 cdef class BoundPeriodic(BoundConstraint):
-    cdef Periodic periodic
+    cdef abi.Periodic periodic
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         self.constraint.function, self.constraint.data = table.collide, &self.periodic
@@ -293,8 +306,11 @@ cdef class BoundPeriodic(BoundConstraint):
         return 0
 
 
+KINDS["periodic"] = abi.PERIODIC, BoundPeriodic
+
+
 cdef class BoundFloor(BoundConstraint):
-    cdef Floor floor
+    cdef abi.Floor floor
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         self.constraint.function, self.constraint.data = table.collide, &self.floor
@@ -303,12 +319,15 @@ cdef class BoundFloor(BoundConstraint):
         return 0
 
 
+KINDS["floor_friction"] = abi.FLOOR, BoundFloor
+
+
 cdef enum:
     LANES = 16      # float32 lanes of the widest vectors
 
 
 cdef class BoundCorners(BoundConstraint):
-    cdef Corners corners
+    cdef abi.Corners corners
     cdef const int64_t* wall        # number of the wall of each face
 
     cdef void join(self, const Common* common) noexcept:
@@ -317,14 +336,14 @@ cdef class BoundCorners(BoundConstraint):
         cdef Py_ssize_t k
         self.corners.weight = common.weight
         for k in range(common.walls):
-            if common.wall[k].kind == BOX or common.wall[k].kind == PLANE:
+            if common.wall[k].kind == abi.BOX or common.wall[k].kind == abi.PLANE:
                 while face < self.corners.faces and self.wall[face] == number:
                     self.corners.wall[face] = <const Wall*> common.wall[k].data
                     face += 1
                 number += 1
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        cdef Corners* data = &self.corners
+        cdef abi.Corners* data = &self.corners
         self.constraint.function, self.constraint.data = table.wall, data
         data.faces = len(fields["offset"])
         self.shares = True
@@ -340,3 +359,6 @@ cdef class BoundCorners(BoundConstraint):
         data.push = self.allocate(2 * data.faces * LANES, plan.dtype)
         self.cost = 3 * data.faces * plan.n
         return 0
+
+
+KINDS["corners"] = abi.CORNERS, BoundCorners

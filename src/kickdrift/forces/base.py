@@ -23,6 +23,7 @@ class Term(Declaration):
     velocity_dependent: ClassVar[bool] = False  #: the acceleration depends on the velocity
     affine: ClassVar[bool] = False  #: merged into the acceleration g - c (v - w) - k (x - p)
     conservative: ClassVar[bool] = False  #: equals minus the gradient of a potential
+    dissipative: ClassVar[bool] = False  #: friction, which has no potential
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         """Return the potential energy of each body in J, shape (n,), for float64 positions."""

@@ -77,6 +77,7 @@ class LinearDrag(Term):
     coefficient: ArrayLike = numbers(minimum=0.0, per_body="number")
     wind: ArrayLike = numbers(default=0.0, per_body="vector")
     velocity_dependent: ClassVar[bool] = True
+    dissipative: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
         plan.add_drag(self._scaled(plan, "coefficient", "inverse_mass"), self._vectors(plan, "wind"))
@@ -101,6 +102,7 @@ class QuadraticDrag(FieldTerm):
     coefficient: ArrayLike = numbers(minimum=0.0, per_body="number")
     wind: ArrayLike = numbers(default=0.0, per_body="vector")
     velocity_dependent: ClassVar[bool] = True
+    dissipative: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
         coefficient = self._scalars(plan, "coefficient") * plan.inverse_mass
@@ -308,13 +310,14 @@ class FloorFriction(Term, AfterStep):
     """
 
     affine = alone = True
+    kind = "floor_friction"
     turn = 0
 
     deceleration: ArrayLike = numbers(minimum=0.0, per_body="number")
     conservative: ClassVar[bool] = True  # it dissipates between steps only
 
     def compile(self, plan: Plan) -> None:
-        plan.add_constraint("floor_friction", self, deceleration=self._scaled(plan, "deceleration", "mobility"))
+        plan.add_constraint(self.kind, self, deceleration=self._scaled(plan, "deceleration", "mobility"))
 
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]

@@ -24,26 +24,22 @@ cdef enum:
     LIMITED = 8             # bit of `how`: the pair has limits or may break
 
 cdef enum ConstraintKind:
-    PIN
-    DISTANCE
     BOX
     PLANE
-    COLLISIONS
-    CONTACTS
     CORNERS
     SENSOR
     SHAPES
     PERIODIC
     MOVING          # shapes that move
     FLOOR
+    PIN             # those before act on each body alone: new kinds may go to the end
+    DISTANCE
+    COLLISIONS
+    CONTACTS
 
 
 cdef inline bint acts_alone(ConstraintKind kind) noexcept nogil:
-    """True for kinds that act on each body alone: walls, shapes and regions."""
-    return (
-        kind == BOX or kind == PLANE or kind == CORNERS or kind == SENSOR or kind == SHAPES or kind == PERIODIC
-        or kind == MOVING or kind == FLOOR
-    )
+    return kind < PIN
 
 
 # Ctrl-C check of long loops within a step: True means stop, and the step returns INTERRUPTED.

@@ -121,7 +121,7 @@ cdef inline void load_each(int dim, const Term* term, Py_ssize_t body, vec* c) n
 
 
 cdef inline bint add_term(kinds.TermKind kind, int dim, const vec* c, const vec* x, vec* a) noexcept nogil:
-    """a -= f d (PointGravity, QuadraticDrag) or a += f t (Vortex, Centrifugal).
+    """Add the acceleration by a term: a -= f d, or a += f t for a direction t across an axis.
 
     c: as loaded by `load_term`; x: position or velocity, whichever the term depends on.
     """

@@ -5,30 +5,12 @@ coefficients in its plan. It may change the system's `x`, `v` and, under Verlet,
 previous positions, which the next step continues from.
 """
 
-from typing import Any
+from ...constraints.base import AfterStep
+from ...declaration import kinds_of, known, require_entries
+from . import collisions, contacts, floor, joints, periodic, sensors, shapes, walls
 
-from ...constraints import Constraint
-from ...declaration import require_entries
-from .collisions import collisions
-from .contacts import contacts
-from .floor import floor_friction
-from .joints import distance, pin
-from .periodic import periodic
-from .sensors import sensor
-from .shapes import shapes
-from .walls import WALLS, corners
-
-CONSTRAINTS: dict[str, Any] = {
-    "pin": pin,
-    "distance": distance,
-    "compliant_distance": distance,
-    "collisions": collisions,
-    "contacts": contacts,
-    "corners": corners,
-    "floor_friction": floor_friction,
-    "periodic": periodic,
-    "sensor": sensor,
-    "shapes": shapes,
-    **WALLS,
-}
-require_entries(__name__, CONSTRAINTS, Constraint)
+_MODULES = (collisions, contacts, floor, joints, periodic, sensors, shapes, walls)
+_KINDS = {kind for cls in known(AfterStep) for kind in kinds_of(cls)} | {"corners"}
+#: The function of each kind, which has its name.
+CONSTRAINTS = {kind: getattr(module, kind) for module in _MODULES for kind in _KINDS if hasattr(module, kind)}
+require_entries(__name__, CONSTRAINTS, AfterStep)

@@ -93,6 +93,9 @@ def distance(
         system.loads.add(cell, *pairs.ends[pair], load, -1 if limit is None else limit[pair])
 
 
+compliant_distance = distance
+
+
 def limits_of(system, lower, upper, cells):
     """Return (least, most) of the length of each pair; None for a fixed length. A broken pair has no limits."""
     if upper is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..vector import Vector, dot, sqrt
 from .friction import friction_impulse
 
@@ -214,7 +212,7 @@ def corners(system, before, normal, offset, weight, lag, wall, number):
     lag, zero = system.real(lag[0]), system.real(0)
     pressed = system.h * (system.real(0.5) + lag)
     normal = [Vector([system.real(component) for component in row]) for row in normal]
-    records = [record for record in system.plan.constraint_records if record.kind in WALLS]
+    records = [record for record in system.plan.constraint_records if record.kind in ("box", "plane")]
     sources = [system.plan.source(record) for record in records]
     each = [
         Wall(system, **{name: field for name, field in record.fields.items() if name not in PLACES})
@@ -312,6 +310,3 @@ def replace(system, x, v, s, i, y, u):
     if s is not None:
         s[i] = s[i] + (y - x[i]) - system.h * (u - v[i])
     x[i], v[i] = y, u
-
-
-WALLS: dict[str, Any] = {"box": box, "plane": plane}
