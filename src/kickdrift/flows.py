@@ -1,7 +1,7 @@
 """Compiled right-hand sides for ODEStepper: built-in flows, y' = f(y), and native callbacks.
 
 Each flow names its parameters and its source. The equations are implemented twice: in `kickdrift.reference.flows` as
-the readable reference, in `kickdrift.kernels.flows` for speed.
+the readable reference, in `kickdrift/kernels/ode/flows.pxd` for speed.
 
 Flows are dimensionless: y and time are in the units in which the equation is published.
 """

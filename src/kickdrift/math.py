@@ -141,7 +141,11 @@ def _general(name: str, out: np.ndarray | None, *given: Any) -> Any:
     dtype = F32 if single else F64
     with np.errstate(over="ignore", under="ignore"):
         arrays = [array.astype(dtype, copy=False) for array in arrays]
-    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    try:
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
+        shapes = " and ".join(str(array.shape) for array in arrays)
+        raise ValueError(f"{name}: expected shapes that broadcast, got {shapes}") from None
     if out is not None:
         if not isinstance(out, np.ndarray) or out.dtype != dtype:
             got = out.dtype if isinstance(out, np.ndarray) else validation.show(out)

@@ -414,7 +414,7 @@ def array_of_bodies(
         raise TypeError(f"{name}: expected the dtype of position, {dtype}, got {array.dtype}")
     if not array.flags.writeable or not array.flags.aligned:
         raise ValueError(f"{name}: expected a writable, aligned array (it is stepped in place)")
-    if overlaps_itself(as_rows(array)):
+    if overlaps_itself(array):
         raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
     finite = np.isfinite(as_rows(array)).all(axis=1)
     if living is not None:
@@ -439,17 +439,13 @@ def _is_buffer(value: Any) -> bool:
 
 
 def overlaps_itself(array: np.ndarray) -> bool:
-    """Return whether items of an array of shape (n, dim) share memory."""
-    (n, dim), (body, component) = array.shape, array.strides
-    if n <= 1 or array.size == 0:
-        return dim > 1 and n > 0 and component == 0
-    if dim == 1:
-        return body == 0
-    # Strided items do not overlap if one stride spans the whole other axis.
-    body, component, item = abs(body), abs(component), array.itemsize
-    rows_apart = body >= component * (dim - 1) + item and component >= item
-    planes_apart = component >= body * (n - 1) + item and body >= item
-    return not (rows_apart or planes_apart)
+    """Return whether items of an array may share memory: True unless each stride spans all axes of smaller ones."""
+    span = array.itemsize
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
+        if size > 1 and stride < span:
+            return array.size > 0
+        span += stride * (size - 1)
+    return False
 
 
 _LEAST_MASS = float(np.finfo(np.float64).tiny)

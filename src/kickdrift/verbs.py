@@ -109,6 +109,6 @@ def _writable(name: str, given: Any) -> NDArray[np.floating[Any]]:
         raise ValueError(f"{name}: expected a writable array (it is changed in place), got a read-only one")
     if not array.flags.aligned:
         raise ValueError(f"{name}: expected an aligned array, got one whose items straddle their own size")
-    if validation.overlaps_itself(array if array.ndim == 2 else array[:, None]):
+    if validation.overlaps_itself(array):
         raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
     return array

@@ -142,9 +142,14 @@ DIRECTION = "expected a direction of shape (3,) other than zero, got "
         (kd.Vortex(1, axis=(0, 0, 0)), "Vortex(axis)", DIRECTION + "[0.0, 0.0, 0.0]"),
         (kd.Vortex(1, axis=(1, 0, 1)), "Vortex(axis)", "expected the z axis in two dimensions"),
         (kd.Damping([1, 2]), "Damping(rate)", SCALARS + "(2,)"),
-        (kd.PointGravity(1, softening=1e200), "PointGravity", "its e2 overflows float64"),
-        (kd.LinearDrag(1e308), "forces", "the merged coefficient c overflows float64"),
-        (kd.AnchorSpring(1e308), "forces", "the merged coefficient k overflows float64"),
+        (kd.PointGravity(1, softening=1e200), "PointGravity", "its softening**2 overflows float64"),
+        (kd.QuadraticDrag(1e308), "QuadraticDrag", "its coefficient / mass overflows float64"),
+        (kd.RotatingFrame(1e200), "RotatingFrame", "its omega**2 overflows float64"),
+        (kd.RotatingFrame(1, center=np.zeros((3, 2))), "RotatingFrame(center)", "expected 0 or shape (2,), got (3, 2)"),
+        (kd.RotatingFrame(1, center=(1, 2, 3)), "RotatingFrame(center)", "expected 0 or shape (2,), got (3,)"),
+        (kd.NBody(1e300, softening=1e200), "NBody", "its softening**2 overflows float64"),
+        (kd.LinearDrag(1e308), "forces", "their merged drag / mass overflows float64"),
+        (kd.AnchorSpring(1e308), "forces", "their merged stiffness / mass overflows float64"),
         (kd.AnchorSpring(1e200, anchor=1e200), "AnchorSpring(anchor)", VECTORS + "()"),
     ],
 )
@@ -159,11 +164,12 @@ def test_invalid_shapes_and_overflows_are_refused(cls, term, label, text):
 
 
 def test_merged_coefficients_that_overflow_are_refused():
-    for name, term in (("g", kd.Gravity((1e308,))), ("rate", kd.Damping(1e308)), ("c", kd.LinearDrag(1e308))):
-        with pytest.raises(ValueError, match=f"^forces: the merged coefficient {name} overflows float64"):
+    g, c, k = "acceleration", "drag / mass", "stiffness / mass"
+    for name, term in ((g, kd.Gravity((1e308,))), ("rate", kd.Damping(1e308)), (c, kd.LinearDrag(1e308))):
+        with pytest.raises(ValueError, match=f"^forces: their merged {name} overflows float64"):
             kd.Stepper([[0.0]], forces=[term, term])
-    for name, term in (("g", kd.Gravity((1e39,))), ("k", kd.AnchorSpring(1e39)), ("c", kd.LinearDrag(1e39))):
-        with pytest.raises(ValueError, match=f"^forces: the merged coefficient {name} overflows float32"):
+    for name, term in ((g, kd.Gravity((1e39,))), (k, kd.AnchorSpring(1e39)), (c, kd.LinearDrag(1e39))):
+        with pytest.raises(ValueError, match=f"^forces: their merged {name} overflows float32"):
             kd.Stepper(np.zeros((1, 1), np.float32), forces=[term])
 
 
@@ -172,8 +178,11 @@ def test_numbers_that_overflow_name_their_owner():
         (kd.ElasticCollisions(1e39), "ElasticCollisions: its radius"),
         (kd.Box(-1e39, 9.0), "Box: its lower"),
         (kd.Contacts(0.1, hertz=1e300), "Contacts: its stiffness"),
-        (kd.Springs([(0, 1)], 1e39), "Springs: its k"),
-        (kd.Langevin(1.0, 1e39), "Langevin: its heat"),
+        (kd.NBody(1e39), r"NBody: its G \* mass"),
+        (kd.Springs([(0, 1)], 1e39), "Springs: its stiffness"),
+        (kd.Springs([(0, 1)], 1.0, 1e39), "Springs: its rest_length"),
+        (kd.Springs([(0, 1)], 1.0, damping=1e39), "Springs: its damping"),
+        (kd.Langevin(1.0, 1e39), "Langevin: its temperature / mass"),
         (kd.Expression(x="a*x", a=1e39), "Expression: its a"),
     ):
         what = "constraints" if isinstance(declared, (kd.Box, kd.ElasticCollisions, kd.Contacts)) else "forces"

@@ -212,7 +212,7 @@ def test_dtypes_shapes_and_out():
         kd.math.sin(single, out=np.empty((2, 3)))
     with pytest.raises(ValueError, match="shape"):
         kd.math.sin(single, out=np.empty(3, np.float32))
-    with pytest.raises(ValueError, match="broadcast"):
+    with pytest.raises(ValueError, match=r"^[a-z0-9]+: expected shapes that broadcast, got \(\d,\) and \(\d,\)$"):
         kd.math.pow(np.ones(2), np.ones(3))
 
 

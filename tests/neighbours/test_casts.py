@@ -297,6 +297,7 @@ def test_wrong_arguments(Stepper):
         ({"mask": [1, 2]}, "mask: expected an int, got shape"),
         ({"ignore": [0, 0]}, r"ignore: expected one body or shape \(1,\), got shape \(2,\)"),
         ({"ignore": 7}, "7"),
+        ({"ignore": 0.5}, r"ignore: expected ids, which are ints, got 0\.5"),
     ):
         with pytest.raises((TypeError, ValueError, KeyError), match=text):
             world.cast(**{"origin": (3, 0), "motion": (-9, 0)} | wrong)

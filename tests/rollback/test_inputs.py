@@ -262,6 +262,10 @@ def test_wrong_arguments(arguments, error, match):
         kd.Inputs(2, me=2)
     with pytest.raises(ValueError, match="keys"):
         kd.Inputs(1).play(kd.Rollback(kd.Stepper([[0.0]])), -1, control)
+    with pytest.raises(TypeError, match=r"^past: expected a Rollback, got 3 \(int\)$"):
+        kd.Inputs(1).play(3, 0, control)
+    with pytest.raises(TypeError, match=r"^control: expected a function of \(stepper, inputs\), got 3 \(int\)$"):
+        kd.Inputs(1).play(kd.Rollback(kd.Stepper([[0.0]])), 0, 3)
 
 
 @pytest.mark.parametrize("substeps", [1, 3])

@@ -190,8 +190,11 @@ def test_rollback_with_late_input(Stepper):
     assert told_late.checksum() == told_in_time.checksum()
     # Interpolation still uses the last two states.
     assert told_late.interpolate(0.0).tolist() != told_late.position.tolist()
-    with pytest.raises(ValueError, match="tick: expected one of the saved ticks"):
-        past.rollback(77)
+    for wrong in (77, [0], {}, np.array([0, 1]), 0.5, None, "0"):
+        with pytest.raises(ValueError, match="tick: expected one of the saved ticks"):
+            past.rollback(wrong)
+        with pytest.raises(ValueError, match="tick: expected one of the saved ticks"):
+            past.checksum(wrong)
 
 
 def test_the_ring_buffer_drops_the_oldest_snapshot(Stepper):

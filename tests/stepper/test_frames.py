@@ -248,8 +248,9 @@ def test_invalid_alpha_and_mode_are_refused(Stepper):
             bodies.interpolate(alpha)
     with pytest.raises(TypeError, match="alpha"):
         bodies.interpolate("half")
-    with pytest.raises(ValueError, match="mode: expected one of 'linear', 'hermite', 'extrapolate'"):
-        bodies.interpolate(mode="cubic")
+    for mode in ("cubic", ["linear"], np.array(["linear", "hermite"]), None):
+        with pytest.raises(ValueError, match="mode: expected one of 'linear', 'hermite', 'extrapolate'"):
+            bodies.interpolate(mode=mode)
     with pytest.raises(ValueError, match=r"got 'hermit' \(str\); did you mean 'hermite'\?$"):
         bodies.interpolate(mode="hermit")
 

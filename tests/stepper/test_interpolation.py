@@ -20,7 +20,7 @@ def drawn(mode, alpha, h, x, v, y, w):
     """Apply the interpolation weights to the old state (x, v) and the new one (y, w); exact for exact numbers."""
     if mode == "extrapolate":
         x, v = y, w  # extrapolation starts from the new state
-    by_x, by_v, by_w = map(Fraction, interpolation.weights(mode, alpha, h))
+    by_x, by_v, by_w = map(Fraction, interpolation.weights(mode, alpha, h, between=True))
     return x + (by_x * (y - x) + (by_v * v + by_w * w))
 
 

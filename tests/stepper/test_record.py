@@ -150,6 +150,13 @@ def test_out_that_the_stepper_uses_is_refused(Stepper):
         ours.record(2, out=memory)
 
 
+@pytest.mark.parametrize("strides", [(0, 16, 8), (8, 16, 8), (16, 8, 8), (24, 16, 8)])
+def test_samples_that_overlap_in_memory_are_refused(Stepper, strides):
+    memory = np.lib.stride_tricks.as_strided(np.zeros(20), (3, 2, 2), strides)
+    with pytest.raises(ValueError, match=r"^out: expected memory of its own for each sample of position"):
+        Stepper(np.zeros((2, 2))).record(2, out=memory)
+
+
 def test_one_array_for_two_quantities_is_refused_unless_they_are_columns_of_it(Stepper):
     ours = Stepper([[0.0, 0.0]], [[1.0, 2.0]])
     memory = np.zeros((3, 1, 4))

@@ -97,7 +97,7 @@ def test_what_is_no_stepper(Worlds):
         worlds[3]
     with pytest.raises(IndexError, match="target: expected worlds from 0 to 2"):
         worlds.copy(0, 3)
-    with pytest.raises(ValueError, match="target: expected each world once"):
+    with pytest.raises(ValueError, match=r"target: expected each world once, got \["):
         worlds.copy([0, 1], [2, 2])
     with pytest.raises(TypeError, match="source: expected numbers of worlds"):
         worlds.copy([0.5], [1])

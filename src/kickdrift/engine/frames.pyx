@@ -375,12 +375,10 @@ cdef class Frames(Core):
             share = validation.real("alpha", alpha)
         x, v = self.plan.x, self.plan.v
         between = self.has_previous()
-        if mode == "linear":
+        if type(mode) is str and mode == "linear":
             weights.x, weights.v, weights.v_new = share, 0, 0
         else:
-            if not between and mode == "hermite":
-                mode = "linear"
-            weights.x, weights.v, weights.v_new = interpolation.weights(mode, share, self._frame_step)
+            weights.x, weights.v, weights.v_new = interpolation.weights(mode, share, self._frame_step, between)
         self.around = space(&self.torus, self._plan)
         weights.curved = weights.v != 0 or weights.v_new != 0
         if between and mode != "extrapolate":

@@ -37,7 +37,7 @@ class Applied(Term):
             raise TypeError(f"{name}: expected float32 or float64 in native byte order, got {array.dtype}")
         if not array.flags.writeable or not array.flags.aligned:
             raise ValueError(f"{name}: expected a writable, aligned array, for `restore` to write to")
-        if validation.overlaps_itself(validation.as_rows(array)):
+        if validation.overlaps_itself(array):
             raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones")
         # A view, because its shape cannot be changed from outside; it also blocks resizing of its base.
         object.__setattr__(self, "_array", array.view())

@@ -96,7 +96,7 @@ class RotatingFrame(FieldTerm):
         omega = _axes(self, plan, "omega", per_body=False)
         plan.add_rotation(2 * omega * plan.mobility[:, None])
         center = np.asarray(self.center)
-        if center.ndim > 1:
+        if center.ndim and center.shape != (plan.dim,):
             raise ValueError(f"RotatingFrame(center): expected 0 or shape ({plan.dim},), got {center.shape}")
         plan.add_record(
             self.kind,

@@ -397,10 +397,8 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
     def _picture(self, alpha: float | None, out, mode: str, living: bool):
         share = self.alpha if alpha is None else validation.real("alpha", alpha)
         now = (self._position, self._velocity)
+        mix = weights(mode, share, self._frame_step, self._previous is not None)
         before = now if self._previous is None or mode == "extrapolate" else self._previous[:2]
-        if self._previous is None and mode == "hermite":
-            mode = "linear"
-        mix = weights(mode, share, self._frame_step)
         rows = np.arange(self.n) if self._slots is None else np.flatnonzero(self._slots.alive)
         count = len(rows) if living else self.n
         result = np.empty((count, self.dim), self.dtype) if out is None else out

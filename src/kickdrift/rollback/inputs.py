@@ -129,9 +129,13 @@ class Inputs:
         No frame is played before all players were heard from, nor beyond what `past` can go back to:
         then keep your keys and call it again.
 
-        Raises TypeError or ValueError for wrong keys, and DesyncError for a checksum of another player that differs.
+        Raises TypeError or ValueError for a wrong argument, DesyncError for a checksum of another player that differs.
         Errors of `control` and of steps are passed on. The frame is not played then: call it again with its keys.
         """
+        if not isinstance(past, Rollback):
+            raise TypeError(f"past: expected a Rollback, got {validation.show(past)}")
+        if not callable(control):
+            raise TypeError(f"control: expected a function of (stepper, inputs), got {validation.show(control)}")
         keys = None if keys is None else validation.integer("keys", keys, 0, 2**32 - 1)
         stepper = past.stepper
         substeps = 1 if stepper._clock is None else stepper._clock.substeps

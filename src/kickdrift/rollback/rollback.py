@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from .. import validation
@@ -70,14 +71,16 @@ class Rollback:
             self._history.saved(kept.tick, next(iter(self._snapshots)))
 
     def checksum(self, tick: int) -> int:
-        """Return the `checksum()` of the state saved at `tick`, for comparison with peers. Raises ValueError if no such
-        state is saved."""
+        """Return the `checksum()` of the state saved at `tick`, for comparison with peers.
+
+        Raises ValueError if no such state is saved.
+        """
         return int(self.stepper._exclusively(snapshots.checksum, self.stepper, self._saved(tick)))
 
     def _saved(self, tick: int) -> snapshots.Kept:
-        if tick not in self._snapshots:
-            raise ValueError(f"tick: expected one of the saved ticks {self.ticks}, got {tick!r}")
-        return self._snapshots[tick]
+        if not isinstance(tick, Integral) or tick not in self._snapshots:
+            raise ValueError(f"tick: expected one of the saved ticks {self.ticks}, got {validation.show(tick)}")
+        return self._snapshots[int(tick)]
 
     def rollback(self, tick: int) -> None:
         """Restore the state saved at `tick`, and drop the later ones.

@@ -17,6 +17,15 @@ _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
 #: Arguments of `_round` for errors: the owner of merged affine coefficients, and the name of 1/m.
 MERGED, RECIPROCAL = "forces", "reciprocal"
+#: For errors: the argument that a field or merged coefficient of another name comes from.
+_ARGUMENTS = {
+    "forces": {"g": "acceleration", "c": "drag / mass", "k": "stiffness / mass", "w": "wind", "p": "anchor",
+               "spin": "angular rate", "omega": "rate of rotation"},
+    "NBody": {"mu": "G * mass"},
+    "QuadraticDrag": {"c": "coefficient / mass", "w": "wind"},
+    "Springs": {"c": "damping", "k": "stiffness", "rest": "rest_length"},
+}  # fmt: skip
+_SHARED = {"e2": "softening**2", "heat": "temperature / mass", "s": "strength", "w2": "omega**2"}
 
 if TYPE_CHECKING:
     from ..forces.applied import Applied
@@ -123,5 +132,6 @@ class Additions:
 
 def check_finite(name: str, array: np.ndarray, dtype: np.dtype, owner: str = MERGED) -> None:
     if not np.isfinite(array).all():
-        what = f"the merged coefficient {name}" if owner is MERGED else f"its {name}"
-        raise ValueError(f"{owner}: {what} overflows {dtype}")
+        what = "their merged" if owner is MERGED else "its"
+        given = _ARGUMENTS.get(owner, {}).get(name) or _SHARED.get(name, name)
+        raise ValueError(f"{owner}: {what} {given} overflows {dtype}")

@@ -243,7 +243,7 @@ class StepperBase(State):
 
     @property
     def events(self) -> EventLog:
-        """The events since the last `take()`; see `Events`. RuntimeError without `events=`."""
+        """The events since the last `take()`; see `Events`. Without `events=` its methods raise RuntimeError."""
         return self._event_log(self)
 
     _event_log: Any = once(contacts.event_log)

@@ -176,7 +176,7 @@ def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, A
 def current(self: StepperBase, declaration: D) -> D:
     """Return a force or constraint with its current values, after `set`, in the current coordinates.
 
-    Raises ValueError if the stepper does not have it, RuntimeError during a step.
+    Raises TypeError or ValueError if the stepper does not have it, RuntimeError during a step.
 
     >>> import kickdrift as kd
     >>> spring = kd.AnchorSpring(2.0)
@@ -294,7 +294,8 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
 def remove(self: StepperBase, declaration: Declaration) -> None:
     """Remove a force or constraint, from the next step on. Restoring an earlier snapshot adds it again.
 
-    Raises ValueError if the stepper does not have it, RuntimeError during a step; nothing has changed then.
+    Raises TypeError or ValueError if the stepper does not have it, RuntimeError during a step; nothing has changed
+    then.
 
     >>> import kickdrift as kd
     >>> gravity = kd.Gravity((-10.0,))

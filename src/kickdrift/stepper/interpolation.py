@@ -22,14 +22,14 @@ class Weights(NamedTuple):
     v_new: float
 
 
-def weights(mode: str, alpha: float, h: float) -> Weights:
-    """Return the weights for the time alpha h after the old state.
+def weights(mode: str, alpha: float, h: float, between: bool) -> Weights:
+    """Return the weights for the time alpha h after the old state. between: whether the two states differ.
 
     "hermite" is the cubic with the positions and velocities of both states. "extrapolate" continues
     from the new state, which is passed as the old one, too.
     """
     validation.one_of("mode", mode, MODES)
-    if mode == "linear":
+    if mode == "linear" or (mode == "hermite" and not between):
         return Weights(alpha, 0.0, 0.0)
     if mode == "extrapolate":
         return Weights(0.0, 0.0, alpha * h)
@@ -66,7 +66,7 @@ def _checked(array: np.ndarray, stepper: StepperBase, shape: tuple[int, ...], al
     flags = array.flags
     if not flags.writeable or not flags.aligned:
         raise ValueError("out: expected a writable, aligned buffer")
-    if not flags.forc and validation.overlaps_itself(validation.as_rows(array)):
+    if not flags.forc and validation.overlaps_itself(array):
         raise ValueError("out: expected an item of its own for each body, got overlapping ones (broadcast?)")
     for name in ("position", "velocity", "angular_velocity", "angle", "orientation"):
         state = getattr(stepper, name)

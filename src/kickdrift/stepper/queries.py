@@ -16,6 +16,7 @@ from .. import validation
 from ..constraints.base import ALL_BITS, bits
 from ..declaration import once
 from .rotation import radii
+from .slots import as_ids
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -166,7 +167,7 @@ def cast(
     shapes or walls. Bodies without a radius are hit by circles only. Sensors are not hit. Of hits at the same share
     bodies come first, then constraints and shapes in order. All is computed in float64, and reproducible. Raises
     TypeError or ValueError, also in a world with `Periodic`, where `Neighbours.cast` finds bodies across the sides;
-    RuntimeError during a step.
+    DeadBodyError for a body in `ignore` that is not active; RuntimeError during a step.
 
     >>> import kickdrift as kd
     >>> wall = kd.Boxes([(4, -1)], [(5, 1)])
@@ -351,7 +352,7 @@ def _skipped(self: StepperBase, ignore: Any, count: int) -> np.ndarray | None:
     """Return the row that each ray ignores."""
     if ignore is None:
         return None
-    rows = self.slots(ignore)
+    rows = self.slots(as_ids("ignore", ignore))
     if np.shape(rows) not in ((), (count,)):
         raise ValueError(f"ignore: expected one body or shape ({count},), got shape {np.shape(rows)}")
     return np.array(np.broadcast_to(rows, (count,)), np.int64)

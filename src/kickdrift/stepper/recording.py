@@ -214,5 +214,7 @@ def _check(name: str, array: Any, shape: tuple[int, ...], samples: dict[str, np.
     if isinstance(array, np.ndarray):
         if not array.flags.writeable:
             raise ValueError(f"out: expected an array that can be written for {name}, got one that is read-only")
+        if validation.overlaps_itself(array):
+            raise ValueError(f"out: expected memory of its own for each sample of {name}, got overlapping ones")
         if any(np.may_share_memory(array, value) for value in samples.values()):
             raise ValueError(f"out: expected memory of its own for {name}, got an array that the stepper uses")

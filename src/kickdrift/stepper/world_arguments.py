@@ -83,5 +83,5 @@ def copied_worlds(source: ArrayLike, target: ArrayLike, count: int) -> tuple[np.
         raise ValueError(f"source: expected one world or {len(pairs[1])}, as target has, got {pairs[0].shape}")
     sources, targets = (np.ascontiguousarray(each, np.int64) for each in np.broadcast_arrays(*pairs))
     if len(np.unique(targets)) < len(targets):
-        raise ValueError("target: expected each world once")
+        raise ValueError(f"target: expected each world once, got {validation.short(target)}")
     return sources, targets
