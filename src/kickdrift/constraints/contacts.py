@@ -67,13 +67,13 @@ class Contacts(Filtered):
     are ignored, at any speed of a body.
 
     With `sleep=True`, bodies connected by contacts and joints form a group. A group is at rest in each step in which
-    none of its bodies would move or turn by more than 1/1024 of what the forces of the step do, its contacts are
-    those of the last step, and nothing that moves by itself touches it. Its bodies then stay where they are, to the
-    bit, with velocity 0 and the same impulses. The price: a net force below a thousandth of its weight does not move
-    a body, such as on a slope of 0.05 degrees without friction. Nothing has to be woken: whatever moves or pushes a
-    body, in a step or by `set` and its like, is seen by the whole group in that step. A group that repeats its last
-    step is not computed, unless there are events or it has joints. If all bodies are at rest, a step only compares
-    the state with that of the last one, except where pairs may break.
+    none of its bodies would move or turn by more than 1/1024 of what the forces of the step do, its contacts are those
+    of the last step, and nothing that moves by itself touches it. Its bodies then stay where they are, to the bit, with
+    velocity 0 and the same impulses. The price: a net force below a thousandth of its weight does not move a body at
+    rest, such as gravity that turns by 0.05 degrees. Nothing has to be woken: whatever moves or pushes a body, in a
+    step or by `set` and its like, is seen by the whole group in that step. A group that repeats its last step is not
+    computed, unless there are events or it has joints. If all bodies are at rest, a step only compares the state with
+    that of the last one, except where pairs may break.
 
     Events number the walls consecutively: the sides of a box as in `Box`, then those of the next wall, then the shapes.
     A HIT is recorded for two that approach and had no contact impulse in the last step. Its impulse is the sum over

@@ -113,10 +113,10 @@ class Distance(Constraint):
     each undoes a part of the other's corrections, and velocities at rest are not bounded.
 
     Otherwise a hanging body shows a velocity of up to one step of gravity: with direction="after", and for pairs with
-    compliance under `explicit_euler`, `verlet` with "central" velocities and `semi_implicit_euler` other than
-    "kick_drift". `Damping` ignores this velocity, drag does not. Under `verlet`, drag in a stepper with distances
-    uses the velocity of the last step, (x - x_prev) / h. Two bodies at the same position have no direction, and are not
-    moved.
+    compliance under `explicit_euler`, `energy_euler`, `verlet` with "central" velocities and `semi_implicit_euler`
+    other than "kick_drift". `Damping` ignores this velocity, drag does not. Under `verlet`, drag in a stepper with
+    distances uses the velocity of the last step, (x - x_prev) / h. Two bodies at the same position have no direction,
+    and are not moved.
 
     Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers.
 

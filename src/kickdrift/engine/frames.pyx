@@ -205,7 +205,7 @@ cdef class Frames(Core):
         return 0
 
     cdef int last_step(self, int64_t substeps) except -1:
-        """Run a step, and save the state before it for drawing."""
+        """Run one step of the clock. Interpolation begins at the state before it, which is kept."""
         if self.plan.n > ROW:
             self.reserve()
         if self.plan.n > ROW and self.kept_by_steps(substeps):

@@ -269,7 +269,7 @@ cdef int change_nothing(
 
 
 cdef class LangevinInteraction(BoundInteraction):
-    """Langevin thermostat: friction and noise, applied between the forces of a step."""
+    """Langevin thermostat: its force is zero; each step applies its friction and noise to the velocities."""
 
     cdef int find_links(self, Links links) except -1:
         self.noise.generation = links.slots.generation

@@ -467,7 +467,7 @@ cdef class Level:
         return written
 
     def near(self, Py_ssize_t record, Py_ssize_t part, object points, object reaches):
-        """Return (row, number, distance, outward normal) of the shapes within reach of each point, sorted by these."""
+        """Return arrays (point, shape, distance, outward normal): the shapes within reach of each point, in order."""
         cdef Shapes shapes
         cdef const double* x = <const double*> address(points)
         cdef const double* reach = <const double*> address(reaches)

@@ -365,13 +365,13 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         self._move_rows(body, position)
 
     def _watch(self, clock: FixedClock) -> None:
-        pass  # nothing to notify: `step` reads the clock
+        pass  # the engine registers with its clock; here `step` reads the clock
 
     def _last_step(self, substeps: int) -> None:
         self._exclusively(self._keep_and_step, substeps)
 
     def _keep_and_step(self, substeps: int) -> None:
-        """Run a step, and save the state before it for interpolation."""
+        """Run one step of the clock. Interpolation begins at the state before it, which is kept."""
         before = self._copied()
         self._step(substeps)
         self._drawn = (self.tick, before)
@@ -379,7 +379,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
             self._clock._handed = max(0, self._clock._handed - substeps)
 
     def _copied(self) -> tuple[np.ndarray, ...]:
-        """Return copies of the arrays that interpolation needs of the state before a step."""
+        """Return copies of the present state, from which interpolation will begin."""
         turned = () if self._rotation is None else (self._rotation.turned.copy(),)
         self._drawn = None  # if the step fails, the present state is drawn
         if self._motion is not None:

@@ -44,8 +44,8 @@ def load(self: StepperBase, declaration: Any) -> np.ndarray:
     declaration: a `Distance`, of `constraints` or of `joints` of `Contacts`, as for `set`. The load of a pair is its
     impulse in the tick, divided by dt, and positive in tension. It is 0 before the first step, for pairs that do not
     act (slack, disabled, broken before this tick, of dead or immovable bodies), and the load that broke it in the tick
-    of its break; the sum, if it was given more than once. Snapshots contain it if `breaks_at` is given; other loads are
-    nan after `restore`, and 0 after a `set` that gives breaks_at, until the next step.
+    of its break. If the stepper has the `Distance` more than once, loads are summed. Snapshots contain loads if
+    `breaks_at` is given; others are nan after `restore`, and 0 after a `set` that gives breaks_at, until the next step.
     After an error within a call of several steps, loads of pairs without `breaks_at` are those of the call before.
 
     Raises TypeError or ValueError as `set` does, RuntimeError during a step.

@@ -269,7 +269,7 @@ class WorldsBase:
         return bytes(self[index].snapshot())
 
     def restore(self, snapshot: bytes, where: np.ndarray | None = None) -> None:
-        """Restore a snapshot of the template, or of one world, into each world of a mask; or one of all worlds.
+        """Restore a snapshot of the template or of one world into each world of a mask, or a snapshot of all worlds.
 
         snapshot: what `snapshot()` of the template or of a world returned, or `worlds.snapshot()`.
         where: bool, (worlds,); all worlds if left out. A snapshot of all worlds gives each its own state back. Events
@@ -382,7 +382,7 @@ class WorldsBase:
         self._numbers = numbers
 
     def _measured(self, place: int, handle: Declaration, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the lengths that are left out, as they are now in each world."""
+        """Return the lengths that were given as None, measured in each world."""
         if not any(value is None for value in given.values()):
             return {}
         guest, found = self._guest, []

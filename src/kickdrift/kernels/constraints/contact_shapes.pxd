@@ -405,7 +405,7 @@ cdef inline bint covers(
 cdef inline void hand_over(
     int dim, int64_t k, int64_t other, const real* like, const Contacts* data,
 ) noexcept nogil:
-    """Transfer the impulses of one contact to another."""
+    """Transfer the impulses and the load of one contact to another."""
     cdef real* own = contact(dim, data, k, like)
     cdef int64_t w = data.lanes
     cdef real* more = own + 2 * dim * w

@@ -137,8 +137,10 @@ cdef inline real inverse_inertia(const Spin* spin, int64_t i, real like) noexcep
 cdef inline void friction_impulse(
     int dim, const Spin* spin, int64_t i, real r, real weight, const real* n, real* lost, real limit,
 ) noexcept nogil:
-    """Replace a tangential velocity (lost) by the part that friction removes, at most `limit`, and rotate the body.
-    n: normal towards the body."""
+    """Replace a tangential velocity (lost) by the part that friction removes, at most `limit`.
+
+    If the body rotates, also change its angular velocity. n: normal towards the body.
+    """
     cdef real arm[MAX_DIM]
     cdef real surface[MAX_DIM]
     cdef real* w = <real*> spin.w + i

@@ -34,7 +34,7 @@ cdef inline real at_least_zero(real number) noexcept nogil:
 
 
 cdef inline real at_most(real longest, real time) noexcept nogil:
-    """Return a time since an impact, or 0 for one before the step. One at its beginning counts, despite rounding."""
+    """Return the time since an impact; 0 if it exceeds `longest`, the age of the step, by more than rounding."""
     cdef real share = 1024
     if time <= longest:
         return time

@@ -223,10 +223,11 @@ def collide(
     """Resolve a collision: corrections of the separation d and the relative velocity u, and contact data; or None.
 
     size: sum of the radii. overlap: size² - |d|². delta_v: velocity change of each body by the forces of the step.
-    lag: number of steps by which the velocity is behind the position. first: whether the impact may have been missed;
-    separating bodies may then have passed the point of closest approach. axis: of the normal for coincident
-    centers. given: time since impact, if known. spin: see `slip`. share: the change of the relative velocity that ends
-    a slip, as a fraction of the slip. The last result is what friction takes from the relative velocity, or None.
+    lag: number of steps by which the velocity is behind the position. first: whether this is the first sweep: bodies
+    that separate may then have touched within the step, and passed their closest approach. axis: of the normal for
+    coincident centers. given: time since impact, if known. spin: see `slip`. share: the change of the relative
+    velocity that ends a slip, as a fraction of the slip. The last result is what friction takes from the relative
+    velocity, or None.
     """
     zero = 0 * h
     together, time = -dot(d, u), zero

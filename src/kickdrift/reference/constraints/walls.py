@@ -46,7 +46,7 @@ def at_least(number, zero):
 
 
 def at_most(longest, time, zero):
-    """Return a time since an impact, or 0 for one before the step. One at its beginning counts, despite rounding."""
+    """Return the time since an impact; 0 if it exceeds `longest`, the age of the step, by more than rounding."""
     if time <= longest:
         return time
     return longest if time <= longest + longest / 1024 else zero
