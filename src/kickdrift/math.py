@@ -85,7 +85,7 @@ def log(x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def pow(x: Any, y: Any, out: np.ndarray | None = None) -> Any:
-    """Return x to the power of y: nan for x < 0, unless y is an integer; 1 for y = 0 and any x.
+    """Return x to the power of y: nan for finite x < 0, unless y is an integer or infinite; 1 for y = 0 and any x.
 
     >>> import kickdrift as kd
     >>> kd.math.pow(-2.0, [3.0, -1.0, 0.5, 0.0]).tolist()

@@ -304,7 +304,7 @@ class Potential(Formula):
 
     energy: the expression. Other keywords are parameters and definitions, as for `Expression`, but velocities are not
     available. The derivatives of norm, sqrt and abs at 0 are 0: no direction, no force. `energy()` includes
-    this potential, unless it depends on t.
+    this potential, and raises ValueError if it depends on t.
 
     Derivatives use reverse mode: the chain rule, dV = f_u du + f_v dv for V = f(u, v), from the last operation to the
     first, with the rules of forces/formula/derivatives.py. Expressions with choices (where, min, max) use forward mode,
