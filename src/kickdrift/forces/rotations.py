@@ -47,7 +47,7 @@ class Magnetic(Term):
     It does no work: its potential is 0, and |v| is constant to rounding at any dt. For an electric field add an
     `Acceleration`, `Gravity(q / m * E)` or an `Expression`. With `velocity_verlet` this is Boris' method with the exact
     angle |q B / m| dt. With all other methods of order 2 and above, except `verlet`, it is of order 2. When dt is
-    set, the rotations are prepared: this takes some 10 microseconds for each different q B / m.
+    set, the rotations are prepared: this takes some 30 microseconds for each different q B / m.
 
     >>> import kickdrift as kd
     >>> electron = kd.Stepper([[1.0, 0.0]], [[0.0, 2.0]], dt=0.01, forces=[kd.Magnetic(charge=-2.0, field=1.0)])

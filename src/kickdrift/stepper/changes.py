@@ -47,11 +47,11 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
     `set` instead.
 
     Setting one number takes some 40 microseconds, in a world of any size, and 1 to 3 more for each other force or
-    constraint that was declared (10 for each `Plane`); of shapes and joints of `Contacts` some 200. Which of
-    5,000 shapes are enabled takes 0.2 to 0.6 ms. Shapes that are put elsewhere need another tree, 9 ms for a thousand.
-    Rates of `Damping`, and drag and stiffness under `exact`, take some 40 microseconds for each distinct value. Raises
-    TypeError or ValueError as the constructors do, RuntimeError during a step; nothing has changed then. Thread-safety:
-    as `step`.
+    constraint that was declared (10 for each `Plane`); of shapes and joints of `Contacts` some 200. Which of 5,000
+    shapes are enabled takes some 1 ms. Shapes that are put elsewhere need another tree, 9 ms for a thousand, 40 ms in
+    `Contacts`. Rates of `Damping`, and drag and stiffness under `exact`, take some 40 microseconds for each distinct
+    value. Raises TypeError or ValueError as the constructors do, RuntimeError during a step; nothing has changed then.
+    Thread-safety: as `step`.
 
     >>> import kickdrift as kd
     >>> wind = kd.LinearDrag(1.0, wind=(2.0,))
