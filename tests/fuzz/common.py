@@ -19,6 +19,9 @@ class Tally:
 
 tally = Tally()
 
+#: Errors after which completed steps stay.
+STEPS_FAIL = ("NonFiniteError", "ConvergenceError")
+
 #: Names of operations and parts of `observe` to omit from examples, to search beyond known findings.
 without: set[str] = set()
 
@@ -130,16 +133,20 @@ class Twins:
     def __init__(self, fast, book):
         self.fast, self.book = fast, book
 
-    def do(self, name, operation, *, may_raise=()):
+    def do(self, name, operation, *, may_raise=(), atomic=False):
         """Run an operation on both: results, exceptions and the observable state afterwards must be equal.
 
-        may_raise: names of permitted exceptions; any other exception is a finding, even if both agree.
+        may_raise: names of permitted exceptions; any other exception is a finding, even if both agree. atomic: whether
+        nothing may have changed after an exception, except one of a step.
         """
         if name in without:
             return None
         tally.operations += 1
+        before = observe(self.fast) if atomic else None
         results = [outcome(operation, stepper) for stepper in (self.fast, self.book)]
         same(name, *results)
+        if atomic and results[0][0] == "raised" and results[0][1] not in STEPS_FAIL:
+            same_state(f"{name} that raised {results[0][2]}", observe(self.fast), before)
         if results[0][0] == "raised" and may_raise is not None:
             check(results[0][1] in may_raise, f"{name} raised {results[0][1]}: {results[0][2]}")
         self.compare(name)

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from samples import POSITION, SAMPLES, TERMS, VELOCITY
 
 import kickdrift as kd
 
@@ -28,6 +29,15 @@ def test_every_declaration_suggests_set():
     for made in (kd.Pin(0), kd.Distance([(0, 1)]), kd.Expression(x="-k*x", k=1.0), kd.AppliedForce(np.zeros((1, 2)))):
         with pytest.raises(dataclasses.FrozenInstanceError, match=f"{type(made).__name__} cannot be changed"):
             made.kind = 1
+
+
+@pytest.mark.parametrize("one", SAMPLES, ids=lambda one: type(one).__name__)
+def test_set_names_each_coefficient_that_a_declaration_lacks(one):
+    world = kd.Stepper(POSITION, VELOCITY, **{"forces" if one in TERMS else "constraints": [one]})
+    for name in {name for other in SAMPLES for name in other.coefficients} - {*one.coefficients}:
+        for index in (None, 1):
+            with pytest.raises(TypeError, match=f"got '{name}'"):
+                world.set(one, index=index, **{name: 1})
 
 
 @STEPPERS

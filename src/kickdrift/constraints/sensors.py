@@ -40,6 +40,7 @@ class Sensor(Filtered):
 
     kind = "sensor"
     turn = 4
+    independent = Filtered.independent - {"sensor"}  # no coefficient of a region
 
     lower: ArrayLike | None = place(default=None)
     upper: ArrayLike | None = place(default=None)
