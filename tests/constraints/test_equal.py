@@ -172,3 +172,21 @@ def test_negative_zero_velocities_become_zero_without_active_pairs(monkeypatch, 
     for isa in kernels.isas:
         monkeypatch.setattr(kernels, "isa", isa)
         assert_same_bits(after(kd.Stepper), book)
+
+
+@pytest.mark.parametrize(
+    "wall", [kd.Box(-9, 9), kd.Plane((1, 0), -9), kd.Boxes([(5, 5)], [(6, 6)]), kd.Segments([[(5, 5), (6, 6)]])]
+)
+def test_walls_leave_previous_positions_of_untouched_bodies(monkeypatch, wall):
+    """A previous position of -0 stays, in every bit."""
+
+    def after(cls):
+        stepper = cls([[-0.0, 1.0]], [[1.0, 1.0]], dt=0.125, integrator="verlet", constraints=[wall])
+        stepper.step()
+        return stepper._history
+
+    book = after(kd.reference.Stepper)
+    assert np.signbit(book[0, 0])
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        assert_same_bits(after(kd.Stepper), book)

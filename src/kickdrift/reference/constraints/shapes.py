@@ -254,7 +254,7 @@ def shapes(
         if wall.sensor[i]:
             go_through(system, wall, all_, i, before[i], x[i], v[i])
             continue
-        y, u, start, since, number = x[i], v[i], before[i], system.h, None
+        y, u, start, since, number, met = x[i], v[i], before[i], system.h, None, False
         open_ = {k for k, shape in enumerate(all_.ends) if all_.passes(start, all_.reach[i], *shape)}
         for _ in range(BOUNCES):
             t, number, at = first_touch(all_, i, start, y, since, but=open_ | {number})
@@ -263,7 +263,7 @@ def shapes(
             since = (system.real(1) - t) * since
             _, n, moves, there = all_.collide(number, at, since)
             y, u = turn(system, wall, all_, i, number, since, dot(n, there - y), y, u, n, at, moves)
-            start, last = at, number
+            start, last, met = at, number, True
         else:
             y = start if all_.motion is None else all_.carried(last, start, since)
         zero = system.real(0)
@@ -271,7 +271,9 @@ def shapes(
             distance, n, moves, _ = all_.collide(number, y, zero)
             if distance < all_.reach[i] and number not in open_:
                 y, u = turn(system, wall, all_, i, number, zero, all_.reach[i] - distance, y, u, n, y, moves)
-        replace(system, x, v, s, i, y, u)
+                met = True
+        if met:
+            replace(system, x, v, s, i, y, u)
     system.put(x, v, s)
 
 

@@ -123,6 +123,8 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
     for i in wall.free:
         e, mu, r = wall.coefficients(i)
         y, u = list(x[i]), list(v[i])
+        if all(low + r < c < high - r for low, c, high in zip(lower, y, upper, strict=True)):
+            continue  # untouched: `replace` would make a previous position of -0 a 0
         for j in range(system.dim):
             low, high = lower[j] + r, upper[j] - r
             for sign, place, other in ((-1, low, high), (1, high, low)):  # outward sign, this wall, the opposite one
