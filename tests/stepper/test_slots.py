@@ -292,7 +292,7 @@ def test_refused_spawns_and_kills_change_nothing(twin):
         (kd.DeadBodyError, "-4294967296", lambda: world.slots([-(2**32)])),
         (kd.DeadBodyError, "generation", lambda: world.kill(np.array([2**63], np.uint64))),
         (ValueError, r"mask of shape \(3,\)", lambda: world.kill([True])),
-        (TypeError, "ids: expected ids", lambda: world.kill(0.5)),
+        (TypeError, r"ids: expected ids, which are ints, got 0\.5 \(float\)", lambda: world.kill(0.5)),
         (kd.DeadBodyError, "slot 2", lambda: world.slots([0, 2])),
     ]:
         with pytest.raises(error, match=match):

@@ -95,7 +95,7 @@ def test_what_is_no_stepper(Worlds):
         worlds.step(-1)
     with pytest.raises(IndexError, match="index: expected a world from 0 to 2, got 3"):
         worlds[3]
-    with pytest.raises(IndexError, match="target: expected worlds from 0 to 2"):
+    with pytest.raises(IndexError, match=r"target: expected worlds from 0 to 2, got 3 \(int\)$"):
         worlds.copy(0, 3)
     with pytest.raises(ValueError, match=r"target: expected each world once, got \["):
         worlds.copy([0, 1], [2, 2])

@@ -717,5 +717,9 @@ cdef class Core(Runner):
 
     @property
     def force_evaluations(self):
-        """Number of evaluations of all forces so far; the maximum over bodies for iterative integrators."""
+        """Number of evaluations of all forces so far; the maximum over bodies for iterative integrators.
+
+        It counts what the integrator asks for, also at positions where `NBody`, `Springs` and `PairPotential` are not
+        evaluated again.
+        """
         return self.evaluated

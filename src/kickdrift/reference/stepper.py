@@ -287,7 +287,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
 
     @property
     def force_evaluations(self) -> int:
-        """Evaluations of the forces on all bodies so far (maximum over bodies, if schemes iterate)."""
+        """Number of evaluations of all forces so far; the maximum over bodies for iterative integrators."""
         return self._evaluations
 
     # Frames.

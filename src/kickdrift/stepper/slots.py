@@ -157,7 +157,7 @@ def chosen(slots: Slots, which: Any) -> np.ndarray:
         if array.shape != (slots.n,):
             raise ValueError(f"ids: expected a mask of shape ({slots.n},), got {array.shape}")
         return np.flatnonzero(array & (slots.mask[: slots.n] == 1))
-    ids = as_ids("ids", array).ravel()
+    ids = as_ids("ids", array if array.ndim else which).ravel()
     rows = slots.find(ids)
     if (rows < 0).any():
         raise DeadBodyError(int(ids[rows < 0][0]))

@@ -73,12 +73,13 @@ def place_of(stepper: StepperBase, declaration: Any) -> int:
 
 def copied_worlds(source: ArrayLike, target: ArrayLike, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers of worlds that `copy` reads and writes."""
-    pairs = [np.atleast_1d(validation.plain(name, each)) for name, each in (("source", source), ("target", target))]
-    for name, each in zip(("source", "target"), pairs, strict=True):
+    pairs = []
+    for name, given in (("source", source), ("target", target)):
+        pairs.append(each := np.atleast_1d(validation.plain(name, given)))
         if each.dtype.kind not in "iu" and each.size:
-            raise TypeError(f"{name}: expected numbers of worlds, which are ints, got {validation.show(each)}")
+            raise TypeError(f"{name}: expected numbers of worlds, which are ints, got {validation.show(given)}")
         if each.size and not 0 <= each.min() <= each.max() < count:
-            raise IndexError(f"{name}: expected worlds from 0 to {count - 1}, got {validation.show(each)}")
+            raise IndexError(f"{name}: expected worlds from 0 to {count - 1}, got {validation.show(given)}")
     if len(pairs[0]) not in (1, len(pairs[1])) or max(each.ndim for each in pairs) > 1:
         raise ValueError(f"source: expected one world or {len(pairs[1])}, as target has, got {pairs[0].shape}")
     sources, targets = (np.ascontiguousarray(each, np.int64) for each in np.broadcast_arrays(*pairs))
