@@ -17,15 +17,12 @@ _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
 #: Arguments of `_round` for errors: the owner of merged affine coefficients, and the name of 1/m.
 MERGED, RECIPROCAL = "forces", "reciprocal"
-#: For errors: the argument that a field or merged coefficient of another name comes from.
-_ARGUMENTS = {
-    "forces": {"g": "acceleration", "c": "drag / mass", "k": "stiffness / mass", "w": "wind", "p": "anchor",
-               "spin": "angular rate", "omega": "rate of rotation"},
-    "NBody": {"mu": "G * mass"},
-    "QuadraticDrag": {"c": "coefficient / mass", "w": "wind"},
-    "Springs": {"c": "damping", "k": "stiffness", "rest": "rest_length"},
-}  # fmt: skip
-_SHARED = {"e2": "softening**2", "heat": "temperature / mass", "s": "strength", "w2": "omega**2"}
+#: For errors: the argument that a field comes from, by its name, or by its owner and name.
+_ARGUMENTS = {"forces g": "acceleration", "forces c": "drag / mass", "forces k": "stiffness / mass",
+              "forces p": "anchor", "forces spin": "angular rate", "forces omega": "rate of rotation",
+              "NBody mu": "G * mass", "QuadraticDrag c": "coefficient / mass", "Springs c": "damping",
+              "Springs k": "stiffness", "Springs rest": "rest_length", "e2": "softening**2",
+              "heat": "temperature / mass", "s": "strength", "w": "wind", "w2": "omega**2"}  # fmt: skip
 
 if TYPE_CHECKING:
     from ..forces.applied import Applied
@@ -133,5 +130,5 @@ class Additions:
 def check_finite(name: str, array: np.ndarray, dtype: np.dtype, owner: str = MERGED) -> None:
     if not np.isfinite(array).all():
         what = "their merged" if owner is MERGED else "its"
-        given = _ARGUMENTS.get(owner, {}).get(name) or _SHARED.get(name, name)
+        given = _ARGUMENTS.get(f"{owner} {name}") or _ARGUMENTS.get(name, name)
         raise ValueError(f"{owner}: {what} {given} overflows {dtype}")
