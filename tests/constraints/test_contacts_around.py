@@ -131,3 +131,17 @@ def test_walls_and_shapes_out_of_reach_are_allowed(Stepper):
     with pytest.raises(ValueError, match="Contacts"):
         world.set(world.constraints[1], lower=0.5, upper=19.5)
     assert world.position.tolist() == [[1.0, 1.0]]
+
+
+def test_normals_of_coincident_images_have_no_negative_zeros():
+    """Bodies on both sides are at one point, and their contact's size is negative."""
+    around = kd.Periodic((-2, -np.inf), (2, np.inf))
+    for Stepper in (kd.Stepper, reference.Stepper):
+        contacts = kd.Contacts(0.25, restitution=0.5)
+        world = Stepper(
+            [[2.0, 0.0], [-2.0, 0.0]], [[0.25, 0.0], [-1.0, 0.0]], constraints=[contacts, around], events=kd.Events()
+        )
+        world.step()
+        normals = world.events.take()["normal"]
+        assert len(normals) > 0
+        assert not np.signbit(normals).any()

@@ -73,3 +73,18 @@ def test_signs_of_zero_at_a_rough_box(isa, direction):
         world.step()
     assert_same_bits(worlds[0].velocity, worlds[1].velocity)
     assert_same_bits(worlds[0].angular_velocity, worlds[1].angular_velocity)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_bodies_of_infinite_inertia_keep_a_spin_of_negative_zero(isa, dim):
+    spin = [2.0, -0.0] if dim == 2 else [[1.0, 2.0, 3.0], [5.0, -0.0, -0.0]]
+    worlds = [
+        Stepper(
+            np.eye(2, dim) / 2, angular_velocity=np.array(spin), inertia=[0.5, np.inf],
+            constraints=[kd.Contacts(0.5, friction=1.0, rolling=0.1)],
+        ) for Stepper in (kd.Stepper, kd.reference.Stepper)
+    ]  # fmt: skip
+    for world in worlds:
+        world.step()
+        assert_same_bits(world.angular_velocity[1], np.array(spin[1]))
+    assert_same_bits(worlds[0].angular_velocity, worlds[1].angular_velocity)

@@ -411,7 +411,9 @@ cdef inline void finish(
                 spin_row(data, i, x)[c] = 0
     for c in range(<int> data.axes):
         for i in range(n):
-            (<real*> data.grid.spin.w)[c * data.grid.spin.stride + i] = spin_row(data, i, x)[c]
+            # Bodies of infinite inertia keep every bit: impulses of 0 would make -0 a 0.
+            if spin_row(data, i, x)[5] > 0 or (data.sleep and data.rested[i]):
+                (<real*> data.grid.spin.w)[c * data.grid.spin.stride + i] = spin_row(data, i, x)[c]
     for i in range(n):
         if not (data.touched[i] and weight[i] > 0):
             continue

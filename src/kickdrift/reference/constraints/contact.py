@@ -80,7 +80,7 @@ def direct(contact, p, n):
         displacement = p[contact.j] - p[contact.i]
         d = contact.space.nearest(displacement)
         r = sqrt(dot(d, d))
-        zero = 0 * contact.size
+        zero = 0 * contact.touch  # the size is negative across a side
         axis = (contact.j - contact.i - 1) % len(d)
         contact.n = d / r if r > 0 else Vector([1 + zero if k == axis else zero for k in range(len(d))])
         if contact.space.torus is not None:
