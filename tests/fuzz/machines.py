@@ -38,6 +38,8 @@ SOLVING = STEPS_FAIL
 FRAMES = (*SOLVING, "OverloadError")
 
 NAN, INF = float("nan"), float("inf")
+#: Numbers to write into the state: signed zeros, subnormal and large ones.
+SPECIAL = [-0.0, 0.0, 1e-40, -1e-310, 1e6, 1e19]
 BAD = {
     "step": [-1, 1.5, None, "1", True, NAN, -(10**30), [1]],
     "advance": [-1, NAN, INF, "1", True, 1j, -1e-300],
@@ -108,7 +110,8 @@ class Common(RuleBasedStateMachine):
             rng = random.Random(seed)
             for array in stepper._sampled().values():
                 if rng.random() < 0.7:
-                    array[tuple(rng.randrange(size) for size in array.shape)] = rng.uniform(-1, 1)
+                    special = rng.choice(SPECIAL) if rng.random() < 0.3 else rng.uniform(-1, 1)
+                    array[tuple(rng.randrange(size) for size in array.shape)] = special
 
         self.twins.do("write", set_numbers)
 
