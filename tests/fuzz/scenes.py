@@ -94,6 +94,9 @@ def bodies(seed, sizes=(1, 2, 3, 5, 8)):
         drawn.arguments["alive"] = rng.random(n) < 0.7
     if drawn.position.shape[1] > 1 and "angular_velocity" not in drawn.arguments and rng.integers(4) == 0:
         spun(rng, drawn)
+    if rng.integers(5) == 0:  # on a lattice bodies coincide, and differences are zeros of both signs
+        for array in (drawn.position, drawn.velocity):
+            array[...] = np.round(2 * array) / 2
     return drawn
 
 
