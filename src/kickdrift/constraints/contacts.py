@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,6 +23,30 @@ if TYPE_CHECKING:
     from ..stepper.pieces import ConstraintRecord
     from ..stepper.slots import Slots
     from .periodic import Periodic
+
+
+#: The checks of some coefficients, in the constructor's order, and the classes of the parts of `Contacts`.
+_CHECKED: dict[str, Callable[[str, Any], Any]] = {
+    "substeps": lambda label, value: validation.integer(label, value, 1, 10**6),
+    "sleep": validation.flag,
+    "damping_ratio": lambda label, value: validation.real(label, value, minimum=0.0),
+    "hertz": lambda label, value: None if value is None else validation.real(label, value, above=0.0),
+}
+_PARTS: dict[str, tuple[type, ...]] = {"walls": (Box, Plane), "shapes": (Segments, Boxes), "joints": (Distance,)}
+
+
+def _parts_of(label: str, value: Any, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+    known = " or ".join(kind.__name__ for kind in kinds)
+    try:
+        parts = tuple(value)
+    except TypeError:
+        raise TypeError(f"{label}: expected a sequence ({known}), got {validation.show(value)}") from None
+    for part in parts:
+        if not isinstance(part, kinds):
+            raise TypeError(f"{label}: expected {known}, got {validation.show(part)}")
+        if isinstance(part, Distance) and np.any(np.asarray(part.stiffness) != 1):
+            raise ValueError(f"{label}: expected rods or compliance, got stiffness")
+    return parts
 
 
 @declaration()
@@ -136,7 +159,7 @@ class Contacts(Filtered):
     kind = "contacts"
     radius_rank = 1
     reports_pairs = True
-    independent = Filtered.independent | {"radius", "restitution", "friction", "rolling"}
+    independent = Filtered.independent | {"radius", "restitution", "friction", "rolling", "shapes", *_CHECKED}
 
     radius: ArrayLike = numbers(minimum=0.0, per_body="number")
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=0.0, per_body="number")
@@ -155,36 +178,20 @@ class Contacts(Filtered):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        substeps = validation.integer("Contacts(substeps)", self.substeps, 1, 10**6)
-        object.__setattr__(self, "substeps", substeps)
-        object.__setattr__(self, "sleep", validation.flag("Contacts(sleep)", self.sleep))
-        ratio = validation.real("Contacts(damping_ratio)", self.damping_ratio, minimum=0.0)
-        object.__setattr__(self, "damping_ratio", ratio)
-        if self.hertz is not None:
-            object.__setattr__(self, "hertz", validation.real("Contacts(hertz)", self.hertz, above=0.0))
-        for name, kinds in (("walls", (Box, Plane)), ("shapes", (Segments, Boxes)), ("joints", (Distance,))):
-            object.__setattr__(self, name, self._parts(name, kinds))
-        for joint in self.joints:
-            if np.any(np.asarray(joint.stiffness) != 1):
-                raise ValueError("Contacts(joints): expected rods or compliance, got stiffness")
+        for name in (*_CHECKED, *_PARTS):
+            self.__dict__[name] = self._checked(name, getattr(self, name))
 
-    def _parts(self, name: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
-        known = " or ".join(kind.__name__ for kind in kinds)
-        try:
-            parts = tuple(getattr(self, name))
-        except TypeError:
-            given = validation.show(getattr(self, name))
-            raise TypeError(f"Contacts({name}): expected a sequence ({known}), got {given}") from None
-        for part in parts:
-            if not isinstance(part, kinds):
-                raise TypeError(f"Contacts({name}): expected {known}, got {validation.show(part)}")
-        return parts
+    def _checked(self, name: str, value: Any) -> Any:
+        label = f"Contacts({name})"
+        if name in _CHECKED:
+            return _CHECKED[name](label, value)
+        return _parts_of(label, value, _PARTS[name]) if name in _PARTS else super()._checked(name, value)
 
     def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
         joints = tuple(joint.placed(position, periodic) for joint in self.joints)
         if all(new is old for new, old in zip(joints, self.joints, strict=True)):
             return self
-        return dataclasses.replace(self, joints=joints)
+        return self._with(joints=joints)
 
     def bound_to(self, slots: Slots) -> Self:
         return self._with(joints=tuple([joint.bound_to(slots) for joint in self.joints]))

@@ -32,13 +32,14 @@ class Shapes(Wall):
 
     kind = "shapes"
     radius_rank = 3
+    independent = Wall.independent | {"radius", "enabled"}
 
     def sides(self, plan: Plan) -> int:
         return self.count
 
     def _check_more(self) -> None:
         name, way = type(self).__name__, self.one_way  # type: ignore[attr-defined]
-        object.__setattr__(self, "enabled", flags(f"{name}(enabled)", self.enabled))  # type: ignore[attr-defined]
+        self.__dict__["enabled"] = self._checked("enabled", self.enabled)  # type: ignore[attr-defined]
         if not isinstance(way, (bool, np.bool_)):
             direction = validation.numbers(f"{name}(one_way)", way)
             if direction.ndim != 1 or not direction.any():
@@ -87,7 +88,12 @@ class Shapes(Wall):
     def _checked(self, name: str, value: Any) -> np.ndarray:
         if value is None and name in ("velocity", "angular_velocity", "center"):
             return value  # type: ignore[return-value]
-        return super()._checked(name, value)
+        if name == "enabled":
+            return flags(f"{type(self).__name__}(enabled)", value)
+        checked = super()._checked(name, value)
+        if name == "thickness" and checked.ndim:
+            raise ValueError(f"Segments(thickness): expected a number, got shape {checked.shape}")
+        return checked
 
     @property
     def count(self) -> int:
@@ -253,6 +259,8 @@ class Segments(Shapes):
     ([[0.0, 95.0]], [[0.0, 6000.0]])
     """
 
+    independent = Shapes.independent | {"thickness"}
+
     points: ArrayLike = numbers(place=True)
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
     friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
@@ -275,8 +283,6 @@ class Segments(Shapes):
             line = points.ndim == 2 and points.shape[1] == 2
             hint = "; a line through points is list(zip(points[:-1], points[1:]))" if line else ""
             raise ValueError(f"Segments(points): expected two ends each, shape (k, 2, 2), got {points.shape}{hint}")
-        if np.asarray(self.thickness).ndim:
-            raise ValueError(f"Segments(thickness): expected a number, got shape {np.asarray(self.thickness).shape}")
         self._check_more()
 
     def ends(self) -> tuple[np.ndarray, np.ndarray]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Coefficients that are scalar or per body.
 _EACH = ("restitution", "friction", "radius")
+#: Coefficients that decide which bodies collide with a wall.
+_FILTERS = Filtered.independent
 
 
 class Wall(Filtered):
@@ -29,7 +31,7 @@ class Wall(Filtered):
     #: The record kind of `add_corners`. This base class itself is not compiled; subclasses have other kinds.
     kind = "corners"
     solid = True
-    independent = Filtered.independent | {"restitution", "friction"}
+    independent = Filtered.independent | {"restitution", "friction", "surface_speed"}
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Return the wall as planes: normals of length 1, shape (faces, dim), and offsets."""
@@ -47,14 +49,15 @@ class Wall(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        if not set(names) <= {*_EACH, *self.places, *Filtered.independent, "surface_speed", "mass"}:
+        if not set(names) <= {*_EACH, *self.places, *_FILTERS, "surface_speed", "mass"}:
             return None
         fields = {name: self._scalars(plan, name) for name in _EACH if name in names}
-        if "surface_speed" in names or not Filtered.independent.isdisjoint(names):
-            optional = self._optional(plan)
-            if optional.keys() != before.keys() & {"sensor", "belt"}:
-                return None
-            fields |= optional
+        for name, of, needed in (("belt", self.belt, {"surface_speed"}), ("sensor", self._through, _FILTERS)):
+            if not needed.isdisjoint(names):
+                values = of(plan)
+                if values.any() != (name in before):
+                    return None
+                fields |= {name: values} if name in before else {}
         if "mass" in names:
             fields["weight"] = weights(plan)
         return fields if self.places.isdisjoint(names) else fields | self._places(plan)
@@ -198,6 +201,7 @@ class Plane(Wall):
 
     kind = "plane"
     radius_rank = 5
+    independent = Wall.independent | {"radius"}
 
     normal: ArrayLike = numbers(place=True)  # declared with `offset`, which depends on its length
     offset: ArrayLike = numbers(place=True)

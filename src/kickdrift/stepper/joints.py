@@ -6,7 +6,6 @@ of the entry's declaration are the enabled ones.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,10 @@ def states(entry: Entry) -> tuple[Joint, ...]:
 
 def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
     """Find a joint: (index of the entry, index in the entry); empty if the declaration is not a joint."""
-    places, gone = [], False
+    places: list[tuple[int, int]] = []
+    if not hasattr(declaration, "pairs"):
+        return places
+    gone = False
     for place, entry in enumerate(self._entries):
         if entry.origin.first.kind != "contacts":
             continue
@@ -57,9 +59,8 @@ def with_joints(entry: Entry, joints: tuple[Joint, ...]) -> Entry:
     """Return the entry with these joints. Disabled joints are checked too."""
     origin = entry.origin
     first, now, at = origin.first, entry.now, entry.at
-    dataclasses.replace(now, joints=tuple(state[0] for state in joints if state is not None))  # type: ignore[call-arg]
-    acting = tuple(state[0] for state in joints if state is not None and state[1])
-    now = dataclasses.replace(now, joints=acting)  # type: ignore[call-arg]
+    now._checked("joints", tuple(state[0] for state in joints if state is not None))
+    now = now._with(joints=tuple(state[0] for state in joints if state is not None and state[1]))
     if joints == tuple((joint, True) for joint in first.joints):  # type: ignore[attr-defined]
         saved = None
         if not differences(now, at_offset(first, at - origin.at)):
