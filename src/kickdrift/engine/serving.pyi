@@ -1,1 +1,8 @@
-# No Python API: used only by other compiled modules.
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+
+def common_ends(before: Sequence[object], now: Sequence[object]) -> tuple[int, int]: ...
+def between(before: Sequence[_T], now: Sequence[_T]) -> tuple[Sequence[_T], Sequence[_T]]: ...
+def same_items(one: Any, other: Any) -> bool: ...

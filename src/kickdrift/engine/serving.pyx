@@ -6,6 +6,7 @@ differ, these are written in place into the arrays that kernels read (`places` o
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.sequence cimport PySequence_Fast, PySequence_Fast_GET_ITEM, PySequence_Fast_GET_SIZE
 from libc.string cimport memcmp
 
 from .interactions cimport BoundInteraction, PythonInteraction
@@ -13,6 +14,30 @@ from .walls cimport BoundConstraint
 from ..kernels.simd.rounding cimport require_rounding
 
 require_rounding(__name__)
+
+
+def common_ends(before, now):
+    """Return how many of the first and of the last objects of two sequences are the same objects."""
+    before, now = PySequence_Fast(before, "a sequence"), PySequence_Fast(now, "a sequence")
+    cdef Py_ssize_t a = PySequence_Fast_GET_SIZE(before)
+    cdef Py_ssize_t b = PySequence_Fast_GET_SIZE(now)
+    cdef Py_ssize_t most = min(a, b)
+    cdef Py_ssize_t head = 0
+    cdef Py_ssize_t tail = 0
+    while head < most and PySequence_Fast_GET_ITEM(before, head) == PySequence_Fast_GET_ITEM(now, head):
+        head += 1
+    most -= head
+    while tail < most and (
+        PySequence_Fast_GET_ITEM(before, a - tail - 1) == PySequence_Fast_GET_ITEM(now, b - tail - 1)
+    ):
+        tail += 1
+    return head, tail
+
+
+def between(before, now):
+    """Return the objects of two sequences between the first and the last ones that are the same."""
+    head, tail = common_ends(before, now)
+    return before[head : len(before) - tail], now[head : len(now) - tail]
 
 
 cdef bint is_served(object bound, object old, object now, object model, dict taken, list writes) except -1:
@@ -53,7 +78,7 @@ cdef dict continued(dict bound, object mine, object model, list writes):
         and all_served(bound, mine.constraint_records, model.constraint_records, model, known, found)
     ):
         return None
-    if mine.constraints is not model.constraints and not numbered_alike(mine, model):
+    if not numbered_alike(mine, model):
         return None  # recorded events and breaks contain the numbers of constraints
     keep_idle(model, bound, known)
     writes += found
@@ -83,16 +108,12 @@ cdef object rows_of(object model):
 
 cdef bint numbered_alike(object mine, object model) except -1:
     """Return whether constraints have the same numbers in two models, whose records have the same lineages."""
-    if len(mine.constraints) != len(model.constraints):
+    olds, nows = between(mine.constraints, model.constraints)
+    if len(olds) != len(nows):
         return False
-    before = {}
-    for old, now in zip(mine.constraint_records, model.constraint_records):
-        if old is not now:
-            before[id(now.constraint)] = old.constraint
-            for part, other in zip(old.members, now.members):
-                before[id(other.constraint)] = part.constraint
-    for old, now in zip(mine.constraints, model.constraints):
-        if old is not now and before.get(id(now)) is not old:
+    for old, now in zip(olds, nows):
+        before, after = mine._parts[id(old)].constraint_records, model._parts[id(now)].constraint_records
+        if len(before) != len(after) or any([a.lineage is not b.lineage for a, b in zip(before, after)]):
             return False
     return True
 
@@ -136,7 +157,7 @@ cdef bint can_be_written(object old, object now, dict places, object order, dict
     return True
 
 
-cdef bint same_items(object one, object other) except -1:
+cpdef bint same_items(object one, object other) except -1:
     """Return whether two arrays have the same shape and bits."""
     cdef Py_buffer here, there
     cdef bint same

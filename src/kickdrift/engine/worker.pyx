@@ -134,7 +134,7 @@ cdef class Worker:
 
     cdef int bind_contacts(self) except -1:
         impulses = (<object> self.core)._impulses
-        loads = [array[1:] for array in (<object> self.core)._plan.loads.values()]
+        loads = [array[1:] for entry in (<object> self.core)._entries for array in entry.origin.loads]
         self.moves = (<object> self.core)._motion is not None
         if self.moves:
             loads.append((<object> self.core)._motion.rows)

@@ -110,7 +110,7 @@ class StepperBase(State):
         if motion.acting(self._plan):
             self._motion = self._plan.motion = motion.motion_of(self, self._entries)
         if any(constraint.distances for constraint in constraints):
-            self._plan.loads = loads.by_declaration(self._entries)
+            self._plan.loads = loads.loads_after({}, (), self._entries)
         for interaction in self._plan.interactions:
             interaction.term.probe(self._position, self._velocity)
         self._bind()

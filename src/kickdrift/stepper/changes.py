@@ -18,10 +18,11 @@ import numpy as np
 from .. import validation
 from ..constraints.base import OF_JOINTS, OF_SHAPES, Constraint
 from ..declaration import Declaration
+from ..engine.serving import between
 from ..forces.base import Term
 from . import joints, motion
 from .entries import Entry, Origin, acting, apart, at_offset, differences, give_name, places_of, remember, same
-from .loads import by_declaration, first_saved
+from .loads import first_saved, loads_after
 from .model import Plan
 from .rows import with_rows
 
@@ -46,12 +47,12 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
     each. If left out, all bodies change. Coefficients are copied: changing an array that you passed has no effect, call
     `set` instead.
 
-    Setting one number takes some 40 microseconds, in a world of any size, and 1 to 3 more for each other force or
-    constraint that was declared (10 for each `Plane`); of shapes and joints of `Contacts` some 200. Which of 5,000
-    shapes are enabled takes some 1 ms. Shapes that are put elsewhere need another tree, 9 ms for a thousand, 40 ms in
-    `Contacts`. Rates of `Damping`, and drag and stiffness under `exact`, take some 40 microseconds for each distinct
-    value. Raises TypeError or ValueError as the constructors do, RuntimeError during a step; nothing has changed then.
-    Thread-safety: as `step`.
+    Setting one number takes some 40 microseconds, in a world of any size, and up to 1 more for each other force or
+    constraint that was declared; of shapes and joints of `Contacts` some 130. Which of 5,000 shapes are enabled takes
+    some 1 ms. Shapes that are put elsewhere need another tree, 9 ms for a thousand, 40 ms in `Contacts`. Rates of
+    `Damping`, and drag and stiffness under `exact`, take some 40 microseconds for each distinct value. Raises TypeError
+    or ValueError as the constructors do, RuntimeError during a step; nothing has changed then. Thread-safety: as
+    `step`.
 
     >>> import kickdrift as kd
     >>> wind = kd.LinearDrag(1.0, wind=(2.0,))
@@ -406,10 +407,13 @@ def _remade(
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
-    # Shapes that are set back to where they were declared give the same constraints: only `follow` resets their rows.
-    if follow or not model.same_constraints(old):
-        model.loads = by_declaration(entries)
+    gone, come = between(self._entries, entries)
+    held = [entry for entry in (*gone, *come) if not isinstance(entry.now, Term)]
+    if held:
+        model.loads = loads_after(old.loads, gone, come)
+    if any(now.moves for entry in held for _, now, _ in motion.shapes_of(entry)):
         attributes["_motion"] = model.motion = motion.motion_of(self, entries, follow)
+    if [(entry.origin, entry.enabled) for entry in gone] != [(entry.origin, entry.enabled) for entry in come]:
         attributes |= self._numbered(self.tick, entries)
     return {"binding": self._binding(model), "attributes": attributes}
 
@@ -436,7 +440,7 @@ def _change(
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)
     if impulses is not self._impulses and self._events is not None and getattr(impulses, "moved", None) is not None:
         changes["touching"] = impulses.renumbered(self._plan, self._touching())
-    changes["writes"] = first_saved(self._entries, entries)
+    changes["writes"] = first_saved(*between(self._entries, entries))
     _take(self, changes)
 
 

@@ -6,7 +6,7 @@ the last step in which it acted, and 1 if it is broken. Row 0 has the number of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +33,15 @@ def present(entry: Entry) -> list[tuple[Any, np.ndarray, bool]]:
     return [(each[0], array, each[1] and entry.enabled) for each, array in joints if each is not None]
 
 
-def by_declaration(entries: Iterable[Entry]) -> dict[int, np.ndarray]:
-    """Return the arrays by id of the current declarations."""
-    return {id(each): array for entry in entries if entry.origin.loads for each, array, _ in present(entry)}
+def loads_after(known: dict[int, np.ndarray], gone: Iterable[Entry], come: Iterable[Entry]) -> dict[int, np.ndarray]:
+    """Return the arrays by id of the current declarations. known: those before entries that went, and others came."""
+    then, now = (
+        {id(each): array for entry in entries for each, array, _ in present(entry)} for entries in (gone, come)
+    )
+    left = known.copy()
+    for key in then:
+        left.pop(key, None)
+    return left | now
 
 
 def load(self: StepperBase, declaration: Any) -> np.ndarray:
@@ -104,17 +110,16 @@ def _of(self: StepperBase, declaration: Any) -> list[tuple[Any, np.ndarray, bool
     return [one for entry in entries for one in present(entry)]
 
 
-def first_saved(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> list[tuple[np.ndarray, None, np.ndarray]]:
+def first_saved(before: Sequence[Entry], now: Sequence[Entry]) -> list[tuple[np.ndarray, None, np.ndarray]]:
     """Return the writes of loads of 0 for each `Distance` that now has breaks_at, and had none.
 
     Earlier snapshots have no loads of it. A world that was restored from one must stay equal to the original.
     """
-    if len(before) != len(now):  # a declaration was added or removed, and none has changed
+    added = [array for array, saved in _arrays(now) if saved]
+    if not added or len(before) != len(now):  # of another number of declarations, one was added or removed
         return []
-    changed = [pair for pair in zip(before, now, strict=True) if pair[0] is not pair[1] and pair[0].origin.loads]
-    known = {id(array) for array, saved in _arrays(old for old, _ in changed) if saved}
-    added = [array for array, saved in _arrays(new for _, new in changed) if saved and id(array) not in known]
-    return [(array[1:, :1], None, np.zeros((1, 1))) for array in added]
+    known = {id(array) for array, saved in _arrays(before) if saved}
+    return [(array[1:, :1], None, np.zeros((1, 1))) for array in added if id(array) not in known]
 
 
 class LoadsPart(Part):

@@ -12,22 +12,24 @@ kind. Unless stated otherwise, an array of a plan has one row for all bodies or 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ..constraints.base import Constraint, weights_of
-from ..constraints.periodic import check_company, periodic_among
+from ..constraints.periodic import Periodic, check_company, periodic_among
 from ..declaration import Declaration, once
+from ..engine.serving import common_ends
 from ..forces.base import Term
 from ..integrators.base import Integrator, shown
 from ..integrators.verlet import Verlet
 from . import energies, merging, step_numbers
 from .additions import RECIPROCAL, Additions, check_finite
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
-from .tying import PAIRED, common_ends, sprung, tied
+from .tying import sprung, tied
 
 _F64 = np.dtype(np.float64)
 #: Record fields that follow from other fields or from the declaration: the fingerprint leaves them out.
@@ -37,6 +39,16 @@ Changed = Mapping[int, tuple[Part | None, Collection[str]]]
 #: Attributes that a plan computes at first use. Every new plan drops the first one of the previous plan; if masses,
 #: pins or the periodic box differ, it drops all.
 _COMPUTED = ("fingerprint", "weights", "rounded_weights", "applied_share", "weight")
+
+
+def _column(symbol: str, place: int | None = None) -> Any:
+    """Return a property: the sum of a column in float64, or its rounded sum or mean."""
+
+    def read(plan: Plan) -> np.ndarray:
+        column = plan._columns[symbol]
+        return column.total if place is None else column.rounded[place]
+
+    return property(read)
 
 
 class Plan(Additions):
@@ -58,25 +70,28 @@ class Plan(Additions):
     inverse_mass: np.ndarray  #: 1/m; zero for infinite mass
     mobility: np.ndarray  #: factor on gravity: 1, or 0 for infinite mass
     finite_mass: np.ndarray  #: m, or 0 for infinite mass, which has no part in the energy
-    periodic: Any
-    torus: Any  #: the periodic box; None for open space
+    periodic: Any = None
+    torus: Any = None  #: the periodic box; None for open space
     records: list[Record]
     interactions: list[InteractionRecord]
     applied: list[np.ndarray]  #: forces in users' arrays, (n, dim): see `held`
     torques: list[np.ndarray]  #: torques in users' arrays, (n,) or (n, 3)
     #: Share of a step's velocity change by forces that a linked body at rest keeps, per body: see `add_links`.
-    at_rest: np.ndarray | None
+    at_rest: np.ndarray | None = None
     drag: bool
-    linked: bool
+    linked = False
+    links: Sequence[np.ndarray] = ()  #: linked bodies
     _parts: dict[int, Part]  #: by id of the declaration, disabled ones included; each part references its declaration
-    _pins: list[Constraint]
-    _late: list[Part]  #: the parts of forces that act like constraints
+    _pins: Sequence[Constraint] = ()
+    _late: Sequence[Part] = ()  #: the parts of forces that act like constraints
+    _held: Sequence[Part] = ()  #: the parts of constraints, in declared order, after `_late`
+    _turns: Sequence[list[ConstraintRecord]] = ([],) * 6  #: their records, by turn
     _event_velocities: bool  #: whether forces other than linear drag depend on velocities
     _shares: list[merging.Share]
     _columns: dict[str, merging.Column]
-    _ties: list[ConstraintRecord]  #: the records of `Distance`, joined: see tying.py
+    _ties: Sequence[ConstraintRecord] = ()  #: the records of `Distance`, joined: see tying.py
     _undragged: list[ConstraintRecord]  #: the constraint records before `_drag` adds the drag to them
-    contacts: dict[str, np.ndarray] | None  #: the fields of `Contacts`, if there are any
+    contacts: dict[str, np.ndarray] | None = None  #: the fields of `Contacts`, if there are any
 
     def __init__(
         self,
@@ -98,30 +113,36 @@ class Plan(Additions):
         self.mass = mass
         self.uniform_mass = len(mass) == 1
         self.integrator = integrator
-        self.forces, self.constraints, idle = tuple(forces), tuple(constraints), tuple(idle)
-        self.disabled = tuple([each for each in idle if not isinstance(each, Term)])  #: constraints only
+        self.forces, self.constraints, self._idle = tuple(forces), tuple(constraints), tuple(idle)
+        self.disabled = tuple([each for each in self._idle if not isinstance(each, Term)])  #: constraints only
         if not same:
             self._derive_masses()
-        if previous is not None and self.constraints == previous.constraints:
-            self.constraints = previous.constraints
-        else:
-            self._surround(previous)
+        then = () if previous is None else previous.constraints
+        ends = head, tail = common_ends(then, self.constraints)
+        gone, come = (each[head : len(each) - tail] for each in (then, self.constraints))
+        if gone or come:
+            self._surround((*gone, *come))
             own.pop("_numbers", None)
         known = self._known(previous) if previous is not None and same else {}
         if previous is not None and not same:
             changed = self._with_masses(changed, previous)
-        for name in _COMPUTED if previous is None or known is not previous._parts else _COMPUTED[:1]:
-            own.pop(name, None)
         whole = previous is None or known is not previous._parts  # whether all parts are collected anew
+        for name in _COMPUTED if whole else _COMPUTED[:1]:
+            own.pop(name, None)
         self._parts = known.copy()
-        for gone in self._parts.keys() - [*map(id, (*self.forces, *self.constraints, *idle))]:
-            del self._parts[gone]
+        if previous is not None:
+            left = {*map(id, (*self.forces, *come, *self._idle))}
+            for each in (*previous.forces, *gone, *previous._idle):
+                if id(each) not in left:
+                    self._parts.pop(id(each), None)
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is detected below
             if whole or self.forces != previous.forces:  # type: ignore[union-attr]
                 self._push(changed, previous)
                 self._merge(previous)
-            if whole or self.constraints is not previous.constraints or self._late != previous._late:  # type: ignore[union-attr]
-                self._hold(previous, changed)
+            if whole or self._late != previous._late:  # type: ignore[union-attr]
+                self._hold(previous, changed, 0, 0)
+            elif gone or come:
+                self._hold(previous, changed, *ends)
             check_company(self)
         self.velocity_dependent = self.drag or self._event_velocities
         # Linked bodies: forces read the last step's velocity (x - x_prev)/h. The second-order velocity adds half a step
@@ -130,21 +151,16 @@ class Plan(Additions):
             self.velocity_dependent = False
         self.integrator.check(self)
         self._drag(previous)
-        self.idle = [self._parts[id(each)] for each in idle if id(each) in self._parts]
+        self.idle = [self._parts[id(each)] for each in self._idle if id(each) in self._parts]
 
-    def same_constraints(self, other: Plan) -> bool:
-        """Return whether another plan has the same constraints, enabled and disabled ones."""
-        return self.constraints is other.constraints and self.disabled == other.disabled
-
-    def _surround(self, previous: Plan | None) -> None:
-        """Collect what all constraints depend on: the periodic box and the pins."""
-        periodic = periodic_among(self.constraints)
-        if previous is None or periodic is not previous.periodic:
-            self.periodic = periodic
-            self.torus = None if periodic is None else periodic.torus(self.dim, self.dtype)
-        pins = [each for each in self.constraints if type(each).pins is not Constraint.pins]
-        pins = [each for each in pins if len(each.pins)]
-        self._pins = pins if previous is None or pins != previous._pins else previous._pins
+    def _surround(self, moved: tuple[Any, ...]) -> None:
+        """Collect what all constraints depend on: the periodic box and the pins. moved: those that came or went."""
+        if any(isinstance(each, Periodic) for each in moved):
+            self.periodic = periodic_among(self.constraints)
+            self.torus = None if self.periodic is None else self.periodic.torus(self.dim, self.dtype)
+        if any(type(each).pins is not Constraint.pins for each in moved):
+            pins = [each for each in self.constraints if type(each).pins is not Constraint.pins and len(each.pins)]
+            self._pins = self._pins if pins == self._pins else pins
 
     def _known(self, previous: Plan) -> dict[int, Part]:
         """Return the parts of `previous`, a plan with the same masses, that this plan can reuse."""
@@ -189,20 +205,43 @@ class Plan(Additions):
         if sum([interaction.kind == "langevin" for interaction in self.interactions]) > 1:
             raise ValueError("forces: expected at most one Langevin, got more")
 
-    def _hold(self, previous: Plan | None, changed: Changed) -> None:
-        """Collect the parts of constraints."""
-        known = self._parts.get
-        parts = [*self._late, *[known(id(each)) or self._part_of(each, changed) for each in self.constraints]]
-        self._corners = self._colliding(tuple([wall for part in parts for wall in part.walls]), previous)
-        self.constraint_records = self._undragged = self._in_turn(self._with_corners(parts), previous)
-        self.linked = any(part.linked for part in parts)
-        self.links = [ends for part in parts for ends in part.links]
-        self.at_rest = self._shares_at_rest(previous)
-        self.contacts = next((record.fields for record in self._undragged if record.kind == "contacts"), None)
-        if self.contacts is not None:
-            from ..constraints.contacts import check_walls
+    def _hold(self, previous: Plan | None, changed: Changed, head: int, tail: int) -> None:
+        """Collect the parts of constraints: the first `head` and the last `tail` ones are those of `previous`.
 
-            check_walls(self)
+        What only these contribute to stays.
+        """
+        gone, last = self._held[head : len(self._held) - tail], self._held[len(self._held) - tail :]
+        come = [self._part_of(each, changed) for each in self.constraints[head : len(self.constraints) - tail]]
+        self._held = [*self._held[:head], *come, *last]
+        if head + tail == 0:
+            gone, come = [*(() if previous is None else previous._late), *gone], [*self._late, *come]
+        turned = {record.constraint.turn for part in (*gone, *come) for record in part.constraint_records}
+        if any(part.walls for part in (*gone, *come)) or previous is None:
+            self._corners = self._colliding(tuple([wall for part in self._held for wall in part.walls]), previous)
+        self._turns = [
+            self._in_turn(turn, gone, come, last) if turn in turned else records
+            for turn, records in enumerate(self._turns)
+        ]
+        if 1 in turned:
+            self._ties = tied(self.n, self._turns[1], self._ties, () if previous is None else previous._turns[1])
+        self.constraint_records = self._undragged = [
+            *self._turns[0], *self._ties, *self._turns[2], *self._with_corners(self._turns[3]), *self._turns[4],
+            *self._turns[5],
+        ]  # fmt: skip
+        ends = [[*map(id, [bodies for part in parts for bodies in part.links])] for parts in (gone, come)]
+        if ends[0] != ends[1] or any(part.linked for part in gone) != any(part.linked for part in come):
+            parts = [*self._late, *self._held]
+            self.linked = any(part.linked for part in parts)
+            self.links = [bodies for part in parts for bodies in part.links]
+            self.at_rest = np.zeros(self.n, self.dtype) if self.links else None
+            if self.at_rest is not None:
+                self.at_rest[np.concatenate(self.links)] = 0.5 - self.integrator.velocity_lag
+        if 3 in turned:
+            self.contacts = next((record.fields for record in self._turns[3] if record.kind == "contacts"), None)
+            if self.contacts is not None:
+                from ..constraints.contacts import check_walls
+
+                check_walls(self)
 
     def _part_of(self, declaration: Any, changed: Changed) -> Part:
         """Return the part of a declaration: reused, updated for a change, or compiled."""
@@ -238,13 +277,6 @@ class Plan(Additions):
 
     def _colliding(self, walls: tuple[Any, ...], previous: Plan | None) -> Part:
         """Return the corner constraint of all walls together."""
-        if (
-            previous is not None
-            and previous.mass is self.mass
-            and previous._corners.walls == walls
-            and self._pins is previous._pins
-        ):
-            return previous._corners
         self._part = part = Part()
         if walls:
             from ..constraints.walls import add_corners
@@ -255,24 +287,27 @@ class Plan(Additions):
         part.walls = walls
         return part
 
-    def _with_corners(self, parts: list[Part]) -> list[ConstraintRecord]:
-        """Return all constraints in declared order, with corners before the first wall."""
-        constraint_records: list[ConstraintRecord] = []
-        for part in parts:
-            if part.walls and part.walls[0] is self._corners.walls[0]:
-                constraint_records += self._corners.constraint_records
-            constraint_records += part.constraint_records
-        return constraint_records
+    def _with_corners(self, records: list[ConstraintRecord]) -> list[ConstraintRecord]:
+        """Return the records of turn 3 in declared order, with corners before the first wall."""
+        corners = self._corners.constraint_records
+        first = [record.constraint for record in records].index(self._corners.walls[0]) if corners else 0
+        return [*records[:first], *corners, *records[first:]]
 
-    def _in_turn(self, records: list[ConstraintRecord], previous: Plan | None) -> list[ConstraintRecord]:
-        """Sort all constraints by turn; those of one turn stay in declared order."""
-        paired = [record for record in records if record.kind in PAIRED]
-        self._ties = tied(self.n, paired, () if previous is None else previous._ties)
-        turns: list[list[ConstraintRecord]] = [[], self._ties, [], [], [], []]
-        for record in records:
-            if record.kind not in PAIRED:
-                turns[record.constraint.turn].append(record)
-        return [record for turn in turns for record in turn]
+    def _in_turn(
+        self, turn: int, gone: Sequence[Part], come: Sequence[Part], after: Sequence[Part]
+    ) -> list[ConstraintRecord]:
+        """Return the records of a turn, in declared order, with those of parts that came instead of those that went.
+
+        after: the parts behind these.
+        """
+
+        def of(parts: Sequence[Part]) -> Iterator[ConstraintRecord]:
+            return (record for part in parts for record in part.constraint_records if record.constraint.turn == turn)
+
+        records, old = self._turns[turn], [*of(gone)]
+        following = old[0] if old else next(of(after), None)
+        place = len(records) if following is None else records.index(following)
+        return [*records[:place], *of(come), *records[place + len(old) :]]
 
     def _drag(self, previous: Plan | None) -> None:
         """Set the drag of both ends for compliant distances under velocity Verlet."""
@@ -302,7 +337,8 @@ class Plan(Additions):
         known = {} if previous is None else previous._columns
         self._columns = merging.columns(self._shares, self.dim, known, self._rounded_column)
         self.drag, self.wind = self._columns["c"].acts
-        self.spring, self.damped, self.turned = (self._columns[symbol].acts[0] for symbol in ("k", "rate", "omega"))
+        self.spring, self.damped = self._columns["k"].acts[0], self._columns["rate"].acts[0]
+        self.turned = self._columns["omega"].acts[0]
         self.spin_damped = self._columns["spin"].acts[0]
         self._remembered = step_numbers.still_true(self, previous)
 
@@ -338,8 +374,8 @@ class Plan(Additions):
 
     def owners(self, record: ConstraintRecord) -> list[np.ndarray]:
         """Return the arrays of loads of the `Distance` declarations that a record consists of, see loads.py."""
-        members = [member.constraint for member in record.members] or record.constraint.distances
-        return [self.loads[id(each)] for each in members]
+        members = [*map(attrgetter("constraint"), record.members)] or record.constraint.distances
+        return [*map(self.loads.__getitem__, map(id, members))]
 
     def numbered(self, before: Plan | None) -> list[tuple[np.ndarray, None, np.ndarray]]:
         """Return the writes of each constraint's number into row 0 of its arrays of loads, where the number differs.
@@ -348,13 +384,14 @@ class Plan(Additions):
         """
         if not self.loads:
             return []
-        head = 0 if before is None else common_ends(before.constraints, self.constraints)[0]
-        numbers = [
-            (self.loads[id(each)][:1], number)
-            for number, constraint in enumerate(self.constraints[head:], head)
-            for each in constraint.distances
-        ]
-        return [(row, None, np.array([[number, 0.0]])) for row, number in numbers if row[0, 0] != number]
+        then = () if before is None else before.constraints
+        head, tail = common_ends(then, self.constraints)
+        last = len(self.constraints) - (tail if len(then) == len(self.constraints) else 0)
+        constraints = enumerate(self.constraints[head:last], head)
+        rows = [(self.loads[id(each)][:1], number) for number, every in constraints for each in every.distances]
+        values = np.zeros((len(rows), 1, 2))
+        values[:, 0, 0] = [number for _, number in rows]
+        return [(row, None, value) for (row, number), value in zip(rows, values, strict=True) if row[0, 0] != number]
 
     def source(self, record: ConstraintRecord) -> int:
         """Return the number of a record's constraint; -1 for a force that acts like one."""
@@ -363,15 +400,6 @@ class Plan(Additions):
     @once
     def _numbers(self) -> dict[int, int]:
         return {id(constraint): number for number, constraint in reversed([*enumerate(self.constraints)])}
-
-    def _shares_at_rest(self, previous: Plan | None) -> np.ndarray | None:
-        if not self.links:
-            return None
-        if previous is not None and list(map(id, previous.links)) == list(map(id, self.links)):
-            return previous.at_rest
-        at_rest = np.zeros(self.n, self.dtype)
-        at_rest[np.concatenate(self.links)] = 0.5 - self.integrator.velocity_lag
-        return at_rest
 
     def held(self) -> np.ndarray:
         """Return g with the present forces in users' arrays, in the dtype of the state, for the next call.
@@ -440,43 +468,7 @@ class Plan(Additions):
 
     # Merged coefficients of the affine forces: `_c` and `_k` in float64, as `Exact` needs them, others as steps read
     # them, rounded to the dtype of the state.
-
-    @property
-    def _c(self) -> np.ndarray:
-        return self._columns["c"].total
-
-    @property
-    def _k(self) -> np.ndarray:
-        return self._columns["k"].total
-
-    @property
-    def g(self) -> np.ndarray:
-        return self._columns["g"].rounded[0]
-
-    @property
-    def c(self) -> np.ndarray:
-        return self._columns["c"].rounded[0]
-
-    @property
-    def w(self) -> np.ndarray:
-        return self._columns["c"].rounded[1]
-
-    @property
-    def k(self) -> np.ndarray:
-        return self._columns["k"].rounded[0]
-
-    @property
-    def p(self) -> np.ndarray:
-        return self._columns["k"].rounded[1]
-
-    @property
-    def rate(self) -> np.ndarray:
-        return self._columns["rate"].rounded[0]
-
-    @property
-    def omega(self) -> np.ndarray:
-        return self._columns["omega"].rounded[0]
-
-    @property
-    def spin(self) -> np.ndarray:
-        return self._columns["spin"].rounded[0]
+    _c, _k = _column("c"), _column("k")
+    g, c, w = _column("g", 0), _column("c", 0), _column("c", 1)
+    k, p = _column("k", 0), _column("k", 1)
+    rate, omega, spin = _column("rate", 0), _column("omega", 0), _column("spin", 0)

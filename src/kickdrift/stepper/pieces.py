@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from ..declaration import once
+from ..engine.serving import same_items
 
 if TYPE_CHECKING:
     from ..forces.applied import Applied
@@ -68,6 +69,7 @@ class ConstraintRecord(Changeable):
     fields: dict[str, np.ndarray]
     members: tuple[ConstraintRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
     columns: dict[str, np.ndarray] = field(default_factory=dict)  #: their fields, concatenated
+    order: np.ndarray | None = None  #: of the columns' items in the fields, if another one
     lineage: object = field(default_factory=object)
 
     @once
@@ -108,7 +110,13 @@ class Part:
     applied: tuple[Applied, ...] = ()  #: forces and torques in users' arrays
 
     def follow(self, before: Part) -> None:
-        """Keep the bindings of changed constraints if their arrays still fit."""
+        """Keep the bindings of changed constraints if their arrays still fit, and the arrays that are equal."""
         if self.constraint_records and len(self.constraint_records) == len(before.constraint_records):
             pairs = zip(self.constraint_records, before.constraint_records, strict=True)
-            self.constraint_records = tuple([replace(new, lineage=old.lineage) for new, old in pairs])
+            self.constraint_records = tuple([_following(new, old) for new, old in pairs])
+
+
+def _following(new: ConstraintRecord, old: ConstraintRecord) -> ConstraintRecord:
+    known, fields = old.fields, new.fields
+    same = {name: known[name] for name, array in fields.items() if name in known and same_items(known[name], array)}
+    return replace(new, fields=fields | same, lineage=old.lineage)

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..constraints.base import ABSENT
+from ..engine.serving import between, common_ends
 from .pieces import ConstraintRecord, InteractionRecord
 
 #: The kinds of `Distance`.
@@ -27,15 +28,25 @@ MISSING = np.zeros((0, 0))
 R = TypeVar("R", ConstraintRecord, InteractionRecord)
 
 
-def tied(n: int, records: Sequence[ConstraintRecord], known: Sequence[ConstraintRecord]) -> list[ConstraintRecord]:
+def tied(
+    n: int,
+    records: Sequence[ConstraintRecord],
+    known: Sequence[ConstraintRecord],
+    before: Sequence[ConstraintRecord] = (),
+) -> list[ConstraintRecord]:
     """Join distance records of the same kind and number of iterations.
 
     Correcting one constraint violates others at the same body, therefore records that share a movable body are a
     system, which is iterated together. Different systems share no body: joined, they have the same result as apart.
-    known: previous records, which are reused with the same members.
+    known: the result for the records `before`, which is reused with the same members.
     """
     if len(records) < 2:
         return list(records)
+    old, new = between(before, records)
+    if not old and not new:
+        return [*known]
+    if len(old) == len(new) and all(one.moved is other.moved for one, other in zip(old, new, strict=True)):
+        return [_replaced(joined, dict(zip(old, new, strict=True))) for joined in known]  # the systems are the same
     alike: dict[tuple[bool, int], list[list[ConstraintRecord]]] = {}
     for system in _systems(n, records):
         key = system[0].solved
@@ -43,6 +54,20 @@ def tied(n: int, records: Sequence[ConstraintRecord], known: Sequence[Constraint
             key = key[0] or other.solved[0], max(key[1], other.solved[1])
         alike.setdefault(key, []).append(system)
     return [_joined(systems, *key, known) for key, systems in alike.items()]
+
+
+def _replaced(joined: ConstraintRecord, new: dict[ConstraintRecord, ConstraintRecord]) -> ConstraintRecord:
+    """Return a record with other members in the place of those that are keys of `new`, which move the same bodies."""
+    if not joined.members:
+        return new.get(joined, joined)
+    members = tuple([new.get(each, each) for each in joined.members])
+    columns, order = _columns(members, joined), joined.order
+    fields = joined.fields | {
+        name: column if order is None else column[order]
+        for name, column in columns.items()
+        if column is not joined.columns[name]
+    }
+    return replace(joined, constraint=members[0].constraint, fields=fields, members=members, columns=columns)
 
 
 def _systems(n: int, records: Sequence[ConstraintRecord]) -> list[list[ConstraintRecord]]:
@@ -84,7 +109,7 @@ def _joined(
     fields = fields | {"iterations": np.array([iterations])}
     if soft:  # `response` depends on the integrator only: all members have the same
         fields["response"] = next(each.fields["response"] for each in members if "response" in each.fields)
-    joined = ConstraintRecord(PAIRED[soft], members[0].constraint, fields, members, columns)
+    joined = ConstraintRecord(PAIRED[soft], members[0].constraint, fields, members, columns, order)
     return _of_lineage(joined, before)
 
 
@@ -154,14 +179,6 @@ def _columns(members: Sequence[Any], before: Any) -> dict[str, np.ndarray]:
 def _names(record: Any) -> list[str]:
     """Return the names of fields with an item per pair."""
     return [name for name in record.fields if name not in SHARED]
-
-
-def common_ends(before: Sequence[Any], now: Sequence[Any]) -> tuple[int, int]:
-    """Return how many of the first and of the last objects of two sequences are the same."""
-    head = [*map(is_, before, now), False].index(False)
-    most = min(len(before), len(now)) - head
-    tail = [*map(is_, reversed(before[len(before) - most :]), reversed(now[len(now) - most :])), False].index(False)
-    return head, tail
 
 
 def _items(members: Sequence[Any], counts: list[int], name: str) -> list[np.ndarray]:
