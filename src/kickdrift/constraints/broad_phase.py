@@ -34,13 +34,15 @@ class Grid:
         self.size_class = np.zeros(len(radius), np.uint8)
         #: 1 / cell width per size class, except that of points.
         self.per_cell: list[float] = []
-        rest = radius > 0
-        while rest.any():
-            number, widest = len(self.per_cell), float(radius[rest].max())
-            self.size_class[rest] = number
-            rest &= (radius <= widest / 4) & (number + 1 < MOST_CLASSES)
+        widest = float(radius.max(initial=0))
+        while widest > 0:
             # The reach is 5/4 of two radii, at most 2.5 times the largest. The margin of 1/64 exceeds rounding errors.
             self.per_cell.append(min(1 / widest / (2.5 * (1 + 1 / 64)), 1e300))
+            if len(self.per_cell) == MOST_CLASSES:
+                break
+            rest = (radius <= widest / 4) & (radius > 0)
+            self.size_class[rest] = len(self.per_cell)
+            widest = float(radius[rest].max(initial=0))
         self.size_class[radius == 0] = len(self.per_cell)
         self.buckets, self.step = ring(len(radius), dim)
         #: Periodic only: per size class and axis, the number of cells and 1 / cell width.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration, filter_field, numbers
+from ..declaration import declaration, filter_field, numbers, once
 from .base import ALL_BITS, countable, flags
 from .walls import Wall
 
@@ -217,10 +217,21 @@ class Shapes(Wall):
     def reach(self, plan: Plan, radius: np.ndarray) -> np.ndarray:
         """Return the distance at which bodies of these radii touch."""
         # A minimum margin, even for points: rounding must not carry a body through a shape.
-        lower, upper = self.ends()
-        held, eps = np.broadcast_to(np.asarray(self.enabled), (len(lower),)), float(np.finfo(plan.dtype).eps)  # type: ignore[attr-defined]
-        skin = float(np.abs([lower[held], upper[held]]).max(initial=0)) * SKIN[plan.dtype.itemsize] * eps
+        skin = self._largest * SKIN[plan.dtype.itemsize] * float(np.finfo(plan.dtype).eps)
         return np.maximum(radius + np.asarray(getattr(self, "thickness", 0.0)) / 2, skin)
+
+    @once
+    def _largest(self) -> float:
+        """The largest coordinate of enabled shapes."""
+        lower, upper = self.ends()
+        held = np.broadcast_to(np.asarray(self.enabled), (len(lower),))  # type: ignore[attr-defined]
+        return float(np.abs([lower[held], upper[held]]).max(initial=0))
+
+    def _with(self, **values: Any) -> Self:
+        other = super()._with(**values)
+        if not {"enabled", *self.places}.isdisjoint(values):
+            other.__dict__.pop("_largest", None)
+        return other
 
     def compile(self, plan: Plan) -> None:
         self.check(plan)
