@@ -34,10 +34,11 @@ def give(self: StepperBase, rows: np.ndarray, mass: np.ndarray | None, given: di
     given: by name, one value or one per row; None: the coefficients stay as they are.
     """
     given = {name: _checked(name, value, len(rows)) for name, value in given.items() if value is not None}
-    masses, everyone = None, self._plan.mass + np.zeros(self.n)
-    if mass is not None and (everyone[rows] != mass).any():
-        everyone[rows] = mass
-        masses = canonical_masses(self, everyone)
+    masses = None
+    if mass is not None and _differ(self._plan.mass, rows, mass):
+        masses = self._plan.mass + np.zeros(self.n)
+        masses[rows] = mass
+        masses = canonical_masses(self, masses)
     entries, changed = [*self._entries], {}
     places, missing = [], {*given}
     for place, entry in enumerate(entries):
@@ -71,6 +72,10 @@ def _takes(declaration: Any, name: str) -> bool:
 def _differing(self: StepperBase, entry: Entry, own: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
     """Return the coefficients of an entry that change, for all bodies."""
     today: Any = entry.today
-    each = {name: np.broadcast_to(getattr(today, name), (self.n,))[rows] for name in own}
-    changes = {name: value for name, value in own.items() if (each[name] != value).any()}
+    changes = {name: value for name, value in own.items() if _differ(getattr(today, name), rows, value)}
     return with_rows(entry.origin.first, today, changes, rows, self.n, self.dim)
+
+
+def _differ(values: np.ndarray, rows: np.ndarray, given: np.ndarray) -> bool:
+    """Return whether values, one or one for each body, differ from the given ones in any of these rows."""
+    return len(rows) > 0 and bool(((values if values.size == 1 else values[rows]) != given).any())

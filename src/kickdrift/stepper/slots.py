@@ -66,8 +66,9 @@ class Slots:
 
     def free(self, wanted: int, among: range | np.ndarray) -> np.ndarray:
         """Return the lowest free slots, among these ascending ones; raises CapacityError if there are too few."""
-        rows = np.arange(among.start, among.stop) if isinstance(among, range) else among
-        rows = rows[(self.mask[rows] == 0) & (self.generation[rows] < LAST_GENERATION)]
+        own = slice(among.start, among.stop) if isinstance(among, range) else among
+        rows = np.flatnonzero((self.mask[own] == 0) & (self.generation[own] < LAST_GENERATION))
+        rows = rows + among.start if isinstance(among, range) else among[rows]
         if len(rows) < wanted:
             raise CapacityError(wanted, len(rows))
         return rows[:wanted]
@@ -219,10 +220,11 @@ def _vectors(name: str, given: Any, dim: int, dtype: np.dtype) -> np.ndarray:
     array = validation.numbers(name, given)
     if array.ndim > 2 or (array.ndim and array.shape[-1] not in (1, dim)):
         raise ValueError(f"{name}: expected shape ({dim},) or (k, {dim}), got {array.shape}")
-    with np.errstate(over="ignore"):
-        array = array.astype(dtype)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name}: expected numbers within the range of {dtype}, got {validation.show(given)}")
+    if array.dtype != dtype:
+        with np.errstate(over="ignore"):
+            array = array.astype(dtype)
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name}: expected numbers within the range of {dtype}, got {validation.show(given)}")
     return array
 
 
