@@ -160,6 +160,8 @@ def lazy(value: Any) -> bool:
     return hasattr(value, "__dask_graph__")
 
 
+#: `weighed` of what depends on no mass, apart from which are infinite.
+NO_MASS = np.zeros(0, np.int64)
 #: Structural fields, which are not coefficients.
 _CONSISTS_OF = frozenset(("pairs", "generations", "force", "torque", "walls", "joints"))
 #: Fields of these names must be declared with `place`, else `shift` would not move them.
@@ -194,6 +196,8 @@ class Declaration(Frozen):
     alone: ClassVar[bool] = False
     #: Coefficients with no check besides their bounds: all, for a class without its own `__post_init__`.
     independent: ClassVar[frozenset[str]] = frozenset()
+    #: The bodies whose masses its part depends on, apart from which are infinite: indices; None: all.
+    weighed: ClassVar[Any] = None
     #: From the metadata of the fields: bounds of numbers, and the coordinates that `shifted` moves.
     bounds: ClassVar[dict[str, tuple[float, float]]] = {}
     places: ClassVar[frozenset[str]] = frozenset()

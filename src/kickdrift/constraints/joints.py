@@ -174,6 +174,10 @@ class Distance(Constraint):
         return (self,)
 
     @property
+    def weighed(self) -> Any:
+        return self.pairs
+
+    @property
     def limited(self) -> bool:
         """Whether it has limits instead of a length."""
         return self.max_length is not None or self.min_length is not None

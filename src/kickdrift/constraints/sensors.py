@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration, filter_field, place
+from ..declaration import NO_MASS, declaration, filter_field, place
 from .base import ALL_BITS, Filtered
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Sensor(Filtered):
     kind = "sensor"
     turn = 4
     independent = Filtered.independent - {"sensor"}  # no coefficient of a region
+    weighed = NO_MASS
 
     lower: ArrayLike | None = place(default=None)
     upper: ArrayLike | None = place(default=None)

@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import exact_math, validation
 from ..constraints.base import AfterStep
-from ..declaration import declaration, numbers
+from ..declaration import NO_MASS, declaration, numbers
 from .base import Elastic, FieldTerm, Term
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Gravity(Term):
     """
 
     affine = alone = True
+    weighed = NO_MASS
 
     acceleration: ArrayLike = numbers(per_body="vector")
     conservative: ClassVar[bool] = True
@@ -312,6 +313,7 @@ class FloorFriction(Term, AfterStep):
     affine = alone = True
     kind = "floor_friction"
     turn = 0
+    weighed = NO_MASS
 
     deceleration: ArrayLike = numbers(minimum=0.0, per_body="number")
     conservative: ClassVar[bool] = True  # it dissipates between steps only

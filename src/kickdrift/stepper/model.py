@@ -116,14 +116,14 @@ class Plan(Additions):
         self.forces, self.constraints, self._idle = tuple(forces), tuple(constraints), tuple(idle)
         self.disabled = tuple([each for each in self._idle if not isinstance(each, Term)])  #: constraints only
         if not same:
-            self._derive_masses()
+            self._derive_masses(previous)
         then = () if previous is None else previous.constraints
         ends = head, tail = common_ends(then, self.constraints)
         gone, come = (each[head : len(each) - tail] for each in (then, self.constraints))
         if gone or come:
             self._surround((*gone, *come))
             own.pop("_numbers", None)
-        known = self._known(previous) if previous is not None and same else {}
+        known = {} if previous is None else self._known(previous)
         if previous is not None and not same:
             changed = self._with_masses(changed, previous)
         whole = previous is None or known is not previous._parts  # whether all parts are collected anew
@@ -163,15 +163,24 @@ class Plan(Additions):
             self._pins = self._pins if pins == self._pins else pins
 
     def _known(self, previous: Plan) -> dict[int, Part]:
-        """Return the parts of `previous`, a plan with the same masses, that this plan can reuse."""
+        """Return the parts of `previous` that this plan can reuse."""
+        parts = previous._parts
         if previous.periodic is not self.periodic:
             return {}  # separations between bodies differ
+        if self.mass is not previous.mass:
+            if self.mobility is not previous.mobility:
+                return {}
+            other = np.broadcast_to(self.mass != previous.mass, (self.n,))
+            weighed = {key: part.declaration.weighed for key, part in parts.items()}
+            parts = {
+                key: part for key, part in parts.items() if weighed[key] is not None and not other[weighed[key]].any()
+            }
         if self._pins is previous._pins:
-            return previous._parts
+            return parts
         # Every constraint depends on the pins, and springs per mass: if these change, none of them is reused.
         return {
             key: part
-            for key, part in previous._parts.items()
+            for key, part in parts.items()
             if not (part.constraint_records or part.linked or any(each.term.per_mass for each in part.interactions))
         }
 
@@ -348,10 +357,11 @@ class Plan(Additions):
         check_finite(name, array, _F64)  # it stays in float64: only results derived from it are rounded
         return array
 
-    def _derive_masses(self) -> None:
+    def _derive_masses(self, previous: Plan | None) -> None:
         infinite = np.isinf(self.mass)
-        self.inverse_mass = 1 / self.mass
-        self.mobility = np.where(infinite, 0.0, 1.0)
+        self.inverse_mass, mobility = 1 / self.mass, np.where(infinite, 0.0, 1.0)
+        if previous is None or not np.array_equal(mobility, previous.mobility):
+            self.mobility = mobility
         self.finite_mass = np.where(infinite, 0.0, self.mass)
 
     def _compile(self, declaration: Any) -> Part:
