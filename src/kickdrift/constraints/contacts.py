@@ -216,7 +216,7 @@ class Contacts(Filtered):
         return self._faces(plan) + min(sum(shapes.sides(plan) for shapes in self.shapes), SHAPES_PER_BODY)
 
     def _faces(self, plan: Plan) -> int:
-        return sum(len(wall.faces(plan)[1]) for wall in self.walls)
+        return sum(self._sides_of_walls(plan))
 
     def _stiffness(self) -> np.ndarray:
         return np.array([2 * math.pi * (self.hertz or 0.0), self.damping_ratio, ROD_DAMPING])
@@ -272,7 +272,7 @@ class Contacts(Filtered):
             radius = np.broadcast_to(self._scalars(plan, "radius"), (plan.n,))
             fields["shape_reach"] = np.stack([shapes.reach(plan, radius) for shapes in self.shapes])
         if "friction" in names:
-            fields["shape_friction"] = self._frictions(plan)["shape_friction"]
+            fields["shape_friction"] = self._friction_of(plan, self.shapes)
         if "surface_speed" in names:
             belt = np.stack([shapes.belt(plan) for shapes in self.shapes])
             if bool(belt.any()) != ("shape_belt" in before):
@@ -303,24 +303,24 @@ class Contacts(Filtered):
         return np.array(rows, np.uint8).reshape(len(parts), plan.n)
 
     def _through_walls(self, plan: Plan) -> np.ndarray:
-        faces = [len(wall.faces(plan)[1]) for wall in self.walls]
-        return np.repeat(self._through_parts(plan, self.walls), faces, axis=0)
+        return np.repeat(self._through_parts(plan, self.walls), self._sides_of_walls(plan), axis=0)
+
+    def _sides_of_walls(self, plan: Plan) -> list[int]:
+        return [len(wall.faces(plan)[1]) for wall in self.walls]
+
+    def _friction_of(self, plan: Plan, parts: Sequence[Any]) -> np.ndarray:
+        """Return the friction of each wall or shapes and body; one without friction uses that of the body."""
+        friction, rows = self._scalars(plan, "friction"), np.empty((len(parts), plan.n))
+        for row, part in zip(rows, parts, strict=True):
+            own = part._scalars(plan, "friction")
+            row[:] = np.where(own > 0, own, friction)
+        return rows
 
     def _frictions(self, plan: Plan) -> dict[str, np.ndarray]:
-        """Return frictions per body, and per wall or shapes and body; one without friction uses that of the body."""
-        friction = self._scalars(plan, "friction")
-
-        def those_of(walls: Sequence[Any], sides: Sequence[int]) -> np.ndarray:
-            rows, first = np.empty((sum(sides), plan.n)), 0
-            for wall, count in zip(walls, sides, strict=True):
-                own = wall._scalars(plan, "friction")
-                rows[first : first + count] = np.where(own > 0, own, friction)
-                first += count
-            return rows
-
-        walls = those_of(self.walls, [len(wall.faces(plan)[1]) for wall in self.walls])
-        found = {"friction": np.broadcast_to(friction, (plan.n,)), "wall_friction": walls}
-        return found | ({"shape_friction": those_of(self.shapes, [1] * len(self.shapes))} if self.shapes else {})
+        """Return frictions per body, and per wall or shapes and body."""
+        walls = np.repeat(self._friction_of(plan, self.walls), self._sides_of_walls(plan), axis=0)
+        found = {"friction": np.broadcast_to(self._scalars(plan, "friction"), (plan.n,)), "wall_friction": walls}
+        return found | ({"shape_friction": self._friction_of(plan, self.shapes)} if self.shapes else {})
 
     def compile(self, plan: Plan) -> None:
         countable("Contacts", plan)

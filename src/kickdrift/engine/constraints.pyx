@@ -96,7 +96,8 @@ cdef class BoundDistance(BoundConstraint):
         part = (2 * LIMITED * stage + how)[order]
         begins = np.flatnonzero(np.concatenate([[True], part[1:] != part[: count - 1]])[:count])
         distance.stages = len(begins)
-        distance.stage = <const int64_t*> self.keep(np.concatenate([begins, [count]]), np.int64)
+        edges = np.concatenate([begins, [count]])
+        distance.stage = <const int64_t*> self.keep(edges, np.int64)
         self.bodies = self.first[order], self.second[order]
         # Rows a power of two apart share few sets of the cache. Skipping a cache line in each page spreads them.
         item = plan.dtype.itemsize
@@ -148,7 +149,7 @@ cdef class BoundDistance(BoundConstraint):
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
         # Nanoseconds per pair: pairs of long levels cost less, because they fill vectors.
-        pair = 5 if np.diff(begins, append=count).max(initial=0) >= 512 else 20
+        pair = 5 if (edges[1:] - begins).max(initial=0) >= 512 else 20
         self.cost = pair * count * distance.iterations * max(1, distance.direction)
         return 0
 
