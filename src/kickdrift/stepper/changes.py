@@ -411,7 +411,8 @@ def _remade(
     held = [entry for entry in (*gone, *come) if not isinstance(entry.now, Term)]
     if held:
         model.loads = loads_after(old.loads, gone, come)
-    if any(now.moves for entry in held for _, now, _ in motion.shapes_of(entry)):
+    shapes = [each for entry in held if entry.now.kind in motion.HOLDERS for each in motion.shapes_of(entry)]
+    if any(now.moves for _, now, _ in shapes):
         attributes["_motion"] = model.motion = motion.motion_of(self, entries, follow)
     if [(entry.origin, entry.enabled) for entry in gone] != [(entry.origin, entry.enabled) for entry in come]:
         attributes |= self._numbered(self.tick, entries)

@@ -12,7 +12,7 @@ kind. Unless stated otherwise, an array of a plan has one row for all bodies or 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
@@ -119,7 +119,7 @@ class Plan(Additions):
             self._derive_masses(previous)
         then = () if previous is None else previous.constraints
         ends = head, tail = common_ends(then, self.constraints)
-        gone, come = (each[head : len(each) - tail] for each in (then, self.constraints))
+        gone, come = then[head : len(then) - tail], self.constraints[head : len(self.constraints) - tail]
         if gone or come:
             self._surround((*gone, *come))
             own.pop("_numbers", None)
@@ -131,10 +131,9 @@ class Plan(Additions):
             own.pop(name, None)
         self._parts = known.copy()
         if previous is not None:
-            left = {*map(id, (*self.forces, *come, *self._idle))}
-            for each in (*previous.forces, *gone, *previous._idle):
-                if id(each) not in left:
-                    self._parts.pop(id(each), None)
+            left = {*map(id, (*previous.forces, *gone, *previous._idle))}
+            for key in left.difference(map(id, (*self.forces, *come, *self._idle))):
+                self._parts.pop(key, None)
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is detected below
             if whole or self.forces != previous.forces:  # type: ignore[union-attr]
                 self._push(changed, previous)
@@ -155,10 +154,10 @@ class Plan(Additions):
 
     def _surround(self, moved: tuple[Any, ...]) -> None:
         """Collect what all constraints depend on: the periodic box and the pins. moved: those that came or went."""
-        if any(isinstance(each, Periodic) for each in moved):
+        if [each for each in moved if isinstance(each, Periodic)]:
             self.periodic = periodic_among(self.constraints)
             self.torus = None if self.periodic is None else self.periodic.torus(self.dim, self.dtype)
-        if any(type(each).pins is not Constraint.pins for each in moved):
+        if [each for each in moved if type(each).pins is not Constraint.pins]:
             pins = [each for each in self.constraints if type(each).pins is not Constraint.pins and len(each.pins)]
             self._pins = self._pins if pins == self._pins else pins
 
@@ -224,21 +223,23 @@ class Plan(Additions):
         self._held = [*self._held[:head], *come, *last]
         if head + tail == 0:
             gone, come = [*(() if previous is None else previous._late), *gone], [*self._late, *come]
-        turned = {record.constraint.turn for part in (*gone, *come) for record in part.constraint_records}
-        if any(part.walls for part in (*gone, *come)) or previous is None:
+        turned, walled, linked = set(), previous is None, False
+        for part in (*gone, *come):
+            turned.update([record.constraint.turn for record in part.constraint_records])
+            walled, linked = walled or len(part.walls) > 0, linked or part.linked
+        if walled:
             self._corners = self._colliding(tuple([wall for part in self._held for wall in part.walls]), previous)
-        self._turns = [
-            self._in_turn(turn, gone, come, last) if turn in turned else records
-            for turn, records in enumerate(self._turns)
-        ]
+        self._turns = [*self._turns]
+        for turn in turned:
+            self._turns[turn] = self._in_turn(turn, gone, come, last)
         if 1 in turned:
             self._ties = tied(self.n, self._turns[1], self._ties, () if previous is None else previous._turns[1])
         self.constraint_records = self._undragged = [
             *self._turns[0], *self._ties, *self._turns[2], *self._with_corners(self._turns[3]), *self._turns[4],
             *self._turns[5],
         ]  # fmt: skip
-        ends = [[*map(id, [bodies for part in parts for bodies in part.links])] for parts in (gone, come)]
-        if ends[0] != ends[1] or any(part.linked for part in gone) != any(part.linked for part in come):
+        then, now = [[(id(part.links), part.linked) for part in parts] for parts in (gone, come)]
+        if linked and then != now:
             parts = [*self._late, *self._held]
             self.linked = any(part.linked for part in parts)
             self.links = [bodies for part in parts for bodies in part.links]
@@ -309,14 +310,15 @@ class Plan(Additions):
 
         after: the parts behind these.
         """
-
-        def of(parts: Sequence[Part]) -> Iterator[ConstraintRecord]:
-            return (record for part in parts for record in part.constraint_records if record.constraint.turn == turn)
-
-        records, old = self._turns[turn], [*of(gone)]
-        following = old[0] if old else next(of(after), None)
+        old, new = (
+            [record for part in parts for record in part.constraint_records if record.constraint.turn == turn]
+            for parts in (gone, come)
+        )
+        records = self._turns[turn]
+        behind = (each for part in after for each in part.constraint_records if each.constraint.turn == turn)
+        following = old[0] if old else next(behind, None)
         place = len(records) if following is None else records.index(following)
-        return [*records[:place], *of(come), *records[place + len(old) :]]
+        return [*records[:place], *new, *records[place + len(old) :]]
 
     def _drag(self, previous: Plan | None) -> None:
         """Set the drag of both ends for compliant distances under velocity Verlet."""
