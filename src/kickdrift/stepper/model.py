@@ -39,6 +39,8 @@ Changed = Mapping[int, tuple[Part | None, Collection[str]]]
 #: Attributes that a plan computes at first use. Every new plan drops the first one of the previous plan; if masses,
 #: pins or the periodic box differ, it drops all.
 _COMPUTED = ("fingerprint", "weights", "rounded_weights", "applied_share", "weight")
+#: Turns, see `AfterStep`: of distances, which are joined, and of walls, which have corners.
+_DISTANCES, _WALLS = 1, 3
 
 
 def _column(symbol: str, place: int | None = None) -> Any:
@@ -232,10 +234,11 @@ class Plan(Additions):
         self._turns = [*self._turns]
         for turn in turned:
             self._turns[turn] = self._in_turn(turn, gone, come, last)
-        if 1 in turned:
-            self._ties = tied(self.n, self._turns[1], self._ties, () if previous is None else previous._turns[1])
+        if _DISTANCES in turned:
+            before = () if previous is None else previous._turns[_DISTANCES]
+            self._ties = tied(self.n, self._turns[_DISTANCES], self._ties, before)
         self.constraint_records = self._undragged = [
-            *self._turns[0], *self._ties, *self._turns[2], *self._with_corners(self._turns[3]), *self._turns[4],
+            *self._turns[0], *self._ties, *self._turns[2], *self._with_corners(self._turns[_WALLS]), *self._turns[4],
             *self._turns[5],
         ]  # fmt: skip
         then, now = [[(id(part.links), part.linked) for part in parts] for parts in (gone, come)]
@@ -246,8 +249,8 @@ class Plan(Additions):
             self.at_rest = np.zeros(self.n, self.dtype) if self.links else None
             if self.at_rest is not None:
                 self.at_rest[np.concatenate(self.links)] = 0.5 - self.integrator.velocity_lag
-        if 3 in turned:
-            self.contacts = next((record.fields for record in self._turns[3] if record.kind == "contacts"), None)
+        if _WALLS in turned:
+            self.contacts = next((record.fields for record in self._turns[_WALLS] if record.kind == "contacts"), None)
             if self.contacts is not None:
                 from ..constraints.contacts import check_walls
 
@@ -298,7 +301,7 @@ class Plan(Additions):
         return part
 
     def _with_corners(self, records: list[ConstraintRecord]) -> list[ConstraintRecord]:
-        """Return the records of turn 3 in declared order, with corners before the first wall."""
+        """Return the records of walls in declared order, with corners before the first wall."""
         corners = self._corners.constraint_records
         first = [record.constraint for record in records].index(self._corners.walls[0]) if corners else 0
         return [*records[:first], *corners, *records[first:]]
