@@ -117,7 +117,7 @@ class Additions:
     def _round(self, name: str, array: np.ndarray, owner: str = MERGED) -> np.ndarray:
         """Return an array in the dtype of the state. name, owner: coefficient and declaration, for an error."""
         if array.size <= 4 and self._ordinary(array.ravel().tolist()):  # much faster for few numbers
-            array = array.astype(self.dtype, order="C", copy=False)
+            array = array.astype(self.dtype, order="C")
             array.setflags(write=False)
             return array
         with np.errstate(over="ignore", under="ignore"):

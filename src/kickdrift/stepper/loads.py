@@ -116,7 +116,7 @@ def first_saved(before: Sequence[Entry], now: Sequence[Entry]) -> list[tuple[np.
     Earlier snapshots have no loads of it. A world that was restored from one must stay equal to the original.
     """
     added = [array for array, saved in _arrays(now) if saved]
-    if not added or len(before) != len(now):  # of another number of declarations, one was added or removed
+    if not added or len(before) != len(now):  # a declaration was added or removed, and none has changed
         return []
     known = {id(array) for array, saved in _arrays(before) if saved}
     return [(array[1:, :1], None, np.zeros((1, 1))) for array in added if id(array) not in known]

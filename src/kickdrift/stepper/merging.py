@@ -7,13 +7,11 @@ float64, in declared order.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from ..engine.serving import common_ends
 
 #: The contribution of one force: the symbol, the value, (1|n,) or (1|n, dim), and for c and k the weighted vector.
 Share = tuple[str, np.ndarray, Any]
@@ -31,9 +29,9 @@ class Column(NamedTuple):
 
 
 _NONE: list[Share] = []
-_LEAST = math.ulp(0.0)  #: the least number above 0
+_LEAST = np.nextafter(0.0, 1.0)  #: the least number above 0
 #: Column of worlds without damping of angular velocities.
-_NO_SPIN = Column(_NONE, np.zeros(1), (np.zeros(1), np.zeros((1, 1))), (False, False))
+_NO_SPIN = Column([], np.zeros(1), (np.zeros(1), np.zeros((1, 1))), (False, False))
 
 
 def columns(
@@ -49,14 +47,12 @@ def columns(
     found = {}
     for symbol in _MEANS:
         added, before = mine.get(symbol, _NONE), known.get(symbol)
-        if before is None or not (before.shares is added or _same(before.shares, added)):
-            before = _column(symbol, added, dim, rounded) if added or symbol != "spin" else _NO_SPIN
-        found[symbol] = before
+        if symbol == "spin" and not added:
+            found[symbol] = _NO_SPIN
+            continue
+        same = before is not None and len(before.shares) == len(added) and all(map(is_, before.shares, added))
+        found[symbol] = before if before is not None and same else _column(symbol, added, dim, rounded)
     return found
-
-
-def _same(before: list[Share], now: list[Share]) -> bool:
-    return len(before) == len(now) and common_ends(before, now)[0] == len(now)
 
 
 def _column(symbol: str, shares: list[Share], dim: int, rounded: Callable[[str, np.ndarray], np.ndarray]) -> Column:
@@ -78,8 +74,5 @@ def _weighted(
     total = total + weight
     # This form of the mean keeps equal values exact, and a single value unrounded. Where the total is 0, the weight is
     # 0 too, and `_LEAST` avoids 0 / 0.
-    if total.size == 1:  # by numbers: the same result, many times as fast
-        share: Any = weight.item() / max(total.item(), _LEAST)
-    else:
-        share = (weight / np.maximum(total, _LEAST))[:, None]
-    return total, mean + share * (value - mean)
+    share = weight / np.maximum(total, _LEAST)
+    return total, mean + share[:, None] * (value - mean)

@@ -147,8 +147,6 @@ def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
     if getattr(declaration, "kind", None) != "shapes":
         return places
     for place, entry in enumerate(self._entries):
-        if entry.now.kind not in HOLDERS:
-            continue
         alone = () if entry.now.kind == "contacts" else (entry.origin.handle, entry.origin.first)
         for k, now, today in shapes_of(entry):
             if any(name is declaration for name in (now, today, now.handle, *alone)):

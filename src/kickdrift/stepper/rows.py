@@ -50,7 +50,7 @@ def with_rows(
         array[...] = all_of_them
         array[rows] = value
         single = np.shape(getattr(first, name)) == ((dim,) if vector else ())
-        alike = single and n > 0 and bool((array[rows] == array[0]).all()) and bool((array == array[0]).all())
+        alike = single and n > 0 and bool((array == array[0]).all())
         alike = alike and array.tobytes() == np.broadcast_to(array[:1], array.shape).tobytes()  # -0.0 is another number
         whole[name] = array[0] if alike else array
     return whole

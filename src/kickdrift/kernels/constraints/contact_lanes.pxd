@@ -38,7 +38,7 @@ cdef enum:
 cdef inline bint press(
     const Contacts* data, const Sweep* sweep, int64_t first, int64_t last, const vec* like,
 ) noexcept nogil:
-    """Sweep over blocks first to last; return True if any contact is deep or, of a warm start, impulsive."""
+    """Sweep over blocks first to last; return True if SOLVE finds a deep contact, or a warm start an impulsive one."""
     cdef int64_t block
     cdef int c
     if sweep.kind == BEGIN:

@@ -265,16 +265,16 @@ cdef inline void share_delta_v(int dim, int64_t n, real substeps, const Contacts
 
 
 cdef inline bint press(Sweep* sweep, const Contacts* data, const real* like) noexcept nogil:
-    """Sweep over all contacts colour by colour, then over uncoloured ones one by one; True as in contact_lanes.pxd."""
+    """Sweep over contacts by colour, then one by one; True if SOLVE finds a deep, or a warm start an impulsive one."""
     cdef int64_t first = data.found[3] // data.lanes
     cdef int64_t last = data.found[1] // data.lanes
-    cdef bint deep
+    cdef bint found
     sweep.alone = False
-    deep = data.press(data, sweep, 0, first, like)
+    found = data.press(data, sweep, 0, first, like)
     if first < last:
         sweep.alone = True
-        deep = data.press(data, sweep, first, last, like) or deep
-    return deep
+        found = data.press(data, sweep, first, last, like) or found
+    return found
 
 
 cdef inline void begin_wall(
