@@ -18,6 +18,9 @@ from ..forces.fields cimport Affine, add_affine, field_vec, locate_affine, value
 cdef enum:
     HISTORIC = 5    # maximum number of constants of a scheme after h and h / 2, without those of kicks
 
+cdef enum:          # forces that act beside a single interaction, see `forces_of`
+    ANY_FORCES, GRAVITY_ONLY, AFFINE_ONLY, WITH_TERMS
+
 
 cdef inline Py_ssize_t size(const Workspace* workspace, const vec* like) noexcept nogil:
     """Bytes of a register."""
@@ -37,13 +40,12 @@ cdef inline const void* moving(const Coupling* coupling, const Workspace* worksp
     return NULL if workspace.full else <const char*> plan.slots.weight + workspace.first * plan.slots.item
 
 
-cdef inline bint is_usual(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
-    """True if the accelerations are gravity and one interaction, without inactive or pinned bodies and history."""
+cdef inline int forces_of(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
+    """Which loop of `finish_bodies` fits; ANY_FORCES with a history, inactive or pinned bodies, or two interactions."""
     cdef const Plan* plan = coupling.plan
-    return (
-        coupling.interactions == 1 and plan.s.data == NULL and moving(coupling, workspace) == NULL
-        and not (plan.terms > 0 or plan.drag or plan.spring)
-    )
+    if coupling.interactions != 1 or plan.s.data != NULL or moving(coupling, workspace) != NULL:
+        return ANY_FORCES
+    return WITH_TERMS if plan.terms > 0 else AFFINE_ONLY if plan.drag or plan.spring else GRAVITY_ONLY
 
 
 cdef inline bint keeps_forces(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
@@ -52,7 +54,7 @@ cdef inline bint keeps_forces(const Coupling* coupling, const Workspace* workspa
     The registers from Y on then hold the output of each evaluation, and the last stage combines them. Tiles evaluate
     into them; if all bodies are one tile, functions have one output array, which is copied.
     """
-    return is_usual(coupling, workspace) and leaves(coupling.plan, workspace)
+    return forces_of(coupling, workspace) == GRAVITY_ONLY and leaves(coupling.plan, workspace)
 
 
 cdef inline vec pushed(
@@ -70,10 +72,10 @@ cdef inline void finish(
 ) noexcept nogil:
     """Add the interactions to the accelerations of all bodies at a state, and complete the stage."""
     if number == KEEP:
-        finish_bodies(False, KEEP, 0, coupling, workspace, state)
+        finish_bodies(ANY_FORCES, KEEP, 0, coupling, workspace, state)
         return
     if number == START:
-        finish_bodies(False, START, scheme, coupling, workspace, state)
+        finish_bodies(ANY_FORCES, START, scheme, coupling, workspace, state)
         return
     number = max(number, 0)     # compilers then drop the branches for KEEP and START
     if scheme == KICK_DRIFT:
@@ -85,7 +87,7 @@ cdef inline void finish(
     elif scheme == COMPOSITION:
         finish_scheme(number, COMPOSITION, coupling, workspace, state)
     else:  # one loop for all others: its branches cost less than an interaction
-        finish_bodies(False, number, scheme, coupling, workspace, state)
+        finish_bodies(ANY_FORCES, number, scheme, coupling, workspace, state)
 
 
 cdef inline bint opens_ahead(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
@@ -95,7 +97,7 @@ cdef inline bint opens_ahead(const Coupling* coupling, const Workspace* workspac
     return (
         coupling.workspace == NULL and coupling.constraints == 0 and coupling.noise == NULL
         and (plan.scheme == COMPOSITION or (plan.scheme == VELOCITY_VERLET and not plan.velocity_dependent))
-        and is_usual(coupling, workspace) and not (plan.damped or plan.turned)
+        and forces_of(coupling, workspace) != ANY_FORCES and not (plan.damped or plan.turned)
     )
 
 
@@ -103,12 +105,17 @@ cdef inline void finish_scheme(
     int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
     # Only the most used schemes have a loop of their own, because each is compiled for every instruction set.
+    cdef int forces = forces_of(coupling, workspace)
     if scheme == RK4 and keeps_forces(coupling, workspace):
         finish_kept(number, coupling, workspace, state)
-    elif scheme != RK4 and is_usual(coupling, workspace):
-        finish_bodies(True, number, scheme, coupling, workspace, state)
+    elif scheme == RK4 or forces == ANY_FORCES:
+        finish_bodies(ANY_FORCES, number, scheme, coupling, workspace, state)
+    elif forces == GRAVITY_ONLY:
+        finish_bodies(GRAVITY_ONLY, number, scheme, coupling, workspace, state)
+    elif forces == AFFINE_ONLY:
+        finish_bodies(AFFINE_ONLY, number, scheme, coupling, workspace, state)
     else:
-        finish_bodies(False, number, scheme, coupling, workspace, state)
+        finish_bodies(WITH_TERMS, number, scheme, coupling, workspace, state)
 
 
 cdef inline void finish_kept(
@@ -199,9 +206,9 @@ cdef inline void end_kept(
 
 
 cdef inline void finish_bodies(
-    bint usual, int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
+    int forces, int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    """`finish` in one loop over the bodies; usual: see `is_usual`."""
+    """`finish` in one loop over the bodies; forces: of `forces_of`, a constant that drops branches from the loop."""
     cdef const Plan* plan = coupling.plan
     cdef vec* to = <vec*> workspace.next
     cdef vec* r = <vec*> workspace.start
@@ -215,11 +222,11 @@ cdef inline void finish_bodies(
     cdef vec a, x, v, s, here, share
     cdef vec* x0 = r
     cdef vec* v0 = r + (Q - P) * row
-    # The loop reads local copies: compilers must assume that stores alias the plan's pointers and constants. Uniform
-    # numbers are loaded once.
-    cdef bint compiled = not usual and plan.terms > 0
-    cdef bint affine_drag = not usual and plan.drag and not compiled
-    cdef bint affine_spring = not usual and plan.spring and not compiled
+    # The loop reads local copies, because stores may alias the plan's memory. Uniform numbers are loaded once.
+    cdef bint usual = forces != ANY_FORCES
+    cdef bint compiled = forces == WITH_TERMS if usual else plan.terms > 0
+    cdef bint springs = forces != GRAVITY_ONLY and not compiled and plan.spring
+    cdef bint drags = forces != GRAVITY_ONLY and not compiled and plan.drag
     cdef bint drag = plan.velocity_dependent
     cdef bint historic = not usual and has_history(scheme) and plan.s.data != NULL
     cdef int count = evaluations(scheme, drag, plan)
@@ -238,8 +245,7 @@ cdef inline void finish_bodies(
     for n in range(EXTRA + (2 if usual else HISTORIC)):
         constants[n] = k[n]
     if leaves(plan, workspace):
-        x0 = <vec*> workspace.now + X * row
-        v0 = <vec*> workspace.now + V * row
+        x0, v0 = <vec*> workspace.now + X * row, <vec*> workspace.now + V * row
     # The last stage of velocity Verlet does not change positions.
     cdef bint opens = (
         (usual and scheme == VELOCITY_VERLET or scheme == COMPOSITION) and workspace.opens and number == last
@@ -252,18 +258,14 @@ cdef inline void finish_bodies(
         for n in range(vectors):
             i = j * plane + n
             v = state[V * row + i]
-            if not moves:
-                x = v   # unused
-            else:
-                x = state[X * row + i]
+            x = state[X * row + i] if moves or forces == AFFINE_ONLY else v     # v: unused
             if compiled:
                 a = r[(A - P) * row + i]
             else:
                 if each != 0:
                     here = (<const vec*> (terms.g + n * each))[0]
                 a = here
-            if affine_drag or affine_spring:
-                a = add_affine(affine_drag, affine_spring, &terms, n, x, v, a)
+            a = add_affine(drags, springs, &terms, n, x, v, a)
             if single:
                 if every != 0:
                     share = (<const vec*> (factor + n * every))[0]
