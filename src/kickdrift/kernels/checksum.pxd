@@ -94,7 +94,7 @@ cdef inline uint64_t mixed(uint64_t u, uint64_t key) noexcept nogil:
 
 
 cdef inline uint64_t digest_row(const real* numbers, Py_ssize_t count, uint64_t key, uint64_t step) noexcept nogil:
-    """Digest of a contiguous row. key: of its first number; step: from the key of one number to the next."""
+    """Digest a contiguous row. key: key of the first number; step: from the key of one number to the next."""
     cdef uint64_t total = 0
     cdef Py_ssize_t i
     cdef Py_ssize_t together = count - count % KD_DIGESTED if KD_DIGESTED > 1 else 0

@@ -73,9 +73,9 @@ cdef inline int64_t to_ns(const Clock* clock, double seconds, double *rest) noex
 
 
 cdef inline int64_t early(const Clock* clock, double float_rest, int64_t scale_rest) noexcept nogil:
-    """Return how much the accumulator may lack, in units, for a step to be due all the same.
+    """Return the number of units by which the accumulator may fall short of a whole step that is due all the same.
 
-    A nanosecond, plus the remainders carried to the next frame; half a step at most.
+    This tolerance is a nanosecond plus the remainders carried to the next frame, at most half a step.
     """
     if not clock.waits:
         return 0
@@ -95,7 +95,7 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
         enter(clock, ns, 0, ns)
         return 0
 
-    # Real time is clamped, then scaled, then added; `ignores_time` replaces it.
+    # Real time is clamped, then scaled, then added; with `ignores_time`, a fixed number of steps is added instead.
     cdef int64_t used = ns, scale_rest = clock.scale_rest, frame, lost = 0
     if clock.ignores_time:
         frame = clock.policy_value * clock.size
@@ -159,7 +159,7 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
 
 
 cdef inline void enter(Clock* clock, int64_t ns, int64_t clamped, int64_t paused) noexcept nogil:
-    """Add a frame to the totals of real time. They all stop at LEDGER_FULL together, so that differences stay valid."""
+    """Add a frame to the totals of real time. All freeze together at LEDGER_FULL, so that differences stay valid."""
     if clock.fed_ns < LEDGER_FULL:
         clock.fed_ns += ns
         clock.clamped_ns += clamped
@@ -188,7 +188,7 @@ cdef inline void count_steps(Clock* clock, int64_t n) noexcept nogil:
 
 
 cdef inline double step_length(const Clock* clock) noexcept nogil:
-    # Both are integers below 2**53, so that the quotient is rounded once.
+    # Numerator and denominator are integers below 2**53, so that the quotient is rounded once.
     if clock.step_ns < 0:
         return <double>clock.den / <double>clock.num
     return <double>clock.step_ns / 1e9
@@ -202,4 +202,4 @@ cdef inline double fraction(const Clock* clock) noexcept nogil:
         return 0.0
     if rest >= clock.size:
         return 1.0
-    return min(<double>rest / <double>clock.size, BELOW_ONE)  # beyond 2**53 both are rounded
+    return min(<double>rest / <double>clock.size, BELOW_ONE)  # rounded operands beyond 2**53 could give 1

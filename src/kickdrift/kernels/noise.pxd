@@ -19,7 +19,7 @@ cdef inline void apply(const Noise* noise, int code, double* out, const double* 
 cdef inline void normals(
     const Noise* noise, int64_t tick, int64_t first, Py_ssize_t count, uint32_t which, double* z, double* angle,
 ) noexcept nogil:
-    """Compute two rows of normal numbers for `count` bodies (Box-Muller), in z. angle: workspace of a row."""
+    """Compute two rows of normally distributed numbers (Box-Muller) for `count` bodies in z. angle: work row."""
     cdef double minus_two = -2
     cdef Py_ssize_t n
     cdef double radius

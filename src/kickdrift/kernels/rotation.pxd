@@ -40,7 +40,7 @@ cdef inline Py_ssize_t begin_turning(const Turning* turning, const real* like) n
 
 
 cdef inline Py_ssize_t complete_turning(const Turning* turning, const real* like) noexcept nogil:
-    """Rotate bodies by their angular velocities, damp these, and store both in the caller's arrays."""
+    """Rotate bodies, damp their angular velocities, and store both in the caller's arrays."""
     cdef int axes = 1 if turning.dim == 2 else 3
     cdef real h = <real> turning.h
     cdef real[3] w

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from .events cimport EventSource
 
 cdef enum:
-    PAIRS_PER_BODY = 16  # room for pairs per body; if it is exceeded, each body keeps as many partners of lowest index
+    PAIRS_PER_BODY = 16  # capacity of the pair list per body; if exceeded, each body keeps its partners of lowest index
     MOST_ROWS = 9           # maximum number of rows of cells in the neighbourhood of a grid cell
     MOST_CLASSES = 15       # maximum number of size classes
     NOWHERE = 255           # size class of inactive bodies
@@ -16,9 +16,9 @@ cdef enum:
     CONTACT_EVENT = 4             # numbers per contact in `contact_event`, beside its point and normal
     SPIN = 8                # numbers per rotating body in `spin` of Contacts
     TWIST = 12              # further numbers per contact if bodies rotate, in `twist` of Contacts
-    SHAPES_PER_BODY = 8     # maximum number of shapes per body that Contacts considers in a step: the nearest
+    SHAPES_PER_BODY = 8     # maximum number of shapes per body that Contacts considers in a step: the nearest ones
     COLOURS = 64    # graph colours of contacts: a 64-bit mask per body marks used ones. Uncoloured contacts come last
-    PAIR_ROW = 4            # numbers in the row of a body in `row` of Distance: its vector, then padding
+    PAIR_ROW = 4            # numbers per body in `row` of Distance: one vector, padded
     DIRECTION = 3           # bits of `how` in Distance that contain its line of action (0, 1 or 2)
     SOFT = 4                # bit of `how`: the pair has compliance
     LIMITED = 8             # bit of `how`: the pair has limits or may break
@@ -32,7 +32,7 @@ cdef enum ConstraintKind:
     PERIODIC
     MOVING          # shapes that move
     FLOOR
-    PIN             # those before act on each body alone: new kinds may go to the end
+    PIN             # kinds before PIN act on each body alone; new kinds may go to the end
     DISTANCE
     COLLISIONS
     CONTACTS
@@ -65,7 +65,7 @@ ctypedef struct LoadCell:
     const double* owner         # points to the number of the pair's constraint, for events
     double* cell                # load in N; 1 if the pair is broken
     double limit                # load in N that breaks it; below 0: none
-    double unit                 # rigid pairs: load in N if correction of the length / h² is 1 m/s²; soft ones: 1
+    double unit                 # rigid pairs: load in N per 1 m/s² of length correction / h²; compliant pairs: 1
     int32_t first, second       # bodies
     int64_t rank                # index in declaration order; the breaks of a step are recorded in this order
 
@@ -94,7 +94,7 @@ ctypedef struct Distance:
     const void* lower           # limits; NULL if no pair has any
     const void* upper
     const LoadCell* cell
-    bint saves_loads            # True if snapshots contain the load of any pair: it has breaks_at
+    bint saves_loads            # True if snapshots contain the load of any pair, that is, if any pair has breaks_at
     bint from_positions         # Verlet: the next step reads no velocities, so velocity impulses are no load
     int64_t iterations
     const void* at_rest         # per body: its stored velocity at rest, as a share of delta_v; NULL: 0
@@ -105,12 +105,12 @@ ctypedef struct Distance:
     void* least                 # bounds of the accumulated velocity impulse of each pair with limits
     void* most
     void* load                  # load of each pair in this step, N
-    void* row                   # of each member: position, or velocity while these are solved; PAIR_ROW numbers
+    void* row                   # PAIR_ROW numbers per member: its position, or its velocity during the velocity solve
     void* displacement          # unit vectors from first to second body, component by component
     void* force                 # accumulated position impulse of each pair
-    void* pull         # compliant pairs: accumulated velocity impulse; rigid pairs: > 0: skip the velocity solve
+    void* pull  # compliant pairs: accumulated velocity impulse; rigid pairs: > 0 if the velocity solve is skipped
     void* slowed                # accumulated velocity impulse of each rigid pair
-    void* share_first           # inverse mass of first bodies; of compliant pairs reduced by drag. NULL: all are rigid
+    void* share_first  # inverse mass of first bodies, reduced by drag in compliant pairs; NULL: all pairs are rigid
     void* share_second
     void* alpha
 
@@ -122,8 +122,8 @@ ctypedef struct Each:
 ctypedef struct Floor:
     Each deceleration           # m/s²
 
-# Angular velocities and inertias of bodies, for friction. Indices are those of all bodies, even while a tile of bodies
-# steps in a copy.
+# Angular velocities and inertias of bodies, for friction. Arrays are indexed by the body's index in the world, also
+# while a tile of bodies steps in a copy.
 ctypedef struct Spin:
     void* w                         # rad/s: 1 plane of `stride` numbers in 2-D, 3 in 3-D; NULL: nothing rotates
     int64_t stride
@@ -142,11 +142,11 @@ ctypedef struct Wall:
     const uint8_t* alive        # per body: is active; NULL: all are
     EventSource* events                  # event recorder; NULL: no events
     Spin spin
-    const void* belt            # conveyor: speed along (-n_y, n_x), then a vector: its part along the surface; or NULL
+    const void* belt  # conveyor: speed along (-n_y, n_x), then a velocity whose tangential part is added; or NULL
 
 # The motion of shapes. Its numbers are always doubles: positions of shapes would drift in float32.
 ctypedef struct Motion:
-    const double* state         # of each shape: displacement, angle, velocity, angular velocity; NULL: they do not move
+    const double* state  # of each shape: displacement, angle, velocity, angular velocity; NULL: shapes do not move
     const double* lower         # corners or ends at displacement 0 and angle 0, (shapes, dim)
     const double* upper
     const double* center
@@ -185,9 +185,9 @@ ctypedef struct Sensor:
     const uint8_t* alive        # per body: is active; NULL: all are
     EventSource* events
 
-# Corrects bodies `first` to `last` after a step. Constraints between bodies always get all of them. before: positions
-# before the step; delta_v: velocity change by its forces; s: Verlet's previous positions, or NULL; owner: argument of
-# Look.
+# Corrects bodies `first` to `last` after a step. Constraints between bodies always get the whole range. before:
+# positions before the step; delta_v: velocity change by its forces; s: Verlet's previous positions, or NULL; owner:
+# argument of Look.
 ctypedef int (*ConstraintFunction)(
     ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride,
     const void* before, const void* delta_v, void* x, void* v, void* s, const void* data,
@@ -199,7 +199,7 @@ ctypedef struct ConstraintCall:
     ConstraintKind kind
     const void* data
     EventSource* events                  # event recorder; NULL: no events
-    int64_t reports                      # number of the constraint whose events are reported in its turn
+    int64_t reports  # index of the constraint whose events are reported at this position of the order
 
 cdef enum:
     TESTS = 2_000_000       # distance tests between two Ctrl-C checks, some milliseconds
@@ -234,10 +234,10 @@ ctypedef struct Collisions:
     bint swept                  # True: continuous collision detection
     # For continuous collision detection: workspace, and arguments of the pair search by swept volumes.
     void* since                 # per body: seconds from the start of its current straight path to the end of the step
-    void* earliest              # per body: seconds since its first contact
-    int64_t* which              # per body: index of that contact's pair in `partner`, or -1
+    void* earliest              # per body: seconds from its first contact in a round to the end of the step
+    int64_t* which              # per body: index in `partner` of the pair of that first contact, or -1
     int32_t* last               # per body: partner of its last contact in this step, or -1
-    void* time                  # per pair: seconds since its contact, or 0
+    void* time                  # per pair: seconds from its contact to the end of the step, or 0
     void* middle                # center of the path of each body
     void* extent                # radius of the swept volume of each body: radius + half its path
     uint8_t* swept_class          # size class of each swept volume
@@ -268,7 +268,7 @@ ctypedef struct Collisions:
     uint32_t* bucket            # bucket of each body
     int32_t* body               # bodies sorted by bucket, then by index: a slot is a position in this order
     void* place                 # positions (component by component) and radii in slot order
-    int64_t* begin              # offset of each body's partners
+    int64_t* begin              # offset of each body's partners in `partner`
     int32_t* count              # number of each body's partners
     int32_t* partner
     int32_t* next               # first unprocessed slot of each bucket
@@ -286,8 +286,8 @@ cdef enum:
 # Contacts that a sweep solves.
 cdef enum:
     ALL_CONTACTS
-    IMPULSIVE_ONES  # only those whose warm start is more than the impulse of a load: it comes from an impact
-    SUSTAINED_ONES  # only the others
+    IMPULSIVE_ONES  # contacts whose warm-start impulse exceeds that of a sustained load: it comes from an impact
+    SUSTAINED_ONES  # all contacts except the impulsive ones
 
 ctypedef struct Sweep:
     int kind
@@ -296,12 +296,12 @@ ctypedef struct Sweep:
     bint events       # True if events are recorded
     double h        # duration of a substep, s
     bint extra      # True: an extra iteration, only of islands with deep contacts
-    int only        # the contacts that it solves
+    int only        # which contacts the sweep solves, see ALL_CONTACTS
     double soft, scale
     double left     # time to the end of the step, s
-    double given    # substeps whose forces are in the velocities already
+    double given    # number of substeps whose forces the velocities already contain
     double count    # number of substeps
-    double behind     # substeps by which velocities are behind positions before the step
+    double behind     # lag of velocities behind positions before the step, in substeps
 
 # Sweeps blocks first to last of `lanes` contacts each; True if any contact is deep. See constraints/contact_lanes.pxd.
 ctypedef bint (*Press)(const void* contacts, const Sweep*, int64_t first, int64_t last, const void* like) noexcept nogil
@@ -310,7 +310,7 @@ ctypedef struct Contacts:
     Collisions grid             # pair search (radius, weight, partners), event recorder and Ctrl-C check
     const void* restitution     # restitution of each body
     const void* friction
-    int64_t faces               # number of walls, which have normals, offsets, and a friction per body
+    int64_t faces               # number of wall faces; each has a normal, an offset, and a friction per body
     const void* normal
     const void* offset
     const void* wall_friction
@@ -318,7 +318,7 @@ ctypedef struct Contacts:
     const uint8_t* through    # filter code per wall and body: 0 collides, 1 sensor, 2 passes through; NULL: all collide
     int64_t parts               # number of Shapes structs; shapes are numbered consecutively over all structs
     const Shapes* shapes        # Shapes structs; their `wall.sensor` has the filter codes that walls have in `through`
-    bint moves                  # whether any of them moves
+    bint moves                  # True if any shape moves
     Shapes level                # tree whose leaves are the Shapes structs; its `reach` is the largest of each body
     const int64_t* shape_begin  # number of the first shape of each Shapes struct, and the total
     const int32_t* part         # index of the Shapes struct of each shape
@@ -336,7 +336,7 @@ ctypedef struct Contacts:
     const void* lower           # limits; NULL if no rod has any
     const void* upper
     const LoadCell* cell
-    bint saves_loads            # True if snapshots contain the load of any rod: it has breaks_at
+    bint saves_loads            # True if snapshots contain the load of any rod, that is, if any rod has breaks_at
     void* load                  # load of each rod in this step, N
     int64_t declared
     int64_t sweeps              # number of sweeps over all rods in each substep
@@ -399,8 +399,8 @@ ctypedef struct Corners:
     const void* weight
     double lag
     const int64_t* number       # number of each face in recorded events
-    # Workspace: the faces that any body of a vector touches. For each a vector of masks (> 0 for bodies that touch it),
-    # of offsets plus radii, and two of impulses.
+    # Workspace: the faces that any body of a vector touches. Per face: one vector of masks (> 0 for bodies that touch
+    # it), one of offsets plus radii, and two of impulses.
     int32_t* face
     void* there
     void* size

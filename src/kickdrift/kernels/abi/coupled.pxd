@@ -45,7 +45,7 @@ ctypedef int (*ImplicitStep)(
     const void* coupling, Job* job, Py_ssize_t step, const void* workspace, const void* like,
 ) noexcept nogil
 
-# Several steps of a few bodies with mutual attraction, from one state to another: see few.pxd.
+# Several steps of a few bodies with mutual attraction, from one state buffer to another: see few.pxd.
 ctypedef void (*StepFew)(
     const void* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to, const void* like,
 ) noexcept nogil
@@ -66,8 +66,8 @@ ctypedef struct InteractionCall:
     bint noisy                      # True: function and tangent also get the tick, and there is no potential
     bint fills                      # True: the function overwrites all of `out`, which needs no zeroing
 
-# Turns recorded contacts into events, or drops them if not `keep`. Returns -1, or the number of a constraint whose kind
-# is unknown there, which is an error.
+# Convert recorded contacts to events, or discard them if not `keep`. Returns -1, or the number of a constraint whose
+# kind has no branch there, which is an error.
 ctypedef int64_t (*ReportFunction)(
     bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride,
     const void* x, Log* log,
@@ -86,20 +86,20 @@ ctypedef struct Coupling:
     ReportFunction report_events
     double origin               # time of origin_tick, s
     int64_t origin_tick
-    double after[MAX_STAGES]   # per stage: s from the latest tick to the time of its evaluation
-    int64_t ticks[MAX_STAGES]   # per stage: 0 if that tick is the start of the step, 1 if it is the end
+    double after[MAX_STAGES]   # per stage: seconds from the latest tick to the time of its evaluation
+    int64_t ticks[MAX_STAGES]   # per stage: 0 if its latest tick is the start of the step, 1 if it is the end
     # All bodies as one tile; `workspace` is NULL if tiles step separately.
     char* workspace             # two state buffers of x, v and s, then the other registers
     char* delta_v                  # register with the velocity changes by the forces of a step, for constraints
     Py_ssize_t padded           # numbers per component in the workspace, including padding
     bint recalled               # True: the workspace has the accelerations of the initial state, for FSAL schemes
     bint in_place               # True: a step cannot fail after it changed the state, so one state buffer is enough
-    # If constraints act on single bodies only, and record events or move: `own` is the plan of the caller's arrays, and
-    # `near` has a 1 for each tile that may touch a constraint in this call. Those step in the workspace. Else NULL.
+    # Set if all constraints act on single bodies, and some record events or move; else NULL. own: plan of the caller's
+    # arrays. near: 1 for each tile that may touch a constraint in this call; these tiles step in the workspace.
     const Plan* own
     uint8_t* near
-    # True: the call steps in the caller's arrays, see loops/coupled.pxd. `own` is then their plan. `seen` are arrays of
-    # the same layout: positions and velocities between two stages, and the output of the function.
+    # direct: the call steps in the caller's arrays, whose plan is `own` (see loops/coupled.pxd). seen: arrays of the
+    # same layout, for positions and velocities between two stages and for the output of the interaction function.
     bint direct
     const Array* seen
     ImplicitStep implicit       # or NULL
@@ -118,7 +118,7 @@ cdef inline double time_of(const Coupling* coupling, int64_t tick) noexcept nogi
 
 ctypedef void (*RunCoupled)(const Coupling*, Job*, const void* like) noexcept nogil
 
-# Copies `count` bodies into a state buffer of the workspace (`plane` numbers per component), or with `out` from it.
+# Copy `count` bodies into a state buffer of the workspace (`plane` numbers per component), or out of it if `out`.
 ctypedef void (*MoveBodies)(
     bint out, const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, void* state, const void* like,
 ) noexcept nogil
@@ -130,7 +130,7 @@ ctypedef struct CoupledTable:
     RunCoupled leap                 # steps only the tiles that touch no constraint in this call: loops/coupled.pxd
     InteractionFunction springs     # see interactions.pxd
     InteractionFunction n_body
-    StepFew three                   # kernel for up to three bodies; NULL without registers of four doubles: use `few`
+    StepFew three  # for up to three bodies; NULL if registers are narrower than four doubles: use `few`
     StepFew few
     InteractionFunction formula     # see formulas.pxd
     NoisyFunction noisy_formula
@@ -180,7 +180,7 @@ ctypedef struct Springs:
 
 cdef enum:
     PAIRS_AT_ONCE = 768     # pairs per evaluation of the potential's expression; a multiple of any vector width
-    LIST_TOO_SHORT = -1_000_004  # a further code, beside UNSOLVED, INTERRUPTED and NO_BRANCH
+    LIST_TOO_SHORT = -1_000_004  # failure code besides those above: the neighbour list exceeds its capacity
 
 ctypedef struct Pairs:
     int64_t n
@@ -234,10 +234,10 @@ ctypedef struct Stretch:
     const char* v0
     char* to_x          # state after the stage
     char* to_v
-    char* out           # output of the only function; zeroed after it is read
-    char* held          # register that a step keeps between stages; further ones follow, `row` bytes apart
+    char* out           # output of the only interaction function; zeroed after it is read
+    char* held          # first register that a step keeps between stages; further ones follow, `row` bytes apart
     Py_ssize_t row
-    const char* g       # gravity, `each` bytes from vector to vector; `factor` is 1/m, with `every` bytes. 0: uniform
+    const char* g       # gravity, `each` bytes from vector to vector; factor: 1/m, `every` bytes. 0 bytes: uniform
     Py_ssize_t each
     const char* factor
     Py_ssize_t every
@@ -279,7 +279,7 @@ cdef extern from *:
 
 ctypedef struct Kernels
 
-cdef enum:                  # results of Missing, if not the number of a term: nothing is missing, or the scheme is
+cdef enum:                  # results of Missing other than the number of a term without a kernel
     NOTHING = -1
     SCHEME = -2
 

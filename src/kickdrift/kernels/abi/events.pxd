@@ -26,15 +26,15 @@ ctypedef struct Contact:
     double point[MAX_DIM]
     double normal[MAX_DIM]  # from a to b
 
-# Event recorder of a constraint. Contacts of a step are indexed by their pair in the list of near pairs; those of walls
-# and shapes by body * `slots` + a number below `slots`.
+# Event recorder of a constraint. Contacts between bodies are indexed by their position in the pair list; contacts with
+# walls and shapes by body * `slots` + a number below `slots`.
 ctypedef struct EventSource:
     int64_t source          # constraint number in events
     bint region             # True for regions, which record ENTER and LEAVE
     int64_t slots           # maximum number of contacts per body; 0: contacts are indexed by pair
     int64_t places          # length of `mark`
     int64_t capacity            # room for touching pairs in `touching` and `next`
-    int32_t* mark           # per index: 1 + its position in `contact`; 0: no contact in this step
+    int32_t* mark           # per contact index: 1 + position in `contact`; 0: no contact in this step
     Contact* contact
     int64_t contacts
     int64_t* touching       # keys of the pairs that touched at the end of the last step, ascending

@@ -94,7 +94,7 @@ cdef enum:
     PRESET = 64 * GROUP     # bytes of a broadcast constant
     NOWHERE = -1            # `out` of an operation whose result is not stored
 
-cdef enum OperandKind:      # kinds of operands; the address of the first five does not advance from group to group
+cdef enum OperandKind:  # kinds of operands; those from REGISTER to SPREAD_OUT keep their address from group to group
     REGISTER
     KNOWN                   # constant number `index` of `presets`
     TIME
@@ -117,7 +117,7 @@ ctypedef struct Operation:
     int code
     int out                 # operand to store the result to; NOWHERE: only the next operation reads it, as r
     int a, b, c, d
-    int run                 # number of operations from this one to END, which run group by group; 0: runs for a block
+    int run  # number of operations from this one to END, which run group by group; 0: runs on a whole block
 
 ctypedef struct Formula:
     int operands

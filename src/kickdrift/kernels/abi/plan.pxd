@@ -10,7 +10,7 @@ cdef enum:
     H = 0           # h
     HALF = 1        # h / 2
     EXTRA = 2       # first constant that depends on the scheme, see set_constants()
-    PER_KICK = 4    # constants per kick, from EXTRA + 2 on: its length d, d/2, d/6, and the length c of the next drift
+    PER_KICK = 4    # constants per kick of a composition, from EXTRA + 2 on: length d of the kick, d/2, d/6, next drift
 
 
 # Slot masks of worlds that spawn and remove bodies, padded to whole rows.
@@ -18,10 +18,10 @@ cdef enum:
 ctypedef struct SlotArrays:
     const uint8_t* alive    # per slot: 1 if active
     const uint8_t* needs_start    # per slot: 1 if spawned since the last step
-    const void* weight      # `alive` as numbers of the state's dtype
+    const void* weight      # `alive` as numbers (1 or 0) of the state's dtype
     Py_ssize_t end          # end of the slots in use: last active slot + 1
     Py_ssize_t spans
-    const Py_ssize_t* span  # ranges of whole rows with active bodies: first and end of each
+    const Py_ssize_t* span  # ranges of whole rows that contain active bodies: start and end of each range
     int item                # bytes of a number
 
 
@@ -42,18 +42,18 @@ cdef enum Scheme:
     VERLET_BACKWARD     # Verlet, with a backward difference as velocity
     VERLET_CENTRAL
     VELOCITY_VERLET
-    COMPOSITION         # one scheme for each kick rule for velocity-dependent forces
+    COMPOSITION         # compositions: one scheme per kick rule for velocity-dependent forces
     COMPOSITION_RK4
     EXACT
     DOPRI8              # equations (ODE) only
-    ALTERNATE           # from here to IMPLICIT_EULER, schemes have no loops of their own: insert new schemes here
+    ALTERNATE           # schemes from here to IMPLICIT_EULER have no specialised loops: insert new schemes here
     GROOT_WARREN
     IMPLICIT_EULER      # from here on, the components of a body are solved for together
     ENERGY_EULER
 
 
 cdef inline dict scheme_kinds():
-    """Map integrators to schemes, or to the attribute that selects one and its values."""
+    """Map each integrator kind to its scheme, or to the attribute that selects a scheme and a dict of its values."""
     return {
         "explicit_euler": EXPLICIT_EULER,
         "semi_implicit_euler": ("form", {"kick_drift": KICK_DRIFT, "drift_kick": DRIFT_KICK, "alternate": ALTERNATE}),
@@ -161,12 +161,12 @@ ctypedef struct Newton:
 
 ctypedef void (*Run)(const Plan*, Job*, const void* like) noexcept nogil
 
-# One implicit step of a tile in planes. False: a body was not solved, and nothing has changed.
+# Implicit step of a structure-of-arrays tile. False: a body's equation was not solved, and the state is unchanged.
 ctypedef bint (*Solve)(
     const Plan*, Py_ssize_t first, Py_ssize_t count, void* x, void* v, Newton*,
 ) noexcept nogil
 
-# Write accelerations by affine forces and terms to `a`: planes of `stride` numbers.
+# Write accelerations by affine forces and terms to `a`, whose components are `stride` numbers apart.
 ctypedef void (*Accelerate)(
     const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
 ) noexcept nogil
@@ -208,10 +208,10 @@ ctypedef struct Plan:
     # The fields from here on are set when the plan is bound, so that short calls need no setup; the constants in
     # `prepared` are set again when h or last_h changes.
     char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants, broadcast to vectors
-    void* step                  # function that steps a row or tile; untyped, as its type has vectors: see dispatch.pxd
-    void* single_block                  # the same for numbers that do not fill a block of vectors
+    void* step                  # function that steps a row or tile; void*, as its type has vectors: see dispatch.pxd
+    void* single_block                  # variant of `step` for numbers that do not fill a block of vectors
     Solve solve                 # replaces `step` in implicit schemes
-    void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # used if no loop applies
+    void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # used if no fused loop applies
     int stages, fsal            # evaluations per step, and extra ones per call
     int rows, numbers           # rows of an array (1 or dim), and numbers of each body in a row (dim or 1)
     Row row[MAX_DIM]            # pointers to the first row of each component
@@ -231,7 +231,7 @@ ctypedef struct Plan:
 
 ctypedef struct Applied:
     int dim, count
-    bint flat                   # True if coefficients lie body by body (layout FLAT)
+    bint flat                   # True if coefficients are interleaved body by body (layout FLAT)
     const Array* force          # users' arrays, shape (n, dim), dtype of the state
     Field inverse_mass          # 1/m per component
     bint light                  # True if 1/m is the same positive number for all bodies
@@ -256,9 +256,9 @@ ctypedef struct Noise:
     Py_ssize_t width            # lanes of a float64 vector
 
 
-# Indices of registers, each computed from those before it.
+# Indices of registers; each index follows from earlier ones.
 #
-# A register is MAX_DIM planes in a tile, and `dim` planes if all bodies are one tile.
+# A register has MAX_DIM components in a tile, and `dim` components if all bodies are one tile.
 
 cdef enum:
     X                   # state: position, velocity and history
@@ -272,7 +272,7 @@ cdef enum:
 
 cdef enum:              # registers of coupled bodies
     A = REGISTERS       # accelerations before the interactions
-    OUT                 # output of the first interaction; those of the others follow, one register each
+    OUT                 # output of the first interaction; each further interaction has one more register
 
 cdef enum:              # all bodies as one tile
     STATE = P           # number of registers in each of the two state buffers

@@ -76,7 +76,7 @@ cdef inline int collide(
         if not changed:
             break
         collide_with_walls(step, n, dim, stride, before, delta_v, x, v, s, data, owner)
-        met += n // 8       # so do the walls of eight bodies
+        met += n // 8       # solving the walls of eight bodies takes as long, too
         memset(data.moved, 0, n)
         changed = False
     return 0
@@ -89,7 +89,7 @@ cdef inline void collide_with_walls(
     """Solve the walls again for bodies that collisions have moved, so that stacks are supported within this step. A
     second solve of other bodies could change them by rounding errors.
 
-    step: in double, as in the first solve. Shapes would move by another time if it was rounded to float32.
+    step: in double, as in the first solve, because a duration rounded to float32 would put moving shapes elsewhere.
     """
     cdef const ConstraintCall* call
     cdef Wall* wall
@@ -299,7 +299,7 @@ cdef inline real add_spins(int dim, int64_t i, int64_t j, const Collisions* data
 cdef inline void rotate_pair(
     int dim, int64_t i, int64_t j, const Impact* met, const real* lost, const Collisions* data,
 ) noexcept nogil:
-    """Change the spin of two bodies by friction; lost: tangential velocity that it removes."""
+    """Change the spin of two bodies by friction; lost: tangential velocity that friction removes."""
     cdef const real* radius = <const real*> data.radius
     cdef const real* weight = <const real*> data.weight
     cdef real* w = <real*> data.spin.w
@@ -427,7 +427,7 @@ cdef inline void report_sensor(
 ) noexcept nogil:
     """Record a contact with a sensor, on straight paths. Pairs that touched before the step get speed 0.
 
-    The paths are those of the velocities v, or without them (NULL) those from the positions before the step.
+    Paths follow the velocities v, or if v is NULL, start at the positions before the step.
     """
     cdef const real* radius = <const real*> data.radius
     cdef real size = radius[i] + radius[j]

@@ -35,8 +35,8 @@ cdef inline void add_up(int dim, int64_t k, const Contacts* data, const real* li
 cdef inline void record_impact(
     int dim, real time_since, real fast, real time, int64_t k, const Contacts* data,
 ) noexcept nogil:
-    """Record an impact that comes in `time` seconds at the current velocities; time_since: from the impact to the end
-    of the step."""
+    """Record an impact that comes in `time` seconds at the current velocities; time_since: seconds from the impact
+    to the end of the step."""
     cdef real* events = contact_event(dim, data, k, &time_since)
     cdef const real* own = contact(dim, data, k, &time_since)
     cdef const real* a = body(dim, data, data.first[k], &time_since)
@@ -234,7 +234,8 @@ cdef inline void report_contact(
     int dim, int64_t n, int64_t stride, const real* x, int64_t k, int64_t key, int64_t* p, const Contacts* data,
     Log* log,
 ) noexcept nogil:
-    """Make events of contact k of the step. Pairs in `touching` with lower keys had none: end their contact."""
+    """Make the events of contact k. Pairs in `touching` with lower keys had no contact in this step: end their
+    contact."""
     cdef EventSource* events = data.grid.events
     cdef Contact* found
     cdef bint was

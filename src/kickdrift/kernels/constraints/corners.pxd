@@ -116,7 +116,7 @@ cdef inline void slide_on_wall(
     int dim, const Corners* data, const Bodies* bodies, int64_t i, int number, vec weight, vec these, const vec* x,
     const vec* v, const vec* g, vec* y, vec* u,
 ) noexcept nogil:
-    """Friction with a wall of a corner; x, v: positions and velocities before the corner was solved."""
+    """Apply friction with a wall of a corner; x, v: positions and velocities before the corner was solved."""
     cdef int64_t face = data.face[number]
     cdef vec push = (<const vec*> data.push)[number]
     cdef const Wall* wall = data.wall[face]
@@ -159,7 +159,8 @@ cdef inline vec time_of_friction(
 
 
 cdef inline void resolve(int dim, int faces, vec these, vec* y, vec* u, const Corners* data) noexcept nogil:
-    """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner, and u with sizes of 0.
+    """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner, and u likewise with sizes of
+    0.
 
     Both are solved in one loop, so that their latencies overlap. Store the impulses of u.
     """

@@ -27,8 +27,8 @@ cdef inline void report(
     EventSource* events, int64_t place, int64_t key, double time_since, double left, double speed, double slow,
     double impulse, int dim, const real* point, const real* normal,
 ) noexcept nogil:
-    """Record a contact; normal: from a to b. Of several of one pair in a step, the fastest is kept, with the sum of
-    their impulses."""
+    """Record a contact; normal: from a to b. If a pair has several contacts in a step, the fastest is kept, with the
+    sum of all impulses."""
     cdef Contact* contact
     cdef int c
     if events.mark[place] > 0:
@@ -49,12 +49,12 @@ cdef inline void report(
 
 
 cdef inline bint senses(const unsigned char* sensor, int64_t i) noexcept nogil:
-    """True if a body is a sensor here: it records events without impulses."""
+    """True if a body is a sensor for a constraint: it records events without impulses."""
     return sensor != NULL and sensor[i] == 1
 
 
 cdef inline bint passes(const unsigned char* sensor, int64_t i) noexcept nogil:
-    """True if a body passes through here without events."""
+    """True if a body passes through a constraint without events."""
     return sensor != NULL and sensor[i] == 2
 
 
@@ -86,7 +86,7 @@ cdef inline void add_event(
     cdef double* number
     cdef int64_t slot
     cdef bint active = is_active(log, contact.key)
-    # A correction of the speed of bodies that move apart is no impulse.
+    # A negative impulse corrects the speed of separating bodies: the event reports 0.
     cdef bint pulls = contact.impulse < 0 and kind != BREAK
     cdef int c
     if log.count == log.capacity:
@@ -116,8 +116,8 @@ cdef inline void add_event(
 cdef inline void visit(
     Log* log, EventSource* events, int dim, const Contact* contact, bint met, bint was, bint now,
 ) noexcept nogil:
-    """Add the events of a pair in a step. met: it had a contact; was, now: it touched before the step, or after it. A
-    contact without impulse, of a sensor, is a HIT only in its first step."""
+    """Add the events of a pair in a step. met: the pair had a contact; was, now: it touched before or after the
+    step. A contact without impulse (of a sensor) is a HIT only in its first step."""
     cdef bint again = was and not contact.impulse > 0
     cdef bint fast = contact.speed > log.hits_above and contact.speed > contact.slow
     if met and not events.region and fast and not again:

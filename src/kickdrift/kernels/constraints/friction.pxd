@@ -71,7 +71,7 @@ cdef inline void run_belt(int dim, const real* belt, const real* n, real* v) noe
 
 
 cdef inline void leave_belt(int dim, const real* belt, const real* n, real* v) noexcept nogil:
-    """Replace a velocity by that relative to a belt, if there is one."""
+    """Replace a velocity by the velocity relative to a conveyor belt, if there is one."""
     cdef real own[MAX_DIM]
     cdef int j
     if belt != NULL:

@@ -86,7 +86,8 @@ cdef inline uint64_t bucket_in_box(
 
 
 cdef inline void find_buckets(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
-    """Find buckets in a periodic box, before `sort_bodies`; not in that function, which stays small for inlining."""
+    """Find the bucket of each body in a periodic box; separate from `sort_bodies`, which must stay small for
+    inlining."""
     cdef int64_t i
     for i in range(n):
         if not is_seen(dim, stride, x, i, &data.torus):
@@ -176,7 +177,7 @@ cdef inline void copy_places(int dim, int64_t n, int64_t stride, const real* x, 
 # The cells around a cell.
 
 cdef inline uint64_t filter_of(uint64_t category, uint64_t mask) noexcept nogil:
-    """Pack category and mask into one number. Bits 32 apart share one, so that some cells are searched in vain."""
+    """Pack category and mask into one number. Bits b and b + 32 are merged, so that some cells are searched in vain."""
     return <uint32_t> (category | category >> 32) | (mask | mask >> 32) << 32
 
 
@@ -187,7 +188,7 @@ cdef inline uint64_t wanted_by(int64_t i, const Collisions* data) noexcept nogil
 
 
 cdef inline uint64_t wanted_in(uint64_t bucket, const Collisions* data) noexcept nogil:
-    """Return `wanted_by` of all bodies of a cell together: their masks and categories swapped."""
+    """Return the union of `wanted_by` over the bodies of a cell: its filter with masks and categories swapped."""
     return data.filters[bucket] << 32 | data.filters[bucket] >> 32 if data.category != NULL else 0
 
 
@@ -321,7 +322,7 @@ cdef inline void classify(
     while widest > 0:
         wide = 1 / widest / (2.5 * (1 + 1.0 / 64))
         data.per_cell[number] = wide if wide < 1e300 else 1e300
-        limit = widest / 4 if number + 1 < MOST_CLASSES else -INFINITY  # the last class has all that are smaller
+        limit = widest / 4 if number + 1 < MOST_CLASSES else -INFINITY  # the last class has all smaller bodies
         number += 1
         widest = 0
         for i in range(n):

@@ -64,7 +64,7 @@ cdef inline void place_end(
 
 
 cdef inline void lay(int dim, double time, const Shapes* given, const real* like) noexcept nogil:
-    """Move shapes, and the boxes of their tree, to where they are at a time after the beginning of the step."""
+    """Move shapes, and the boxes of their tree, to their place at `time` seconds after the beginning of the step."""
     cdef Shapes* shapes = <Shapes*> given
     cdef const Motion* motion = &shapes.motion
     cdef real* lower = <real*> shapes.lower
@@ -203,7 +203,7 @@ cdef inline void move_along(
 ) noexcept nogil:
     """Move a point with the shape from the time `now` to `then`, either of which may be the earlier one.
 
-    Where a body at the time `now` is relative to the shape, the moved body is relative to the shape at `then`.
+    The point keeps its position relative to the shape.
     """
     cdef const double* row = row_of(dim, motion, k)
     cdef double w = row[2 * dim + 1]

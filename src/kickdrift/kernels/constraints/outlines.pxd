@@ -96,8 +96,8 @@ cdef inline real away_from_box(int dim, const real* y, const real* a, const real
 cdef inline bint touch(
     bint through, int dim, const real* y, const real* motion, real r, int64_t number, const Shapes* data, real* share,
 ) noexcept nogil:
-    """True if y comes within r of a shape; share: set to the share of its motion until then. If y is within r at first:
-    False with `through` (sensors), otherwise True only if it moves deeper."""
+    """True if a point that moves from y comes within r of a shape; share: set to the share of the motion until then.
+    If y is within r already: False with `through` (sensors), otherwise True only if the point moves deeper."""
     cdef const real* a = <const real*> data.lower + number * dim
     cdef const real* b = <const real*> data.upper + number * dim
     cdef real n[MAX_DIM]
@@ -160,7 +160,7 @@ cdef inline void around_segment(
         t = (zero * q - q - r) / dq
     else:
         return
-    t = zero if t < 0 else t    # closer than r only by rounding errors
+    t = zero if t < 0 else t    # < 0 only by rounding errors: `touch` excludes starts within r
     for j in range(dim):
         d[j] = d[j] + t * motion[j]
     along = dot(dim, e, d)
@@ -171,7 +171,7 @@ cdef inline void around_segment(
 cdef inline void around_box(
     int dim, const real* y, const real* motion, real r, const real* a, const real* b, real* first,
 ) noexcept nogil:
-    """Find the first contact with faces, edges and corners of a box: outside of it along 1, 2 or 3 axes."""
+    """Find the first contact with faces, edges and corners of a box, where a body is outside along 1, 2 or 3 axes."""
     cdef real d[MAX_DIM]
     cdef real m[MAX_DIM]
     cdef real zero = 0
@@ -191,7 +191,7 @@ cdef inline void around_box(
                     t = (b[j] + r - y[j]) / motion[j]
                 else:
                     continue
-                t = zero if t < 0 else t    # closer than r only by rounding errors
+                t = zero if t < 0 else t    # < 0 only by rounding errors: `touch` excludes starts within r
                 if t >= 0 and is_within(dim, y, motion, t, a, b, axes):
                     keep_first(t, first)
             continue
@@ -230,7 +230,7 @@ cdef inline bint around_point(int dim, const real* d, const real* motion, real r
     cdef real outside = dot(dim, d, d) - r * r
     cdef real zero = 0
     cdef real under_root
-    outside = zero if outside < 0 else outside  # closer than r only by rounding errors
+    outside = zero if outside < 0 else outside  # < 0 only by rounding errors: `touch` excludes starts within r
     under_root = along * along - square * outside
     if not along < 0 or not under_root >= 0 or not outside >= 0:
         return False
@@ -277,7 +277,7 @@ cdef inline int64_t next_in_box(
 
 
 cdef inline bint is_enabled(int64_t number, const Shapes* tree) noexcept nogil:
-    return tree.enabled == NULL or tree.enabled[number]     # NULL: the Shapes structs of `Contacts`
+    return tree.enabled == NULL or tree.enabled[number]     # NULL: the tree over the Shapes structs of `Contacts`
 
 
 cdef inline void open_node(int64_t node, const Shapes* tree, Walk* walk) noexcept nogil:

@@ -91,9 +91,9 @@ cdef inline bint is_smooth(const Each* friction, const vec* like) noexcept nogil
 cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
     """1 where the impact was certainly not faster than the resting threshold, which saves a square root; 0 elsewhere.
 
-    speed: > 0, an upper bound of the speed at impact. The square of that is speed² - 2 pull / h depth, up to some
-    rounding errors of speed². A margin of 1/256 below pull² excludes these. Squares that may overflow or underflow
-    give 0.
+    speed: > 0, an upper bound of the speed at impact, whose square is speed² - 2 pull / h depth, up to some rounding
+    errors of speed². A margin of 1/256 below pull² excludes these errors. Squares that may overflow or underflow give
+    0.
     """
     cdef vec one = filled(1, &h)
     cdef vec zero = filled(0, &h)
@@ -126,7 +126,7 @@ cdef inline vec at_most_each(vec longest, vec time) noexcept nogil:
 cdef inline vec collide_wall(
     vec depth, vec v, vec delta_v, vec part, vec restitution, vec h, vec lag, vec* inside, vec* inwards, vec* time,
 ) noexcept nogil:
-    """Branch-free `collide_wall` of impacts.pxd: > 0 where a body collides; part: > 0 where it may."""
+    """Branch-free `collide_wall` of impacts.pxd: > 0 where a body collides; part: > 0 in lanes that may collide."""
     cdef vec zero = filled(0, &h)
     cdef vec one = filled(1, &h)
     cdef vec two = filled(2, &h)
@@ -147,14 +147,14 @@ cdef inline vec collide_wall(
     time_since = two * depth / (at_wall + fast)
     time_since = at_most_each(h, time_since)
     back = restitution * at_wall
-    # Slow impacts do not bounce, nor those that would end outside again.
+    # Slow impacts do not bounce, nor do impacts whose bounce would end outside of the wall again.
     bounces = select(greater(at_wall, pull), one, zero)
     time[0] = select(greater(speed, zero), select(greater(bounces, zero), time_since, time[0]), zero)
     bounces = select(greater_equal(over * time_since / two, back), zero, bounces)
     bounces = select(greater(speed, zero), bounces, zero)
     inside[0] = select(greater(bounces, zero), (back - over / two * time_since) * time_since, inside[0])
     fast = select(greater(bounces, zero), back - over * time_since, zero)
-    fast = select(greater(speed, zero), fast, at_wall)  # bodies that move inwards already
+    fast = select(greater(speed, zero), fast, at_wall)  # bodies that move inwards already keep their speed
     inwards[0] = select(greater(fast, zero), fast + lag * delta_v, zero)
     return met
 

@@ -20,18 +20,18 @@ cdef enum:          # bounds of the motion: one vector for each axis, with maxim
 cdef inline vec numbers_at(
     const char* row, Py_ssize_t body, Py_ssize_t at, int component, const vec* like,
 ) noexcept nogil:
-    """Load a vector of coefficients from byte `at` of a row. If `body`, the stride of `Field`, is 0, bodies are equal:
-    load that of the first ones."""
+    """Load coefficients from byte `at` of a row, or from the start of the row if bodies share them (`body`, a stride,
+    is 0)."""
     return (<const vec*> (row + (at if body else component * <Py_ssize_t> sizeof(vec))))[0]
 
 
 cdef inline void find_motion(
     const Plan* plan, const Row* row, int numbers, Py_ssize_t groups, vec* motion, const vec* like,
 ) noexcept nogil:
-    """Raise the bounds in `motion` to the largest magnitudes in a row, but not to |v|, which `find_extent` does.
+    """Raise the bounds in `motion` to the largest magnitudes in a row, except for |v|, which `find_extent` covers.
 
     Terms (forces that are not affine) are left out. For Verlet, |x - s| / last_h counts as a speed. groups: number of
-    groups of bodies, each of as many as a vector has lanes; numbers: components of each body in the row.
+    groups of as many bodies as a vector has lanes; numbers: components of each body in the row.
     """
     cdef const vec* x = <const vec*> row.x
     cdef const vec* v = <const vec*> row.v
@@ -72,7 +72,7 @@ cdef inline void find_motion(
 
 
 cdef inline double longest_time(const Plan* plan, Py_ssize_t steps) noexcept nogil:
-    """Upper bound of the time during which `steps` steps and one more drift or kick a body. Negative times, which
+    """Upper bound of the total length of all drifts, or of all kicks, in `steps` + 1 steps. Negative lengths, which
     compositions have, count as positive."""
     cdef double drift = fabs(plan.h)
     cdef double kick = 0

@@ -18,8 +18,8 @@ from .stages cimport size
 from ..integrators.steps cimport has_opening, stages
 from ..integrators.traits cimport fsal
 
-# The functions up to `last_numbers` step in the caller's arrays, where a function of all bodies reads the state:
-# nothing is copied. The state between two stages, and the output of the function, are arrays of the same layout.
+# The functions up to `last_numbers` step in the caller's arrays, where a function of all bodies reads the state, so
+# that nothing is copied. The state between two stages and the output of the function are arrays of the same layout.
 #
 # Only gravity and this function act, so all numbers are stepped alike. A stage loops over whole rows of numbers: one
 # row per component of component-major arrays, or one row of all numbers of row-major ones.
@@ -250,7 +250,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         workspace.now = workspace.next = <char*> r
         if coupling.constraints > 0:
             # Constraints also read the state before the step, so that there are two buffers. The second one uses the
-            # registers for outputs of interactions: there are none.
+            # output registers of interactions, because tiles with constraints have no interactions.
             workspace.next = workspace.start + (OUT - P) * size(&workspace, like)
             workspace.delta_v = workspace.next + P * size(&workspace, like)
         elif plan.scheme == RK4 and not plan.turned:

@@ -145,10 +145,10 @@ cdef inline bint take(const char* numbers, Py_ssize_t size, int quads, double wa
 cdef inline void attract_three(
     bint deep, const quad* x, quad e2, quad mu_ahead, quad mu_behind, quad* a,
 ) noexcept nogil:
-    """Compute bitwise the sums of `attract` in forces/interactions.pxd: 0 + a + b equals 0 + b + a.
+    """Compute bitwise the same sums as `attract` in forces/interactions.pxd: 0 + a + b equals 0 + b + a.
 
     deep: True in 3-D. Lane i of mu_ahead has G m of the body ahead, which attracts body i. Lane i of mu_behind has G m
-    of body i, which attracts the body ahead; rotated, it is that of the body behind.
+    of body i, which attracts the body ahead; after a rotation the lane has G m of the body behind.
     """
     cdef quad d[MAX_DIM]
     cdef quad other[MAX_DIM]

@@ -29,7 +29,7 @@ cdef enum:
     PATIENCE = 8    # steps before a failed leap is tried again
 
 cdef enum:
-    MOST_BYTES = 16     # largest size of a body's vector for rows of ROW bodies, bytes; larger ones have rows of TILE
+    MOST_BYTES = 16     # largest vector of a body, in bytes, for rows of ROW bodies; others have rows of TILE
     COPY = ROW * MOST_BYTES + BEYOND + 64       # bytes of a coefficient in a row, as array of structures
     COPIES = 10 * COPY                          # bytes of all coefficients
 
@@ -60,8 +60,8 @@ cdef inline Py_ssize_t free_steps(
 
 
 cdef inline int row_numbers(const Plan* plan, const Job* job, const vec* like) noexcept nogil:
-    """Return the number of components that a row of the caller's arrays has per body; 0: such rows cannot be stepped
-    in place."""
+    """Return the number of components per body in a row of the caller's arrays; 0 if rows cannot be stepped in place.
+    """
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     if not affine_only(plan) or job.start or job.steps > LONGEST:
         return 0
@@ -92,7 +92,7 @@ cdef inline const char* interleave(
     const Plan* plan, const Field* field, Py_ssize_t first, Py_ssize_t count, bint again, char* buffer,
     const vec* like,
 ) noexcept nogil:
-    """Lay out a coefficient as array of structures, in whole blocks; again: if it is uniform, `buffer` has it already.
+    """Copy a coefficient to `buffer` as array of structures. again: the buffer already has the copy if it is uniform.
     """
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Array rows
@@ -129,8 +129,8 @@ cdef inline void interleave_row(
 cdef inline char* copy_rest(
     const char* row, Py_ssize_t whole, Py_ssize_t group, Py_ssize_t rest, vec* to,
 ) noexcept nogil:
-    """Copy the last whole group of a row, and overwrite its first bodies with those after it. The other bodies of the
-    group do not change bounds, which include them already."""
+    """Copy the last whole group of a row, and overwrite its first bodies with the remaining bodies after the group. The
+    group's other bodies do not change bounds, which include them already."""
     memcpy(to, row + whole - group, group)
     memcpy(to, row + whole, rest)
     return <char*> to
@@ -140,8 +140,7 @@ cdef inline void survey_rest(
     const Plan* plan, const Row* row, int numbers, Py_ssize_t count, vec* extent, vec* motion, vec* check,
     const vec* like,
 ) noexcept nogil:
-    """`survey` for the bodies after the last whole group. Each is in the lane of its radius in `greatest` (static.pxd).
-    """
+    """Survey the bodies after the last whole group, each in the lane of its radius in `greatest` (static.pxd)."""
     cdef Py_ssize_t group = numbers * sizeof(vec)
     cdef Py_ssize_t whole = count // width(like) * group
     cdef Py_ssize_t bytes_ = count % width(like) * (group // width(like))
@@ -174,11 +173,11 @@ cdef inline bint leap_in_rows(
     const Coupling* coupling, const Job* job, Py_ssize_t first, Py_ssize_t count, int numbers, bint again,
     char* buffer, const vec* like,
 ) noexcept nogil:
-    """Step bodies in the caller's arrays if they touch no constraint in the whole job; return whether they did.
+    """Step bodies in the caller's arrays if they touch no constraint in the whole job; return True if stepped.
 
-    Inactive slots, which are zeros, widen the extent, and are zeroed again. The state is finite, before and after the
-    steps. Tried: remember which rows touched in the last call, and measure only the others; 1.1 to 1.2 times faster,
-    not worth the additional state.
+    Inactive slots are zeros: they widen the extent, and are zeroed again after the steps. The state is finite, before
+    and after the steps. Tried: remember which rows touched in the last call, and measure only the others; 1.1 to 1.2
+    times faster, not worth the additional state.
     """
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef const Plan* plan = coupling.plan
@@ -305,7 +304,8 @@ cdef inline Py_ssize_t leap(
 cdef inline Py_ssize_t advance_static(
     const Coupling* coupling, Job* job, Workspace* workspace, bint stops, vec* like,
 ) noexcept nogil:
-    """Step a tile from `now`; return the steps done. stops: end before a step in which it touches a constraint."""
+    """Step a tile from `now`; return the steps done. stops: end before a step in which the tile touches a
+    constraint."""
     cdef const Plan* plan = coupling.plan
     cdef const Plan* simple = plan
     cdef Py_ssize_t first = workspace.first

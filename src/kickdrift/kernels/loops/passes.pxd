@@ -42,7 +42,7 @@ cdef inline int evaluate_interaction(
     const Workspace* workspace, int dim,
     const void* x, const void* v, void* out,
 ) noexcept nogil:
-    """Call a function of an interaction, with the tick if it has noise."""
+    """Call a function of an interaction; noisy ones also get the tick."""
     if term.noisy:
         return (<NoisyFunction> function)(
             t, workspace.first, workspace.count, dim, workspace.plane, x, v, out, data, tick,
@@ -56,7 +56,7 @@ cdef inline int interact(
 ) noexcept nogil:
     """Evaluate all interactions at a state; return 0 or a failure code. tick: seeds noise; to: first output register.
 
-    stays: True if positions are those of the evaluation before, whose output is still there and may be reused.
+    stays: True if positions have not changed since the previous evaluation, whose output may then be reused.
     """
     cdef const InteractionCall* term
     cdef char* out
@@ -96,7 +96,7 @@ cdef inline void finish(
 cdef inline int coupled_step(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """Make one step by passes, from `now` to `next`; return other than 0 if an interaction fails."""
+    """Make one step by passes, from `now` to `next`; return nonzero if an interaction fails."""
     cdef const Plan* plan = coupling.plan
     cdef const char* state = workspace.now
     cdef int64_t tick = job.tick + step
@@ -126,8 +126,8 @@ cdef inline int coupled_step(
         after, ticks = 0, 0
         if number == START and not (step == 0 and job.start):
             continue
-        # The first step of a call needs accelerations at its initial state. So do the others if constraints move bodies
-        # after the last evaluation, whose accelerations cannot be reused then.
+        # The first step of a call needs accelerations at its initial state. Later steps need them too if constraints
+        # move bodies after the last evaluation, because its accelerations are then outdated.
         if number == KEEP and not (fsal(scheme, drag) and (step == 0 and not coupling.recalled or keeps_nothing)):
             continue
         if number == 0 and plan.turned:
@@ -164,8 +164,7 @@ cdef inline int coupled_step(
 
 
 cdef inline void put_back(const Coupling* coupling, const Workspace* workspace, vec* like) noexcept nogil:
-    """Wrap positions into the periodic box, the only constraint, before the last evaluation: the next step reuses it.
-    """
+    """Wrap positions into the periodic box before the last evaluation, because the next step reuses that evaluation."""
     cdef char* s = workspace.next + S * size(workspace, like) if verlet(coupling.plan.scheme) else NULL
     coupling.constraint[0].function(
         coupling.constraint[0].kind, coupling.plan.h, 0, coupling.plan.n, coupling.plan.dim, workspace.plane, NULL,
@@ -208,7 +207,7 @@ cdef inline const Plan* plan_of(const Coupling* coupling, const char* state) noe
 cdef inline int single_step(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """Make one step of bodies without interactions; return other than 0 if it cannot be solved."""
+    """Make one step of bodies without interactions; return nonzero if it cannot be solved."""
     # The plan belongs to this job alone, so that it may be changed and restored.
     cdef Plan* plan = <Plan*> plan_of(coupling, workspace.next)
     cdef bint damped = plan.damped
@@ -235,7 +234,7 @@ cdef inline int single_step(
 
 
 cdef inline void copy_planes(const Plan* plan, const Workspace* workspace, const vec* like) noexcept nogil:
-    """Copy the state of all bodies to `next`, without the padding of planes: with few bodies it is most of a plane."""
+    """Copy the state of all bodies to `next`, without the padding of planes: with few bodies, it is most of a plane."""
     cdef Py_ssize_t bytes = (plan.n + width(like) - 1) // width(like) * <Py_ssize_t> sizeof(vec)
     cdef Py_ssize_t at
     cdef int k
@@ -252,7 +251,7 @@ cdef inline bint is_near(const Coupling* coupling, Py_ssize_t first, Py_ssize_t 
 cdef inline void step_near(
     const Coupling* coupling, const Plan* plan, Job* job, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """Step whole rows that contain a tile of `is_near`; results of other tiles in them are discarded."""
+    """Step whole rows that contain a tile for which `is_near` is true; results of other tiles are discarded."""
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Py_ssize_t first = 0
     cdef Py_ssize_t at
@@ -369,9 +368,9 @@ cdef inline int constrain(
 cdef inline void keep_loads(
     bint last, const Coupling* coupling, const ConstraintCall* call, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """Store the loads of pairs after a completed step; if snapshots contain no loads, only after the last of a call.
+    """Store the loads of pairs after a step; if snapshots contain no loads, only after the last step of a call.
 
-    Loads that belong to snapshots are stored in each step, because a call may end with an error after any of them.
+    Loads that belong to snapshots are stored in each step, because a call may end with an error after any step.
     """
     cdef const Plan* plan = coupling.plan
     cdef const char* x = workspace.next + X * size(workspace, like)
@@ -407,7 +406,7 @@ cdef inline void move_level(int dim, double h, const Contacts* contacts) noexcep
 
 
 cdef inline bint only_attracted(const Coupling* coupling, const vec* like) noexcept nogil:
-    """True if few.pxd can step this: few bodies, one interaction, gravity, and a scheme it supports."""
+    """True if few.pxd can step these bodies: few of them, one interaction, gravity, and a supported scheme."""
     cdef const Plan* plan = coupling.plan
     return (
         plan.n <= VECTORS * width(like) and plan.slots == NULL and plan.terms == 0

@@ -17,7 +17,7 @@ cdef inline vec* aligned(const char* buffer, const vec* like) noexcept nogil:
 cdef inline void move_planes(
     bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, vec* planes,
 ) noexcept nogil:
-    """Copy `count` bodies from `first` on into planes of `plane` numbers each, or out of them (out)."""
+    """Copy `count` bodies from `first` on into planes of `plane` numbers each, or back out of the planes if `out`."""
     cdef Py_ssize_t size = sizeof(vec) // width(planes)
     cdef char* place = array.data + first * array.body
     cdef int j
@@ -42,7 +42,7 @@ cdef inline void move_planes(
 cdef inline void move_tile(
     bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
-    """Copy a tile into planes, zero-padded to a whole vector, or out of them."""
+    """Copy a tile into planes, zero-padded to a whole vector, or back out of the planes if `out`."""
     cdef Py_ssize_t size = sizeof(vec) // width(planes)
     cdef Py_ssize_t rest = width(planes) - 1 - (count - 1) % width(planes)
     cdef int j
@@ -54,8 +54,8 @@ cdef inline void move_tile(
 cdef inline void move_bodies(
     bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, char* state, const vec* like,
 ) noexcept nogil:
-    """Copy bodies from `first` on from the caller's arrays to `state`, the place of the first of them in a state buffer
-    of the workspace, or back (out)."""
+    """Copy `count` bodies from `first` on from the caller's arrays to a state buffer of the workspace, or back if
+    `out`. state: address of the first body in the buffer."""
     cdef Py_ssize_t row = plan.dim * plane * <Py_ssize_t> sizeof(vec) // width(like)
     move_planes(out, &plan.x, plan.dim, first, count, plane, <vec*> (state + X * row))
     move_planes(out, &plan.v, plan.dim, first, count, plane, <vec*> (state + V * row))
@@ -64,7 +64,7 @@ cdef inline void move_bodies(
 
 
 cdef inline void fetch(const Array* array, Py_ssize_t dim, Py_ssize_t item, Py_ssize_t first) noexcept nogil:
-    """Prefetch a tile of an array, if its numbers, or those of each component, are contiguous."""
+    """Prefetch a tile of an array if all its numbers, or the numbers of each component, are contiguous."""
     cdef bint rows = array.component == item and array.body == dim * item
     cdef Py_ssize_t size = TILE * item * (dim if rows else 1)
     cdef const char* place = array.data + first * array.body
@@ -140,7 +140,7 @@ cdef inline void move_state(
 cdef inline void keep_tile(
     const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """Copy the state before the steps from the planes to the arrays that the caller has given for it, if any."""
+    """Copy the state before the steps from the planes to the caller's arrays in `job.before`, if any."""
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     if job.before != NULL:
         move_tile(True, &job.before[0], plan.dim, first, count, r + X * row)

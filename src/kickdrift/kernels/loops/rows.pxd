@@ -167,8 +167,8 @@ cdef inline vec row_of_blocks(
     cdef Py_ssize_t w = width(constants)
     cdef Py_ssize_t most = vectors * w
     cdef Py_ssize_t at = 0
-    # Uniform coefficients are the same in each block if it consists of whole bodies. All blocks then read those of the
-    # first, which stay in the first-level cache.
+    # Uniform coefficients are the same in each block if it consists of whole bodies. All blocks then read the
+    # coefficients of the first one, which stay in the first-level cache.
     cdef Py_ssize_t ahead = 0 if plan.uniform and most % plan.numbers == 0 else vectors * sizeof(vec)
     cdef Py_ssize_t place = 0   # byte offset in the rows of coefficients
     cdef Job begun
@@ -317,7 +317,7 @@ cdef inline vec blocks(
         return block(scheme, True, True, True, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     elif plan.drag and plan.wind:
         return block(scheme, True, True, False, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
-    elif plan.drag or scheme == COMPOSITION_RK4:  # which is bound as COMPOSITION if there is no drag
+    elif plan.drag or scheme == COMPOSITION_RK4:  # a plan without drag is bound as COMPOSITION
         return block(scheme, True, False, False, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     elif plan.spring:
         return block(scheme, False, False, True, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)

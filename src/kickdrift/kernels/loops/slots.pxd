@@ -43,8 +43,8 @@ cdef inline void run_active(const Plan* plan, Job* job, const void* like) noexce
 cdef inline int64_t start_spawned(const Plan* plan, const Job* job) noexcept nogil:
     """Initialise the history of bodies spawned since the last step; return the number of evaluations.
 
-    A job of no steps initialises whole rows; bodies that had a history already get it and their velocities back from
-    a copy. Coupled bodies are started elsewhere: see `start_spawned` of passes.pxd.
+    A job of 0 steps initialises whole rows. Bodies that already had a history get it back from a copy, with their
+    velocities. Coupled bodies are started elsewhere: see `start_spawned` of passes.pxd.
     """
     cdef double buffer[2 * MAX_DIM * ROW]
     cdef char* v = <char*> buffer

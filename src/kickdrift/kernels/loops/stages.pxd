@@ -33,7 +33,7 @@ cdef inline bint leaves(const Plan* plan, const Workspace* workspace) noexcept n
 
 
 cdef inline const void* moving(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
-    """One number per body of the tile, positive if forces move it; NULL if they move all."""
+    """Return one number per body of the tile, positive if forces move the body; NULL if forces move all bodies."""
     cdef const Plan* plan = coupling.plan
     if coupling.moves != NULL:
         return coupling.moves     # with pinned bodies, all bodies are one tile, from body 0 on
@@ -51,8 +51,8 @@ cdef inline int forces_of(const Coupling* coupling, const Workspace* workspace) 
 cdef inline bint keeps_forces(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
     """True if RK4 can keep its slopes: one interaction, gravity, no history.
 
-    The registers from Y on then hold the output of each evaluation, and the last stage combines them. Tiles evaluate
-    into them; if all bodies are one tile, functions have one output array, which is copied.
+    The registers from Y on then store the output of each evaluation, and the last stage combines these outputs. In
+    tiles, interactions write there directly. If all bodies are one tile, their output array is copied there.
     """
     return forces_of(coupling, workspace) == GRAVITY_ONLY and leaves(coupling.plan, workspace)
 
@@ -121,7 +121,7 @@ cdef inline void finish_scheme(
 cdef inline void finish_kept(
     int number, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    """`finish` for RK4 if `keeps_forces`."""
+    """Finish a stage of RK4 whose slopes are kept (`keeps_forces`)."""
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t row = workspace.row // width(state)
     cdef const vec* x0 = <const vec*> workspace.now + X * row
@@ -344,7 +344,7 @@ cdef inline void along_stage(
     cdef vec* to_x = <vec*> row.to_x
     cdef vec* to_v = <vec*> row.to_v
     cdef vec* out = <vec*> row.out
-    cdef vec* held = <vec*> row.held    # p of velocity Verlet, q of compositions
+    cdef vec* held = <vec*> row.held    # register p of velocity Verlet, or q of compositions
     cdef int count = evaluations(scheme, drag, plan)
     cdef int evaluation = max(number, 0) % count
     cdef const vec* kick = kick_constants(k, max(number, 0) // count)
@@ -388,9 +388,9 @@ cdef inline void between(
     Moment moment, int scheme, const Plan* plan, const Workspace* workspace, const vec* state, const vec* at_rest,
     const vec* delta_v,
 ) noexcept nogil:
-    """Do a part of a step beside its evaluations.
+    """Do the part of a step that `moment` names: opening, rotation or damping.
 
-    at_rest: share of `delta_v` that a body at rest has as velocity, which is not damped; or NULL.
+    at_rest: velocity of a body at rest as a share of `delta_v`, which is not damped; or NULL.
     """
     cdef vec* to = <vec*> workspace.next
     cdef vec* r = <vec*> workspace.start

@@ -54,7 +54,7 @@ cdef inline void locate(const Plan* plan, Py_ssize_t first, int component, Row* 
 
 
 cdef inline void keep_row(const Job* job, Row* row, int component) noexcept nogil:
-    """Locate where the state before the steps is copied to; `before` has the layout of the plan."""
+    """Set the addresses where the state of a row before the steps is saved; `before` has the layout of the plan."""
     if job.before != NULL:
         row.before_x = job.before[0].data + row.first * job.before[0].body + component * job.before[0].component
         row.before_v = job.before[1].data + row.first * job.before[1].body + component * job.before[1].component
@@ -85,7 +85,7 @@ cdef inline bint in_a_row(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint in_passes(const Plan* plan) noexcept nogil:
-    """True for schemes without a loop here. Bodies then step by passes, like coupled ones."""
+    """True if neither rows.pxd nor fused.pxd has a loop for the plan. Bodies then step by passes, like coupled ones."""
     return plan.scheme < IMPLICIT_EULER and not affine_only(plan) and not in_planes(plan)
 
 
@@ -94,8 +94,8 @@ cdef inline bint in_planes(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
-    """True if the loops of rows.pxd can step this plan: not drag without `velocity_dependent`, which backward Verlet
-    has with linked bodies (see stepper/model.py)."""
+    """True if the loops of rows.pxd can step this plan. They cannot step drag without `velocity_dependent`, which
+    occurs in backward Verlet with linked bodies (see stepper/model.py)."""
     cdef bint stepped_without = plan.drag and not plan.velocity_dependent
     if plan.terms > 0 or plan.turned:
         return False

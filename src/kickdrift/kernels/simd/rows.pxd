@@ -288,7 +288,7 @@ cdef extern from *:
     void put_four_f64 "kd_put_four_f64"(double*, long step, const int32_t* index, const f64vec* q) noexcept nogil
     void put_two_f32 "kd_put_two_f32"(float*, long step, const int32_t* index, f32vec a, f32vec b) noexcept nogil
     void put_two_f64 "kd_put_two_f64"(double*, long step, const int32_t* index, f64vec a, f64vec b) noexcept nogil
-    # For pairs of rows of four numbers each; `first` and `second` are the offsets of their rows, in numbers.
+    # The functions below act on pairs of rows of four numbers; `first` and `second` are row offsets, in numbers.
     void displacements_f32 "kd_ways_f32"(const float*, const int32_t* first, const int32_t* second,
     f32vec* q) noexcept nogil
     void displacements_f64 "kd_ways_f64"(const double*, const int32_t* first, const int32_t* second,
