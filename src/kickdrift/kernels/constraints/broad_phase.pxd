@@ -357,7 +357,7 @@ cdef inline void find_among_few(
 cdef inline uint32_t bodies_of(
     int dim, int64_t n, int64_t stride, const char* x, const Collisions* data, const vec* like,
 ) noexcept nogil:
-    """One bit for each of few bodies that is active, and not too far outside of a periodic box."""
+    """Return a bit mask of a few bodies: 1 if a body is active, and not too far outside of a periodic box."""
     cdef uint32_t present = 0
     cdef int64_t i
     for i in range(n):

@@ -234,8 +234,7 @@ cdef inline void report_contact(
     int dim, int64_t n, int64_t stride, const real* x, int64_t k, int64_t key, int64_t* p, const Contacts* data,
     Log* log,
 ) noexcept nogil:
-    """Make the events of contact k. Pairs in `touching` with lower keys had no contact in this step: end their
-    contact."""
+    """Make the events of contact k. Pairs in `touching` with lower keys had no contact: end their contact."""
     cdef EventSource* events = data.grid.events
     cdef Contact* found
     cdef bint was

@@ -131,7 +131,8 @@ cdef inline vec lanes_of(const Sweep* sweep, const vec* more) noexcept nogil:
 
 
 cdef inline bint is_impulsive(vec* more) noexcept nogil:
-    """Compare warm starts with the impulses of a load; return True if any is more."""
+    """Mark contacts whose warm-start impulse exceeds that of a sustained load (IMPULSIVE); return True if there are
+    any."""
     cdef vec zero = filled(0, more)
     more[IMPULSIVE] = select(greater(more[PUSH], filled(2, more) * more[MASS] * more[SLOW]), filled(1, more), zero)
     return not all_zero(more[IMPULSIVE])
@@ -148,7 +149,7 @@ cdef inline void gather(int dim, const Contacts* data, const int32_t* index, vec
 
 
 cdef inline void gather_spin(const Contacts* data, int64_t block, const vec* like, vec* spin) noexcept nogil:
-    """Load the angular velocities of both bodies: only if an impulse may change them, which saves many reads."""
+    """Load the angular velocities of both bodies; called only if an impulse may change them, which saves many reads."""
     gather_four(data.spin, 0, SPIN, data.first + block * width(like), spin)
     gather_four(data.spin, 0, SPIN, data.second + block * width(like), spin + 4)
 
@@ -200,7 +201,7 @@ cdef inline void rotate(
 cdef inline void separate(
     int dim, vec active, const vec* more, const vec* impulse, vec* a, vec* b,
 ) noexcept nogil:
-    """Apply the impulses of active lanes (other than 0)."""
+    """Apply the impulses in lanes where `active` is not 0."""
     cdef int c
     for c in range(dim):
         a[c] = select(equals_zero(active), a[c], a[c] - more[FIRST_WEIGHT] * impulse[c])
@@ -284,7 +285,7 @@ cdef inline vec warm(
     int dim, bint rotates, const Contacts* data, const Sweep* sweep, int64_t block, const vec* same, vec* own,
     const vec* twist, vec* spin, vec* impulse,
 ) noexcept nogil:
-    """Set the impulses to apply; return other than 0 in lanes that have one."""
+    """Set the impulses to apply; return nonzero numbers in lanes that have an impulse."""
     cdef vec* more = own + 2 * dim
     cdef vec active = more[PUSH]
     cdef vec along, friction_impulse
@@ -310,7 +311,7 @@ cdef inline vec warm(
 cdef inline void direct(
     int dim, const Contacts* data, int64_t block, vec* own, const vec* a, const vec* b,
 ) noexcept nogil:
-    """Update the normals of contacts between bodies; walls keep theirs.
+    """Update the normals of contacts between bodies; contacts with walls keep their normals.
 
     In a periodic box normals follow the minimum image, whose offset is added to the contact distance.
     """
@@ -349,7 +350,7 @@ cdef inline vec solve(
     int dim, bint rotates, const Contacts* data, const Sweep* sweep, int64_t block, const vec* same, vec* own,
     vec* twist, const vec* a, const vec* b, vec* spin, vec* impulse, bint* deep,
 ) noexcept nogil:
-    """Set the impulses to apply; return other than 0 in lanes that have one. deep: set if any contact is deep."""
+    """Set the impulses to apply; return nonzero numbers in lanes that have one. deep: set if any contact is deep."""
     cdef vec* more = own + 2 * dim
     cdef vec displacement[MAX_DIM]
     cdef vec across[MAX_DIM]

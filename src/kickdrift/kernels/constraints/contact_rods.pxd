@@ -12,16 +12,16 @@ from ..space cimport turn_to_image
 
 
 cdef enum:              # numbers of a rod after its direction
-    LENGTH              # at the start of the substep; for a rod between two limits, updated after the drift
-    KEPT                # impulse before lengths were corrected
+    LENGTH              # length at the start of the substep; for a rod with two limits, updated after the drift
+    KEPT                # impulse before the length correction
     TOTAL_PULL          # sum of the impulses of the substeps
-    USED                # > 0 if it had an impulse in this step
+    USED                # > 0 if the rod had an impulse in this step
     LOW                 # limits of the length
     HIGH
 
 
 cdef inline real* rod(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    """Data of a rod: its direction, and ROD more."""
+    """Address of the data of a rod: its direction, then ROD numbers."""
     return <real*> data.rod + (dim + <int> ROD) * k
 
 
@@ -112,7 +112,7 @@ cdef inline void drop_corrections(int dim, const Contacts* data, const real* lik
 cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
     """Solve all rods: with `push` their lengths, where compliant rods act as springs; otherwise their velocities.
 
-    Before velocities, remove the impulses that corrected lengths.
+    Before a velocity solve, remove the impulses that corrected lengths.
     """
     cdef const real* pull = <const real*> data.pull[1 - data.state[0]]
     cdef int64_t k

@@ -31,7 +31,7 @@ cdef extern from *:
 cdef inline int64_t find_contacts(
     int dim, int64_t n, int64_t stride, const real* x, const Contacts* data,
 ) noexcept nogil:
-    """List pairs i < j of bodies, and bodies with walls and shapes, in order; sensors get the colour SENSED."""
+    """List contacts in order: pairs i < j of bodies, bodies with walls and shapes; sensors get the colour SENSED."""
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* radius = <const real*> data.grid.radius
     cdef const real* normal = <const real*> data.normal
@@ -185,7 +185,7 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
 
 
 cdef inline int group(int64_t k, const Contacts* data) noexcept nogil:
-    """Sort key: two per colour, by impulse in the last step; uncoloured contacts stay in order."""
+    """Sort key: two per colour, with or without an impulse in the last step; uncoloured contacts keep their order."""
     return 2 * min(<int> data.colour[k], <int> SENSED) + (data.colour[k] < COLOURS and data.known[k] < 0)
 
 

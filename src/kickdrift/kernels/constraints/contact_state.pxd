@@ -26,13 +26,13 @@ cdef enum:
     SECOND_WEIGHT
     MOST
     LOAD
-    TURNS           # 1: the normal follows the positions of two bodies; 0: it is that of a wall or shape
+    TURNS           # 1: the normal follows the positions of two bodies; 0: the normal is that of a wall or shape
     RESTITUTION
-    SPEED           # approach speed: at first that before the step; once the bodies touch, that at the impact
+    SPEED           # approach speed: before the step; once the bodies touch, at the impact
     SLOW
     PULL            # change of the approach speed by forces, per substep
     TIMES           # additional over-relaxation factor of over-relaxed contacts
-    IMPULSIVE       # 1 if the impulse of the warm start is more than that of the forces of two steps, else 0
+    IMPULSIVE       # 1 if the warm-start impulse exceeds the impulse of the forces of two steps, else 0
 
 # Numbers of a contact of rotating bodies, after the impulse of rolling resistance (angular momentum).
 cdef enum:
@@ -51,7 +51,7 @@ cdef enum:
     TIME_SINCE
     FAST
     TOTAL
-    KNOWN           # other than 0 if it had an impulse in the last step
+    KNOWN           # nonzero if the contact had an impulse in the last step
 
 
 # State of a body during the substeps: velocity, then position.
@@ -85,7 +85,7 @@ cdef inline real* twist_of(const Contacts* data, int64_t k, const real* like) no
 
 
 cdef inline real* surface_of(const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    """The velocity of a wall's or shape's surface at a contact, where any has one."""
+    """Address of the velocity of a wall's or shape's surface at a contact; `data.surface` must not be NULL."""
     cdef int64_t lane = k & (data.lanes - 1)
     return <real*> data.surface + MAX_DIM * (k - lane) + lane
 
@@ -93,8 +93,8 @@ cdef inline real* surface_of(const Contacts* data, int64_t k, const real* like) 
 cdef inline void approach(
     int dim, const Contacts* data, int64_t k, const real* a, const real* b, real* displacement,
 ) noexcept nogil:
-    """displacement = velocity of the second of two surfaces relative to the first, without that of their rotation;
-    a, b: states of the two bodies."""
+    """Set `displacement` to the velocity of the second surface of a contact relative to the first, without the
+    effect of rotation; a, b: states of the two bodies."""
     cdef int c
     for c in range(dim):
         displacement[c] = b[c] - a[c]
@@ -264,7 +264,7 @@ cdef inline void rebound(int dim, int64_t k, real h, real behind, const Contacts
 cdef inline void restitution_friction(
     int dim, int64_t k, const real* n, real* displacement, real mass, real limit, const Contacts* data,
 ) noexcept nogil:
-    """Replace a tangential velocity by the friction impulse of the restitution, and rotate the bodies that rotate."""
+    """Replace a tangential velocity by the friction impulse of restitution, which also changes angular velocities."""
     cdef const real* twist = twist_of(data, k, n)
     cdef int64_t w = data.lanes
     cdef real* a = spin_row(data, data.first[k], n)

@@ -82,8 +82,8 @@ cdef inline bint run_substep(
     int dim, double step, real h, int64_t number, bint was_deep, const real* soft, int64_t n, int64_t stride,
     const real* delta_v, const real* like, const Contacts* data, Sweep* sweep,
 ) noexcept nogil:
-    """Kick, solve, move, relax; return True if any contact is deep (overlap above an eighth of the diameter). was_deep:
-    whether one was in the last substep."""
+    """Kick, solve, move, relax; return True if any contact is deep (overlap above an eighth of the diameter).
+    was_deep: True if any contact was deep in the last substep."""
     cdef int64_t count = data.found[1]
     cdef double then = step if number + 1 == data.substeps else step * (number + 1) / data.substeps
     cdef real left = h * <real> (data.substeps - number)
@@ -265,7 +265,8 @@ cdef inline void share_delta_v(int dim, int64_t n, real substeps, const Contacts
 
 
 cdef inline bint press(Sweep* sweep, const Contacts* data, const real* like) noexcept nogil:
-    """Sweep over contacts by colour, then one by one; True if SOLVE finds a deep, or a warm start an impulsive one."""
+    """Sweep over contacts by colour, then one by one; True if a solve finds a deep contact, or a warm start an
+    impulsive one."""
     cdef int64_t first = data.found[3] // data.lanes
     cdef int64_t last = data.found[1] // data.lanes
     cdef bint found
@@ -430,7 +431,7 @@ cdef inline void catch_up(
     int dim, real full, int64_t n, int64_t stride, const real* before, const real* delta_v, const real* x,
     const real* v, const Contacts* data,
 ) noexcept nogil:
-    """Add the displacement by which substeps, with equal parts of the forces, fall short of the integrator's.
+    """Add the displacement by which substeps, with equal parts of the forces, fall short of that of the integrator.
 
     Only the part in directions without a contact counts, as far as the velocity there changed freely.
     """
@@ -462,7 +463,7 @@ cdef inline void catch_up(
             keep_across(dim, n, data.first[k], data.second[k], kept, data)
     for k in range(data.rods):
         if holds(dim, data, k, rod(dim, data, k, x)):
-            for c in range(dim):    # bodies on rods get no such displacement: it would change the length
+            for c in range(dim):    # bodies on rods are not moved, because their distance would change
                 (traits(data, data.rod_first[k], x) + DELTA_V)[c] = 0
                 (traits(data, data.rod_second[k], x) + DELTA_V)[c] = 0
     for i in range(n):

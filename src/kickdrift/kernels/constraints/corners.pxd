@@ -159,7 +159,7 @@ cdef inline vec time_of_friction(
 
 
 cdef inline void resolve(int dim, int faces, vec these, vec* y, vec* u, const Corners* data) noexcept nogil:
-    """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner, and u likewise with sizes of
+    """Move y to the nearest point with dot(normal, y) >= size for all walls of the corner, and u alike, with sizes of
     0.
 
     Both are solved in one loop, so that their latencies overlap. Store the impulses of u.

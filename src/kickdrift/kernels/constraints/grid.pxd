@@ -86,8 +86,7 @@ cdef inline uint64_t bucket_in_box(
 
 
 cdef inline void find_buckets(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
-    """Find the bucket of each body in a periodic box; separate from `sort_bodies`, which must stay small for
-    inlining."""
+    """Find the buckets in a periodic box; separate from `sort_bodies`, which must stay small for inlining."""
     cdef int64_t i
     for i in range(n):
         if not is_seen(dim, stride, x, i, &data.torus):

@@ -1,4 +1,4 @@
-# The pairs of a level (`stage`) of Distance in vectors: they have no body in common.
+# Solves the pairs of a level (`stage`) of Distance in vectors: pairs of one level have no body in common.
 
 from libc.stdint cimport int64_t
 
@@ -89,8 +89,8 @@ cdef inline void find_loads(real h, const Distance* data) noexcept nogil:
 cdef inline bint exceeds(
     real r, real along, real back, const Distance* data, int64_t p, real* length,
 ) noexcept nogil:
-    """Return whether a pair would exceed a limit if its corrections so far were undone (back: by so much length).
-    length: set to the limit that it would exceed."""
+    """True if a pair would exceed a limit if its corrections so far were undone, which changes its length by `back`.
+    length: set to the limit that the pair would exceed."""
     cdef real low = (<const real*> data.low)[p]
     cdef real high = (<const real*> data.high)[p]
     cdef real free = r * r + back * (along + along + back)

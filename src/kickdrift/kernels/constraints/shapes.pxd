@@ -16,7 +16,7 @@ from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
 
 cdef enum:
-    REFINED = 4     # secant steps to the time when a body touches a rotating shape
+    REFINED = 4     # number of secant steps that refine the time when a body touches a rotating shape
 
 
 cdef inline int collide_shapes(
@@ -38,7 +38,7 @@ cdef inline int collide_shapes(
 cdef inline bint passes_by(
     int dim, int64_t stride, int64_t i, const real* before, const real* x, const Shapes* data,
 ) noexcept nogil:
-    """True if a body stays outside of the bounding box of all shapes: `collide_body` would find none."""
+    """True if a body stays outside of the bounding box of all shapes, so that `collide_body` would find no contact."""
     cdef real start[MAX_DIM]
     cdef real y[MAX_DIM]
     cdef double low[MAX_DIM]
@@ -113,7 +113,8 @@ cdef inline void go_through(
     int dim, double step, real h, int64_t i, const real* start, const real* y, const real* u, const real* g,
     const Shapes* data,
 ) noexcept nogil:
-    """Record the first shape on the path of a sensor body, and all that it overlaps at the end of the step."""
+    """Record the first shape on the path of a sensor body, and all shapes that overlap the body at the end of the
+    step."""
     cdef real reach = each(&data.reach, i, h)
     cdef real there[MAX_DIM]
     cdef real motion[MAX_DIM]
@@ -173,8 +174,8 @@ cdef inline void turn(
     const real* n,
     const real* at, const real* moves, const Shapes* data,
 ) noexcept nogil:
-    """Bounce a body that is `depth` beyond the tangent plane at the contact. moves: velocity of a moving shape there.
-    """
+    """Bounce a body that is `depth` beyond the tangent plane at a contact. moves: surface velocity of a moving
+    shape."""
     cdef real lag = <real> data.wall.lag
     cdef real mu = each(&data.wall.friction, i, h)
     cdef real pull = dot(dim, n, g)
