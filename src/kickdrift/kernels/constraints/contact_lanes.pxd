@@ -131,8 +131,7 @@ cdef inline vec lanes_of(const Sweep* sweep, const vec* more) noexcept nogil:
 
 
 cdef inline bint is_impulsive(vec* more) noexcept nogil:
-    """Mark contacts whose warm-start impulse exceeds that of a sustained load (IMPULSIVE); return True if there are
-    any."""
+    """Mark contacts whose warm-start impulse exceeds that of a sustained load (IMPULSIVE); return True if any does."""
     cdef vec zero = filled(0, more)
     more[IMPULSIVE] = select(greater(more[PUSH], filled(2, more) * more[MASS] * more[SLOW]), filled(1, more), zero)
     return not all_zero(more[IMPULSIVE])

@@ -265,8 +265,7 @@ cdef inline void share_delta_v(int dim, int64_t n, real substeps, const Contacts
 
 
 cdef inline bint press(Sweep* sweep, const Contacts* data, const real* like) noexcept nogil:
-    """Sweep over contacts by colour, then one by one; True if a solve finds a deep contact, or a warm start an
-    impulsive one."""
+    """Sweep over contacts by colour, then one by one; True if a solve finds a deep, a warm start an impulsive one."""
     cdef int64_t first = data.found[3] // data.lanes
     cdef int64_t last = data.found[1] // data.lanes
     cdef bint found

@@ -34,8 +34,7 @@ cdef inline real at_least_zero(real number) noexcept nogil:
 
 
 cdef inline real at_most(real longest, real time) noexcept nogil:
-    """Return the time since an impact, or 0 if it exceeds `longest`, the age of the step, by more than rounding
-    errors."""
+    """Return the time since an impact; 0 if that exceeds `longest`, the age of the step, by more than rounding."""
     cdef real share = 1024
     if time <= longest:
         return time
@@ -92,8 +91,7 @@ cdef inline bint collide_wall(
     if not (depth > 0 or (depth == 0 and speed > 0)):
         return False
     if 0 < speed <= delta_v:
-        # The impact was no faster than now, hence below the resting threshold: `bounce` has the same result, but is
-        # slower.
+        # The impact was no faster than now, so below the resting threshold; `bounce` has the same result, but slower.
         inside[0], inwards[0], time[0] = 0 * depth, 0, pressed(h, lag)
         return True
     bounce(depth, speed, delta_v, at_least_zero(delta_v), restitution, h, h, pressed(h, lag), inside, inwards, time)

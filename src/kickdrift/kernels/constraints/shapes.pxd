@@ -113,8 +113,7 @@ cdef inline void go_through(
     int dim, double step, real h, int64_t i, const real* start, const real* y, const real* u, const real* g,
     const Shapes* data,
 ) noexcept nogil:
-    """Record the first shape on the path of a sensor body, and all shapes that overlap the body at the end of the
-    step."""
+    """Record the first shape on the path of a sensor body, and all shapes that it overlaps at the end of the step."""
     cdef real reach = each(&data.reach, i, h)
     cdef real there[MAX_DIM]
     cdef real motion[MAX_DIM]

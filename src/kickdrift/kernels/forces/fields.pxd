@@ -22,7 +22,7 @@ cdef inline real root(real q) noexcept nogil:
 
 
 cdef inline const char* values(const Field* field, int component, Py_ssize_t body) noexcept nogil:
-    """Address of a coefficient from a body on."""
+    """Address of one component of a coefficient, for the bodies from `body` on."""
     return field.component[component] + body * field.body
 
 
@@ -93,7 +93,7 @@ cdef enum:                      # indices of a term's coefficients, after they a
     TERM_VECTORS = AT_AXIS + 3
 
 cdef enum:
-    FIRST_TERMS = 3     # of the first three terms, coefficients stay loaded in loops, and accelerations may be reused
+    FIRST_TERMS = 3  # the first three terms keep their coefficients loaded in loops; their accelerations may be reused
 
 
 cdef inline void load_term(int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
@@ -185,7 +185,7 @@ cdef inline bint add_known(int kind, int dim, const vec* c, const vec* x, const 
         return add_term(kinds.QUADRATIC_DRAG, dim, c, v, a)
     if dim > 1 and kind == kinds.VORTEX:
         return add_term(kinds.VORTEX, dim, c, x, a)
-    if kinds.of_velocity(kind):     # two calls: with `v if ... else x` as argument, both must be in memory
+    if kinds.of_velocity(kind):     # two calls: `v if ... else x` as argument would force both into memory
         return add_term(<kinds.TermKind> kind, dim, c, v, a)
     return add_term(<kinds.TermKind> kind, dim, c, x, a)
 

@@ -348,7 +348,7 @@ cdef inline void operate_on_groups(
         at[n] -= (vectors - together) * sizeof(vec)
 
 
-# Where operands of one kind are: base address, bytes from one operand to the next, and step (0 if uniform).
+# Addresses of the operands of one kind: base, bytes from one operand to the next, and step (0 if uniform).
 ctypedef struct Kind:
     const char* base
     Py_ssize_t apart

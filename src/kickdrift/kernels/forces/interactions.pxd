@@ -82,7 +82,7 @@ cdef inline void add_attraction(
     int dim, const f64vec* position, const char* planes, int64_t stride, Py_ssize_t j, const void* mu, f64vec q,
     f64vec* total,
 ) noexcept nogil:
-    """Add the attraction by body j to a vector of bodies; q: what `cube` returns for them."""
+    """Add the attraction by body j to a vector of bodies; q: result of `cube` for these bodies."""
     cdef f64vec s = select_or_zero(positive(q), spread(mu, j, position) / q)
     cdef int c
     for c in range(dim):

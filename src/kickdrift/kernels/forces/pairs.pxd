@@ -20,7 +20,7 @@ cdef enum:
 
 
 cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data) noexcept nogil:
-    """True if the list still contains all pairs within the cutoff: no body has moved 0.49 of the margin."""
+    """True if the list still contains all pairs within the cutoff: no body has moved more than 0.49 of the margin."""
     cdef const real* was = <const real*> data.was
     cdef real limit = <real> (0.49 * data.margin)
     cdef real square, d
@@ -71,7 +71,7 @@ cdef inline bint fresh_around(
 cdef inline int32_t candidates(
     int dim, int64_t n, int64_t stride, const real* x, int32_t i, real reach, const Collisions* grid, int32_t* partner,
 ) noexcept nogil:
-    """Store the bodies of higher index within a distance, ascending; return their number. reach: its square."""
+    """Store the bodies of higher index within a distance, ascending; return their number. reach: squared distance."""
     cdef const real* place = <const real*> grid.place
     cdef const int32_t* body = grid.body
     cdef real here[MAX_DIM]

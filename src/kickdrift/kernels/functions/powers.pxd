@@ -15,7 +15,7 @@ from ..simd.vec cimport f64vec, width
 
 
 cdef inline bint parity(double y, bint* odd) noexcept nogil:
-    """Return whether y is an integer; odd: whether it is odd."""
+    """True if y is an integer; odd: set to True if y is odd."""
     cdef double a = -y if y < 0 else y
     odd[0] = False
     if a >= 9007199254740992.0:

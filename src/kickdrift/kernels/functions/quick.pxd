@@ -8,7 +8,7 @@
 #
 # Exponents and signs are computed in floats or 32-bit integers, of which a vector holds twice as many lanes. With a
 # table of 2**(j/8) in a register (AVX-512), exp, pow and tanh need shorter polynomials. So exp and tanh are verified
-# with and without it.
+# with and without the table.
 
 from .constants cimport ROUND
 from .elementary cimport TOGETHER, polynomial
@@ -192,7 +192,7 @@ cdef inline void power(f64vec* v) noexcept nogil:
 
 
 cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
-    """Replace x by sin x, or by cos x = sin(x + pi/2): sin(pi r) of the distance r to the nearest half turn."""
+    """Replace x by sin x, or by cos x = sin(x + pi/2), as sin(pi r) of the distance r to the nearest half turn."""
     cdef f64vec whole[2 * TOGETHER]
     cdef f64vec t, n
     cdef int k

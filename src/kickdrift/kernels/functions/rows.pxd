@@ -9,7 +9,7 @@ from ..simd.vec cimport f32vec, f64vec, width
 
 
 # Float32 arguments whose results are so close to the midpoint of two floats that float64 may round them to the wrong
-# one. `tools/prove.py functions` found them by testing all. Same list as NEAREST in kickdrift/reference/functions.py.
+# one. `tools/prove.py functions` found these by testing all. Same list as NEAREST in kickdrift/reference/functions.py.
 
 
 cdef extern from *:
@@ -133,7 +133,7 @@ cdef inline void functions_of_floats(
 
 
 cdef inline void nudge(int code, Py_ssize_t count, const double* a, double* result) noexcept nogil:
-    """Move the results of arguments in the lists above to the correct side of the midpoint of two floats."""
+    """Move the results of arguments in the lists of near ties to the correct side of the midpoint of two floats."""
     cdef const NearTie* tie = NULL
     cdef Py_ssize_t n
     if code == COS:

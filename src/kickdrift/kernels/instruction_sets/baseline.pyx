@@ -40,7 +40,7 @@ from .dispatch cimport choose, set_up
 # These kernels are fast only if constants propagate into their loops, so setup.py forces inlining.
 
 cdef inline void run_passes(const Plan* plan, Job* job, const vec* like) noexcept nogil:
-    """Run a job of a plan for which there is no loop: by passes, in a Coupling without interactions."""
+    """Run a job of a plan without a fused loop: by passes, in a Coupling without interactions."""
     cdef Coupling coupling
     memset(&coupling, 0, sizeof(Coupling))
     coupling.plan = plan
@@ -48,7 +48,7 @@ cdef inline void run_passes(const Plan* plan, Job* job, const vec* like) noexcep
 
 
 cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) noexcept nogil:
-    """Set the function pointers of a plan, and what else persists between calls."""
+    """Set the function pointers of a plan, and all other data that persist between calls."""
     set_up(plan, kernels, like)
     plan.accelerate = <Accelerate> accelerate_planes[vec]
     plan.finish = <Finish> finish[vec]

@@ -188,7 +188,7 @@ cdef inline void set_up(Plan* plan, const Kernels* kernels, const vec* like) noe
     plan.fsal = fsal(plan.scheme, plan.velocity_dependent)
     choose(plan, like)
     if in_a_row(plan) and plan.n * plan.numbers <= width(k):
-        plan.step = plan.single_block  # for a single body, say, whose steps are so short that setup counts
+        plan.step = plan.single_block  # for example one body, whose steps are so short that the setup time matters
 
 
 cdef inline bint choose(Plan* plan, const vec* like) noexcept nogil:

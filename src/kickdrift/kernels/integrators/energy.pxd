@@ -18,7 +18,7 @@ from .newton cimport difference, keep_energy
 cdef inline int add_work(
     const Coupling* coupling, Job* job, const Workspace* workspace, double t, vec* work, vec* like,
 ) noexcept nogil:
-    """Store in `work` each body's potential in all interactions per unit of mass, at `next` minus that at `now`."""
+    """Store the change of each body's potential by interactions, per unit of mass, from `now` to `next` in `work`."""
     cdef vec* here = <vec*> (workspace.start + (Q - P) * size(workspace, like))
     cdef vec* there = <vec*> (workspace.start + (Y - P) * size(workspace, like))
     cdef const InteractionCall* term
@@ -110,7 +110,7 @@ cdef inline int energy_step(
 cdef inline int energy_together(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """One step of all bodies, from `now` to `next`; other than 0 if an interaction fails."""
+    """Make one step of all bodies, from `now` to `next`; return nonzero if an interaction fails."""
     cdef double t = time_of(coupling, job.tick + step)
     cdef float single = 0
     cdef double whole = 0

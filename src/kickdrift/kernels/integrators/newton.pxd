@@ -20,7 +20,7 @@ cdef inline void gather(int dim, const real* planes, Py_ssize_t i, real* u) noex
 cdef inline bint implicit_step(
     const Plan* plan, Py_ssize_t first, Py_ssize_t count, real* x, real* v, Newton* state,
 ) noexcept nogil:
-    """Solve f(u) = u - v - h a(x + h u, u) = 0 for each body. Return False if one failed; then nothing has changed."""
+    """Solve f(u) = u - v - h a(x + h u, u) = 0 for each body. If any body fails, return False and change no state."""
     cdef real h = <real> plan.h
     cdef real tolerance = <real> plan.tolerance
     cdef real four = 4

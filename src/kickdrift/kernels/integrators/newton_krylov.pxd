@@ -148,8 +148,7 @@ cdef inline Py_ssize_t worst(const System* system, const real* f) noexcept nogil
 
 
 cdef inline int evaluate(const System* system, real h, vec* like) noexcept nogil:
-    """Evaluate f and positions for the velocities in V of the next state; return other than 0 if an interaction fails.
-    """
+    """Evaluate f and positions for the velocities in V of the next state; return nonzero if an interaction fails."""
     cdef const Coupling* coupling = system.coupling
     cdef const Workspace* workspace = system.workspace
     cdef const vec* x = <const vec*> (workspace.now + X * size(workspace, like))
@@ -346,7 +345,7 @@ cdef inline int orthomin(System* system, real h, real share, vec* like) noexcept
 cdef inline int implicit_step(
     const Coupling* coupling, Job* job, const Workspace* workspace, double t, int64_t tick, vec* like, real zero,
 ) noexcept nogil:
-    """Solve f(u) = 0 for the new velocities u, and step with them; return other than 0 if that fails."""
+    """Solve f(u) = 0 for the new velocities u, and step with them; return nonzero if that fails."""
     cdef System system
     cdef const Plan* plan = coupling.plan
     cdef real h = <real> plan.h
@@ -412,7 +411,7 @@ cdef inline int implicit_step(
 cdef inline int together(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
-    """One implicit step of all bodies, from `now` to `next`; other than 0 if it fails."""
+    """Make one implicit step of all bodies, from `now` to `next`; return nonzero if it fails."""
     cdef int64_t tick = job.tick + step + coupling.ticks[0]
     cdef double t = time_of(coupling, tick) + coupling.after[0]
     cdef float single = 0

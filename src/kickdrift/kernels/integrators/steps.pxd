@@ -22,7 +22,7 @@ cdef inline bint has_opening(int scheme, bint drag) noexcept nogil:
 
 
 cdef inline int kicks(int scheme, const Plan* plan) noexcept nogil:
-    """Kicks of a composition, each with its own constants; 1 for other schemes."""
+    """Number of kicks of a composition; 1 for other schemes."""
     return plan.kicks if scheme == COMPOSITION or scheme == COMPOSITION_RK4 else 1
 
 
@@ -31,12 +31,12 @@ cdef inline const vec* kick_constants(const vec* k, int kick) noexcept nogil:
 
 
 cdef inline int stages(int scheme, bint drag, const Plan* plan) noexcept nogil:
-    """Evaluations of the acceleration in a step."""
+    """Number of evaluations of the acceleration in a step."""
     return kicks(scheme, plan) * evaluations(scheme, drag, plan)
 
 
 cdef inline int evaluations(int scheme, bint drag, const Plan* plan) noexcept nogil:
-    """Evaluations per step, or per kick of a composition."""
+    """Number of evaluations of the acceleration per step, or per kick of a composition."""
     if scheme == MIDPOINT or scheme == HEUN:
         return 2
     if scheme == RK4:
@@ -71,7 +71,7 @@ cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
         k[EXTRA] = h / last
         k[EXTRA + 1] = h * (h + last) / two
         k[EXTRA + 2] = last / two
-        # For start(): the previous position is that at one timestep of length last_h before.
+        # For start(): the previous position is one timestep of length last_h back.
         k[EXTRA + 3] = last * last / two
         k[EXTRA + 4] = last
         return EXTRA + 5

@@ -26,7 +26,7 @@ cdef inline bint unspecialised(int scheme) noexcept nogil:
 
 
 cdef inline bint evaluates_first(int scheme) noexcept nogil:
-    """True if a step has a single evaluation, and changes nothing before it."""
+    """True if a step has a single evaluation, and does not change the state before it."""
     return scheme == KICK_DRIFT or scheme == EXPLICIT_EULER
 
 
@@ -38,7 +38,7 @@ cdef inline bint fsal(int scheme, bint drag) noexcept nogil:
 cdef inline bint repeats_place(int scheme, bint drag, int number) noexcept nogil:
     """True if an evaluation is at the same positions as the one before. number: its number in the step or kick.
 
-    Number 0 is at those of the last evaluation of the previous step, if this was at the end of that step.
+    Evaluation 0 repeats the positions of the previous step's last evaluation, if that was at the end of its step.
     """
     if not drag:
         return False

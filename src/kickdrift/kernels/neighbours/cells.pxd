@@ -42,7 +42,7 @@ ctypedef struct Ranges:
 
 
 cdef inline bint reserve(List* found, int64_t more) noexcept nogil:
-    """Make room for `more` numbers; return False without memory."""
+    """Make room for `more` numbers; return False if memory is exhausted."""
     cdef int64_t capacity = found.count + more
     cdef void* place
     if capacity <= found.capacity:
@@ -114,7 +114,7 @@ cdef inline uint64_t bucket_of_cell(const int64_t* at, const Cells* cells) noexc
 
 
 cdef inline int64_t find_around(const double* x, const Cells* cells, List* found) noexcept nogil:
-    """Append the points near a position, in ascending order; return the number of tests, or -1 without memory."""
+    """Append the points near a position, ascending; return the number of tests, or -1 if memory is exhausted."""
     cdef Ranges around
     cdef Around sides
     cdef uint64_t bucket = bucket_at(x, cells, 0)
@@ -167,7 +167,7 @@ cdef enum:
 cdef inline int64_t find_ahead(
     int dim, uint64_t* bucket, const Cells* cells, List* lower, List* higher,
 ) noexcept nogil:
-    """Append the pairs of the buckets from `bucket` on, until their end or TESTS tests; return -1 without memory."""
+    """Append the pairs of the buckets from `bucket` on, up to TESTS tests; return -1 if memory is exhausted."""
     cdef Ranges ahead
     cdef int64_t tests = 0
     cdef int64_t p, total
@@ -278,7 +278,7 @@ cdef inline void sort_by(
     const int32_t* key, const int32_t* other, int64_t count, int64_t n, int32_t* start, const int64_t* row,
     index* key_out, index* other_out,
 ) noexcept nogil:
-    """Sort pairs by one of their points, keeping the order of equal ones: a counting sort.
+    """Sort pairs by one of their two points: a counting sort, which is stable.
 
     row: number of each point in the output; NULL: its index.
     """
@@ -300,7 +300,7 @@ cdef inline void sort_by(
 
 
 # First point hit along a displacement: the formulas of kickdrift/reference/neighbours.py. The axis along which the
-# displacement is longest is cut into slabs at cell borders. In each of them the path crosses few cells.
+# displacement is longest is cut into slabs at cell borders. In each slab the path crosses few cells.
 
 
 cdef inline int64_t find_along_ray(

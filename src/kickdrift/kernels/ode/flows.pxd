@@ -41,8 +41,8 @@ cdef inline void rate(int flow, const vec* c, const vec* y, vec* k) noexcept nog
 
 
 cdef inline vec sine(const vec* c, vec x) noexcept nogil:
-    """sin x. c: 1/pi, the number whose addition rounds to an integer (subtract it again), pi as a sum of three parts,
-    pi/2, 1/2, 1, 2, Taylor coefficients."""
+    """sin x. c: 1/pi; a number whose addition and subtraction round to an integer; pi as a sum of three parts; pi/2,
+    1/2, 1, 2; Taylor coefficients."""
     cdef vec n = (x * c[0] + c[1]) - c[1]
     cdef vec r = ((x - n * c[2]) - n * c[3]) - n * c[4]
     cdef vec odd = n - c[8] * ((c[6] * n + c[1]) - c[1])

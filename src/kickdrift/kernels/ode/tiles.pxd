@@ -175,7 +175,7 @@ cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec*
         step_tile(plan, job.steps, h, c, count, planes)
         move_tile(True, &plan.y, plan.dim, first, count, planes)
         bad = -1
-        if not finite_planes(plan.dim, count, planes):  # or the padding of the last vector is not
+        if not finite_planes(plan.dim, count, planes):  # the padding of the last vector may cause this, too
             bad = first_bad(count, plan.dim, <real*> planes, 1, TILE)
         if bad >= 0 and job.bad_body < 0:
             job.bad_body = first + bad
