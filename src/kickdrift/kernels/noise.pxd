@@ -44,7 +44,7 @@ cdef inline void apply_thermostats(
     cdef const Noise* noise = coupling.noise
     cdef double* c = memory
     cdef double* wide = memory + AT_ONCE
-    cdef double* z = memory + 2 * AT_ONCE   # rows of normal numbers, computed in pairs: one to spare if dim is odd
+    cdef double* z = memory + 2 * AT_ONCE   # rows of normal numbers, drawn in pairs: the last is unused if dim is odd
     cdef real* x = <real*> workspace.next
     cdef real* v = x + V * row
     cdef real* s = x + S * row

@@ -60,11 +60,11 @@ ctypedef struct Pin:
     int64_t count
     const int64_t* index
 
-# Where the load of a pair is stored: in an array that kickdrift/stepper/loads.py allocates.
+# Storage of a pair's load, in an array that kickdrift/stepper/loads.py allocates.
 ctypedef struct LoadCell:
     const double* owner         # points to the number of the pair's constraint, for events
-    double* cell                # load in N; 1 if the pair is broken
-    double limit                # load in N that breaks it; below 0: none
+    double* cell                # two numbers: load in N; 1 if the pair is broken, else 0
+    double limit                # load in N that breaks the pair; < 0: no limit
     double unit                 # rigid pairs: load in N per 1 m/s² of length correction / h²; compliant pairs: 1
     int32_t first, second       # bodies
     int64_t rank                # index in declaration order; the breaks of a step are recorded in this order
@@ -74,7 +74,7 @@ ctypedef struct LoadCell:
 ctypedef struct Distance:
     Torus torus
     int64_t stages
-    const int64_t* stage        # first pair of each level, and the end of the last
+    const int64_t* stage        # index of the first pair of each level, then the number of pairs
     # Per level, the line on which impulses act: 0: between the positions after the step; 1: between those before it;
     # 2: as 1, and a second solve removes velocities along the pairs. SOFT and LIMITED: bits for compliance and limits.
     const uint8_t* how
@@ -95,7 +95,7 @@ ctypedef struct Distance:
     const void* upper
     const LoadCell* cell
     bint saves_loads            # True if snapshots contain the load of any pair, that is, if any pair has breaks_at
-    bint from_positions         # Verlet: the next step reads no velocities, so velocity impulses are no load
+    bint from_positions         # True for Verlet: the next step reads no velocities, so velocity impulses are no load
     int64_t iterations
     const void* at_rest         # per body: its stored velocity at rest, as a share of delta_v; NULL: 0
     Look look
@@ -139,7 +139,7 @@ ctypedef struct Wall:
     double lag
     const uint8_t* sensor       # code per body: 0 collides, 1 sensor (events only), 2 passes through; NULL: all collide
     const uint8_t* only         # mask of the bodies to constrain in this call; NULL: all
-    const uint8_t* alive        # per body: is active; NULL: all are
+    const uint8_t* alive        # per body: 1 if active; NULL: all are active
     EventSource* events                  # event recorder; NULL: no events
     Spin spin
     const void* belt  # conveyor: speed along (-n_y, n_x), then a velocity whose tangential part is added; or NULL
@@ -169,11 +169,11 @@ ctypedef struct Shapes:
     const void* one_way
     Each reach                  # per body: distance at which it touches a shape, the sum of both radii
     int64_t count
-    const uint8_t* enabled      # per shape; NULL: all are
+    const uint8_t* enabled      # per shape: 1 if enabled; NULL: all are enabled
     const int64_t* number       # shape numbers, sorted by the leaf that contains them
     double* bounds              # bounding box of each node: lower corner, upper corner
     const int64_t* first
-    const int64_t* leaves       # shapes in a leaf, 0 for inner nodes
+    const int64_t* leaves       # number of shapes in each leaf; 0 for inner nodes
     int64_t nodes
     Motion motion
 
@@ -182,7 +182,7 @@ ctypedef struct Sensor:
     const void* upper           # upper corner of a box, or radius of a ball
     bint ball
     const uint8_t* watched
-    const uint8_t* alive        # per body: is active; NULL: all are
+    const uint8_t* alive        # per body: 1 if active; NULL: all are active
     EventSource* events
 
 # Corrects bodies `first` to `last` after a step. Constraints between bodies always get the whole range. before:
@@ -281,7 +281,7 @@ cdef enum:
     BEGIN           # set up the contacts between bodies
     RESUME          # warm start by impulses of the last step
     WARM            # warm start by impulses of the last substep, along current normals
-    SOLVE           # one iteration of the impulses
+    SOLVE           # update each impulse once (one iteration)
 
 # Contacts that a sweep solves.
 cdef enum:
@@ -295,7 +295,7 @@ ctypedef struct Sweep:
     bint alone      # True: solve one contact at a time, because contacts of a block may share bodies
     bint events       # True if events are recorded
     double h        # duration of a substep, s
-    bint extra      # True: an extra iteration, only of islands with deep contacts
+    bint extra      # True: an extra iteration, for islands with deep contacts only
     int only        # which contacts the sweep solves, see ALL_CONTACTS
     double soft, scale
     double left     # time to the end of the step, s
@@ -319,8 +319,8 @@ ctypedef struct Contacts:
     int64_t parts               # number of Shapes structs; shapes are numbered consecutively over all structs
     const Shapes* shapes        # Shapes structs; their `wall.sensor` has the filter codes that walls have in `through`
     bint moves                  # True if any shape moves
-    Shapes level                # tree whose leaves are the Shapes structs; its `reach` is the largest of each body
-    const int64_t* shape_begin  # number of the first shape of each Shapes struct, and the total
+    Shapes level  # tree whose leaves are the Shapes structs; `reach`: per body, the largest of all structs
+    const int64_t* shape_begin  # number of the first shape of each Shapes struct, then the number of all shapes
     const int32_t* part         # index of the Shapes struct of each shape
     const void* shape_friction  # friction per Shapes struct and body
     void* lack                  # of each body: the integrator's displacement minus that of the substeps
@@ -348,7 +348,7 @@ ctypedef struct Contacts:
     # Data of the last step: positions before it, velocity changes by forces, and the integrator's positions and
     # velocities.
     void* last
-    uint8_t* held               # per island: 1 if this step would repeat the last one: its contacts are not solved
+    uint8_t* held  # per island: 1 if this step would repeat the last one, so that its contacts are not solved
     uint8_t* moved              # mask of the bodies whose velocity or angular velocity impulses can change
     # Persistent state, double-buffered: see kickdrift/rollback/impulses.py.
     int64_t* state
@@ -372,7 +372,7 @@ ctypedef struct Contacts:
     int32_t* other
     uint8_t* colour
     int32_t* known              # index of each contact's impulse of the last step, or -1
-    int32_t* place              # index of each contact in solve order: by colour, each padded to whole blocks
+    int32_t* place              # index of each contact in solve order: by colour, each colour padded to whole blocks
     int32_t* first              # first body of each contact, in solve order
     int32_t* second
     int32_t* first_row          # row to store the first body's new velocity to; the dummy row if the body is immovable
@@ -380,17 +380,17 @@ ctypedef struct Contacts:
     # Contacts in blocks of `lanes`: structure of arrays within a block.
     void* contact
     void* contact_event         # per contact in solve order, if events are enabled: time, speed, impulse, point, normal
-    # Counts: [0] contacts; [1] solve-order indices without sensors; [2] contacts with shapes; [3] solve-order indices
-    # before which contacts of a block share no body.
+    # Counts: [0] contacts; [1] solve-order indices (with padding, without sensors); [2] contacts with shapes; [3]
+    # solve-order indices of coloured contacts, whose blocks share no body.
     int64_t* found
     int32_t* shape_contacts            # indices of the contacts with shapes
     void* rod
-    int32_t* group              # island of each body: bodies connected by contacts and rods, but not by immovable ones
+    int32_t* group  # island of each body; contacts and rods connect islands, but not through immovable bodies
     uint8_t* deep               # per island: 1 if it has deep contacts; at the end of the step, 1 if it is awake
     uint64_t* taken             # per body: bit mask of the graph colours that its contacts use
     uint8_t* touched
 
-# Solver of corners: bodies that touch several faces of walls. Coefficients, filter and belt of a face: see its wall.
+# Solver of corners: bodies that touch several faces of walls. A face has the coefficients, filter and belt of its wall.
 ctypedef struct Corners:
     int64_t faces
     const void* normal

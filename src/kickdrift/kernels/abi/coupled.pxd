@@ -221,7 +221,7 @@ ctypedef struct Workspace:
     Py_ssize_t first, count
     bint full           # True: all bodies of the workspace are active
     bint opens          # True: the last stage also does the part of the next step before its first evaluation
-    bint opened         # True: the previous step has done that part of this one
+    bint opened         # True: the previous step has done the part of this step before its first evaluation
     Py_ssize_t plane    # numbers from one component to the next
     Py_ssize_t row      # numbers from one register to the next
 

@@ -15,7 +15,7 @@ cdef enum Kind:         # codes of events.py
 cdef enum:
     EVENT_NUMBERS = 10  # 64-bit numbers of an event beside its two vectors
 
-# Contact of a pair within a step; times count back from its end.
+# Contact of a pair within a step; times count back from the end of the step.
 ctypedef struct Contact:
     int64_t key             # pair key: slot_a << 32 | slot_b + 2**31
     double time_since              # seconds from impact to the end of the step

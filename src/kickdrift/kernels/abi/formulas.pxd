@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-# Operation codes. r: result of the previous operation, in registers; a, b, c, d: operands. Of SAME_ codes the operand
-# a, and in a sum of two products also c, is uniform over bodies.
+# Operation codes. r: result of the previous operation, in registers; a, b, c, d: operands. In SAME_ codes operand a is
+# uniform over bodies; in sums of two products operand c is uniform, too.
 cdef enum OperationCode:
     AND_ADD                 # r + a
     SAME_AND_ADD
@@ -73,7 +73,7 @@ cdef enum OperationCode:
     LOAD                    # out = component c of states in rows (n, dim)
     STORE                   # store a as column c
     NOISE                   # out = noise(c)
-    SIN                     # functions from here on, computed in float64: out = f(a) or f(a, b)
+    SIN                     # from here on functions, computed in float64: out = f(a) or f(a, b)
     COS
     TAN
     EXP
@@ -112,7 +112,7 @@ ctypedef struct Operand:
     int kind
     int index
 
-# One operation; operands by index.
+# One operation; its operands are indices into `operand`.
 ctypedef struct Operation:
     int code
     int out                 # operand to store the result to; NOWHERE: only the next operation reads it, as r

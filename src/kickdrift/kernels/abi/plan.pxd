@@ -1,4 +1,4 @@
-# Arguments of the kernels: Plan persists, Job belongs to one call.
+# Arguments of the kernels: a Plan lasts from call to call, a Job belongs to one call.
 
 from libc.stdint cimport int64_t, uint64_t, uint8_t
 
@@ -149,7 +149,7 @@ ctypedef struct Job:
     Py_ssize_t failed_body      # body whose implicit step failed
     double residual
     int code                    # failure code, 0 for success; see abi/coupled.pxd
-    int failed_part             # interaction that failed; -1: the implicit solver; -2 - number: a constraint
+    int failed_part             # interaction that failed; -1: the implicit solver; -2 - k: constraint k
     Py_ssize_t done             # steps completed so far, if all bodies step together
     Py_ssize_t near             # tiles that `leap` of loops/coupled.pxd left out: they may touch a constraint
 
@@ -256,7 +256,7 @@ ctypedef struct Noise:
     Py_ssize_t width            # lanes of a float64 vector
 
 
-# Indices of registers; each index follows from earlier ones.
+# Indices of registers; some are computed from earlier ones.
 #
 # A register has MAX_DIM components in a tile, and `dim` components if all bodies are one tile.
 
@@ -279,7 +279,7 @@ cdef enum:              # all bodies as one tile
     ALL_OUT = STATE + OUT
 
 cdef enum:
-    HELD = 4            # registers after delta_v for steps in the caller's arrays: see `held` of Stretch
+    HELD = 4            # number of registers after delta_v for steps in the caller's arrays, see `held` of Stretch
 
 cdef enum:
     KEPT = 8            # number of search directions that a new one is orthogonalised to

@@ -103,7 +103,7 @@ cdef inline Found find_unlike(
 cdef inline bint is_partner(
     int dim, int64_t stride, const real* x, int32_t i, int64_t k, int size_class, const Collisions* data,
 ) noexcept nogil:
-    """True if the body in slot k is of this class, nearby, and larger (or equal with a higher index)."""
+    """True if the body in slot k has this size class, is near body i, and is larger (or equal, with a higher index)."""
     cdef const real* radius = <const real*> data.radius
     cdef int32_t j = data.body[k]
     if not collide_by_filter(i, j, data):
@@ -116,7 +116,7 @@ cdef inline bint is_partner(
 cdef inline bint comes_near(
     int dim, int64_t i, int64_t j, const Collisions* data, const real* x, const real* v,
 ) noexcept nogil:
-    """True if the closest approach of two bodies within the step is in reach."""
+    """True if two bodies on straight paths come within 5/4 of the sum of their radii in the step."""
     cdef int64_t stride = data.swept_stride
     cdef real h = <real> data.swept_h
     cdef real size, reach, time
@@ -299,10 +299,10 @@ cdef inline Found find_few(
     return ALL
 
 
-# Broad phase for few bodies, and for those of one size class: tests a vector of bodies at once.
+# Broad phase for few bodies, and for bodies of one size class: tests a vector of bodies at once.
 #
-# Cell occupancy is unpredictable, and branches on it are mispredicted. Each body therefore tests at least one vector
-# in each row, collects the results of all rows in a bit mask, and extracts the partners afterwards.
+# Cell occupancy is unpredictable, and branches on it are mispredicted. Each body therefore tests at least one vector in
+# each row, collects the results of all rows in a bit mask, and extracts the partners afterwards.
 
 cdef enum:
     BITS = 64       # results collected in the bit mask before partners are extracted

@@ -76,7 +76,7 @@ cdef inline int collide(
         if not changed:
             break
         collide_with_walls(step, n, dim, stride, before, delta_v, x, v, s, data, owner)
-        met += n // 8       # solving the walls of eight bodies takes as long, too
+        met += n // 8       # solving the walls of eight bodies takes as long as one contact
         memset(data.moved, 0, n)
         changed = False
     return 0

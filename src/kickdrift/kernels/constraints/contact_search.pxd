@@ -211,9 +211,9 @@ cdef inline void hold(
     int dim, int64_t n, int64_t stride, const real* before, const real* delta_v, const real* x, const real* v,
     const Contacts* data,
 ) noexcept nogil:
-    """Find the islands whose step would repeat the last one bitwise, at rest; their contacts are not solved.
+    """Find the islands at rest whose step would bitwise repeat the last one; their contacts are not solved.
 
-    These are islands whose bodies and contacts have not changed since then, and that nothing from outside moves.
+    Bodies and contacts of these islands have not changed since then, and nothing from outside moves them.
     """
     cdef int place = <int> data.state[0]
     cdef const int32_t* pair = data.pair[place]

@@ -40,9 +40,9 @@ cdef inline int near_shapes(
 ) noexcept nogil:
     """Find the shapes that a body may touch in a step, the SHAPES_PER_BODY nearest at most; return how many.
 
-    number: their numbers, ascending; reports: True for those that are sensors of this body.
-    The search is bounded by the displacement that the body would have without contacts. free: the body is movable.
-    known: index of the first pair of the last step whose first body is i or a later one.
+    number: shape numbers, ascending; reports: True for shapes for which the body is a sensor. The search is bounded by
+    the displacement that the body would have without contacts. free: the body is movable. known: index of the first
+    pair of the last step whose first body is i or a later one.
     """
     cdef const Shapes* shapes
     cdef real gap[SHAPES_PER_BODY]
@@ -285,7 +285,7 @@ cdef inline void move_surface(
 
 
 cdef inline void lay_level(int dim, real h, double time, const Contacts* data) noexcept nogil:
-    """Move the shapes, and the planes of contact with them, by a substep of h seconds. time: its end, see `lay`."""
+    """Move the shapes, and the planes of contact with them, by a substep of h seconds. time: its end, as in `lay`."""
     cdef int64_t w = data.lanes
     cdef int64_t k, part
     cdef real* own

@@ -265,7 +265,7 @@ cdef inline void share_delta_v(int dim, int64_t n, real substeps, const Contacts
 
 
 cdef inline bint press(Sweep* sweep, const Contacts* data, const real* like) noexcept nogil:
-    """Sweep over contacts by colour, then one by one; True if a solve finds a deep, a warm start an impulsive one."""
+    """Sweep over contacts by colour, then one by one; True if SOLVE finds deep, or a warm start impulsive contacts."""
     cdef int64_t first = data.found[3] // data.lanes
     cdef int64_t last = data.found[1] // data.lanes
     cdef bint found
@@ -432,7 +432,7 @@ cdef inline void catch_up(
 ) noexcept nogil:
     """Add the displacement by which substeps, with equal parts of the forces, fall short of that of the integrator.
 
-    Only the part in directions without a contact counts, as far as the velocity there changed freely.
+    Only directions without a contact count, in the share of the forces' velocity change that remained there.
     """
     cdef const real* weight = <const real*> data.grid.weight
     cdef real* lack = <real*> data.lack
@@ -482,7 +482,7 @@ cdef inline void catch_up(
 cdef inline void keep_across(
     int dim, int64_t n, int64_t first, int64_t second, const real* normal, const Contacts* data,
 ) noexcept nogil:
-    """Remove the part along the contact normal from the force and from the lacking displacement of both bodies."""
+    """Remove the component along a contact normal from delta_v and from the missing displacement of both bodies."""
     cdef real* vectors[2]
     cdef real along
     cdef int64_t i

@@ -146,7 +146,7 @@ cdef inline void slide_on_wall(
 cdef inline vec time_of_friction(
     int dim, const Corners* data, vec size, vec h, const vec* normal, const vec* x, const vec* v, const vec* g,
 ) noexcept nogil:
-    """Effective time by which velocity removed by a wall of a corner has moved the position: `time` of `bounce`."""
+    """Effective time for which velocity that a corner's wall removes has moved the position: `time` of `bounce`."""
     cdef vec lag = filled(data.lag, x)
     cdef vec delta_v = -product(dim, normal, g)
     cdef vec depth = size - product(dim, normal, x)
@@ -188,7 +188,7 @@ cdef inline void resolve(int dim, int faces, vec these, vec* y, vec* u, const Co
 cdef inline void push_out(
     int dim, const vec* normal, vec size, vec there, vec these, vec* total, vec* y, vec* changed,
 ) noexcept nogil:
-    """Move y out of one wall, in lanes where `there` and `these` are > 0; changed: > 0 where that changes a number."""
+    """Move y out of one wall, in lanes where `there` and `these` are > 0; changed: 1 where the impulse changes."""
     cdef mask acts = positive(there) & positive(these)
     cdef vec push = total[0] + (size - product(dim, normal, y))
     cdef vec change

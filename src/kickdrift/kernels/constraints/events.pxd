@@ -144,7 +144,7 @@ cdef inline void unmet(Contact* contact, int64_t key, double h) noexcept nogil:
 
 
 cdef inline void keep_touching(Log* log, EventSource* events, int64_t key) noexcept nogil:
-    """Remember a touching pair; beyond the capacity it counts as dropped."""
+    """Store the key of a touching pair for the next step; pairs beyond the capacity count as dropped."""
     if events.next_count < events.capacity:
         events.next[events.next_count] = key
         events.next_count += 1

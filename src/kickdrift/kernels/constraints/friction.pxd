@@ -9,7 +9,7 @@ from ..simd.masks cimport any_true, greater, select
 from ..simd.vec cimport filled, product, real, spread, vec, vec_root, width
 from .impacts cimport each
 
-# Angular velocities have one component in the plane, and three in space.
+# Angular velocities have one component in 2-D, and three in 3-D.
 
 cdef inline int axes_of(int dim) noexcept nogil:
     return 1 if dim == 2 else 3

@@ -125,7 +125,7 @@ cdef inline int64_t cell_around(
 cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
     """Sort bodies except points into slots by bucket, then index: a counting sort.
 
-    A periodic box needs `find_buckets` first. Searches that read `place` need `copy_places` then.
+    In a periodic box, call `find_buckets` before. For searches that read `place`, call `copy_places` afterwards.
     """
     # Local copies of pointers: compilers must assume that each store may change those in `data`.
     cdef const uint8_t* size_class = data.size_class
@@ -161,7 +161,7 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
 
 
 cdef inline void copy_places(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
-    """Copy positions and radii in the order of slots, for searches that read those of many neighbours."""
+    """Copy positions and radii to the order of slots, for searches that read the data of many neighbours."""
     cdef const real* radius = <const real*> data.radius
     cdef real* place = <real*> data.place
     cdef int64_t i, slot

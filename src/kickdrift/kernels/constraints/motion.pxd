@@ -81,7 +81,7 @@ cdef inline void lay(int dim, double time, const Shapes* given, const real* like
 
 
 cdef inline void refit(int dim, Shapes* shapes, const real* lower, const real* upper) noexcept nogil:
-    """Fit the boxes of the tree to its enabled shapes. A leaf without any has an empty box, which overlaps nothing."""
+    """Fit the boxes of the tree to its enabled shapes. A leaf without enabled shapes has an empty box."""
     cdef double* box
     cdef const double* below
     cdef double low, high
@@ -235,7 +235,7 @@ cdef inline void turn_normal(int dim, const Motion* motion, int64_t k, double ti
 # The tree over all shapes of `Contacts`. Its leaves are Shapes structs, each with a tree of its own.
 
 cdef inline void fit_level(int dim, const Contacts* given) noexcept nogil:
-    """Fit the boxes of the tree to those of the Shapes structs."""
+    """Fit the boxes of the tree over all shapes to the boxes of the Shapes structs."""
     cdef Shapes* level = <Shapes*> &given.level
     cdef double* box
     cdef const double* part

@@ -25,7 +25,7 @@ from ..simd.vec cimport f32vec, filled, lane_of, load_part, spread, vec, width
 from .friction cimport place
 
 cdef enum:
-    HIGH = MAX_DIM      # an extent is its low corner and, from here on, its high corner
+    HIGH = MAX_DIM      # index of the high corner in an extent, which begins with the low corner
     EXTENT = 2 * MAX_DIM
 
 

@@ -154,7 +154,7 @@ cdef inline vec collide_wall(
     bounces = select(greater(speed, zero), bounces, zero)
     inside[0] = select(greater(bounces, zero), (back - over / two * time_since) * time_since, inside[0])
     fast = select(greater(bounces, zero), back - over * time_since, zero)
-    fast = select(greater(speed, zero), fast, at_wall)  # bodies that move inwards already keep their speed
+    fast = select(greater(speed, zero), fast, at_wall)  # bodies that already move inwards get their speed at the wall
     inwards[0] = select(greater(fast, zero), fast + lag * delta_v, zero)
     return met
 

@@ -220,7 +220,7 @@ cdef inline void add_terms(
     """a += all terms, for the vector of bodies from `body` on.
 
     first: coefficients of the first FIRST_TERMS terms, from `load_terms`. keeps: store in `held` the accelerations by
-    those of them that depend on position; kept: reuse these, because the last evaluation was at the same positions.
+    those first terms that depend on position; kept: reuse these, because the last evaluation was at the same positions.
     """
     cdef const Term* term = plan.term
     cdef const Term* end = term + plan.terms

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint32_t
 
 cdef extern from *:
     """
-    #include <stdint.h>
+    #include <stdint.h>  /* below: polynomials in ascending powers, and the leading bits of 2 / pi */
     static const double kd_exp_polynomial[] = {
         0.5, 0.1666666666666667, 0.04166666666666667, 0.00833333333332612,
         0.0013888888888883737, 0.00019841269874873975, 2.480158732558584e-05, 2.755725533255441e-06,
@@ -54,8 +54,8 @@ cdef extern from *:
 
 cdef extern from *:
     """
-    #define KD_ROUND 6755399441055744.0
-    #define KD_SMALLEST 2.2250738585072014e-308
+    #define KD_ROUND 6755399441055744.0  /* 1.5 * 2**52, whose addition rounds to an integer */
+    #define KD_SMALLEST 2.2250738585072014e-308  /* least normal number */
     #define KD_LN2_HI 0.6931471806019545
     #define KD_LN2_LO -4.2009150726810846e-11
     #define KD_INVERSE_LN2 1.4426950408889634

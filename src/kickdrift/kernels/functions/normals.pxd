@@ -34,7 +34,7 @@ cdef inline void draw(
 ) noexcept nogil:
     """Draw uniform 0 < u <= 1 and 0 <= angle < 2 pi for up to AT_ONCE bodies, to be transformed to normal numbers.
 
-    generation: of the body in each slot; NULL: 1.
+    generation: generation of the body in each slot; NULL: 1.
     """
     cdef uint32_t word[4]
     cdef double turn = 6.283185307179586

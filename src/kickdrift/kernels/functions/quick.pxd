@@ -349,7 +349,7 @@ cdef inline Py_ssize_t quick(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
     Unsure* unsure,
 ) noexcept nogil:
-    """f(a) or f(a, b); return the number of vectors before the first uncertain block of TOGETHER.
+    """out = f(a) or f(a, b); return the number of vectors before the first uncertain block of TOGETHER.
 
     i and j are steps, 1 or 0; `vectors` is a multiple of TOGETHER.
     """

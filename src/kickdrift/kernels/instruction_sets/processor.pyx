@@ -2,7 +2,7 @@
 
 cdef extern from *:
     """
-    #ifndef KICKDRIFT_FLAGS
+    #ifndef KICKDRIFT_FLAGS  /* defined by setup.py, like KICKDRIFT_BUILD */
       #define KICKDRIFT_FLAGS "unknown"
     #endif
     #ifndef KICKDRIFT_BUILD

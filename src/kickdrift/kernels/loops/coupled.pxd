@@ -25,7 +25,7 @@ from ..integrators.traits cimport fsal
 # row per component of component-major arrays, or one row of all numbers of row-major ones.
 
 cdef enum:
-    LONG = 48       # maximum number of vectors of a stretch: a multiple of 1, 2 and 3 components
+    LONG = 48       # maximum number of vectors of a stretch; divisible by 1, 2 and 3, the numbers of components
 
 
 cdef inline void run_functions(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
@@ -49,7 +49,7 @@ cdef inline void run_functions(const Coupling* coupling, Job* job, vec* like) no
 
 
 cdef inline int step_once(const Coupling* coupling, Job* job, vec* check) noexcept nogil:
-    """Make one step; return other than 0 if the function fails. Add the new state to `check`."""
+    """Make one step; return nonzero if the function fails. Add the new state to `check`."""
     cdef const Plan* plan = coupling.own
     cdef int scheme = plan.scheme
     cdef bint drag = plan.velocity_dependent

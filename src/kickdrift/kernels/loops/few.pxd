@@ -25,7 +25,7 @@ from .planes cimport aligned
 
 cdef extern from *:
     """
-    #if defined(KD_LANE_BYTES)
+    #if defined(KD_LANE_BYTES)  /* KD_WHERE: a where q > 0, else 0 */
       #define KD_WHERE(q, a) (__typeof__(a))(((q) > 0) & (__typeof__((q) > 0))(a))
     #else
       #define KD_WHERE(q, a) ((q) > 0 ? (a) : 0)
@@ -221,8 +221,8 @@ cdef inline void step_few(
     cdef quad drift = h
     cdef int scheme = plan.scheme
     cdef int kicks = plan.kicks if scheme == COMPOSITION else 1
-    # Without gravity and masses, accelerations are bitwise the same: 1 * a is a, and so is 0 + a, because the sums of
-    # `attract` start from zero and are never -0.
+    # Without gravity and with factors of 1, g + factor * a is bitwise a: 1 * a is a, and so is 0 + a, because the sums
+    # of `attract` start from zero and are never -0.
     cdef bint plain = take(values(&coupling.interaction[0].factor, 0, 0), bytes_, quads, 1, buffer)
     cdef Py_ssize_t step, i
     cdef int number, c
@@ -274,7 +274,7 @@ cdef inline void step_few(
 
 
 cdef inline void weigh(Py_ssize_t n, const NBody* bodies, quad* mu) noexcept nogil:
-    """Fill mu for `attract_three`: G m of the bodies ahead, then of the bodies themselves; 0 for a missing third."""
+    """Fill mu for `attract_three`: G m of the bodies ahead, then of the bodies themselves; 0 without a third body."""
     cdef Py_ssize_t item = sizeof(quad) // 4
     cdef Py_ssize_t i
     memset(mu, 0, 2 * sizeof(quad))

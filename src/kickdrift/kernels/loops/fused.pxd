@@ -65,7 +65,7 @@ cdef inline void complete_stage(
     vec* held, vec* x, vec* v, vec* p, vec* q, vec* y, vec* z,
 ) noexcept nogil:
     """Evaluate the forces on vector n of a tile and do stage `number`; compilers keep the arrays in registers."""
-    cdef bint keeps = drag and splits_on_drag(scheme)   # True: some evaluations repeat the positions of the one before
+    cdef bint keeps = drag and splits_on_drag(scheme)  # True: some evaluations repeat the positions of the previous one
     cdef Py_ssize_t g_step = plan.g.body * width(x)
     cdef vec a[MAX_DIM]
     cdef int j

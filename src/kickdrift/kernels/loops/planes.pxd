@@ -10,7 +10,7 @@ from ..simd.vec cimport f32vec, prefetch, vec, width
 
 
 cdef inline vec* aligned(const char* buffer, const vec* like) noexcept nogil:
-    """Round up to a cache line, so that no vector straddles two of them."""
+    """Round an address up to a cache line, so that no vector straddles two lines."""
     return <vec*> ((<uintptr_t> buffer + 63) // 64 * 64)
 
 

@@ -176,7 +176,7 @@ cdef inline int64_t find_ahead(
     while bucket[0] <= cells.mask and tests < TESTS:
         end = cells.start[bucket[0] + 1]
         if end > cells.start[bucket[0]]:
-            # The rest of the own cell and the next one are the first range.
+            # The rest of the point's own cell and the next cell are the first range.
             ahead.count = 0
             if bucket[0] < cells.mask:
                 add_range(bucket[0], 2, cells, &ahead)
@@ -394,7 +394,7 @@ cdef inline int64_t hit_images(
         if c < cells.dim:
             end = origin[c] + motion[c]
             if not end - end == 0:
-                return 1    # NaN and infinity are near nothing
+                return 1    # a path with NaN or infinity hits nothing
             if width[c] > 0:
                 first[c] = <int64_t> floor((min(origin[c], end) - reach - upper[c]) * per_width[c])
                 last[c] = <int64_t> floor((max(origin[c], end) + reach - lower[c]) * per_width[c]) + 1

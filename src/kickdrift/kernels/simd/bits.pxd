@@ -9,7 +9,7 @@ from .vec cimport f32vec, f64vec
 
 cdef extern from *:
     """
-    #include <stdint.h>
+    #include <stdint.h>  /* below: bit patterns of vectors, and conversions between floats and doubles */
     #include <string.h>
     /* A double has 29 more mantissa bits than a float. Rounding is doubtful within 2**16 of their midpoint 2**28. */
     #define KD_MIDDLE ((1u << 28) + (1u << 16))

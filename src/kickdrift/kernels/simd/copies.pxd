@@ -7,7 +7,7 @@ from .vec cimport f32vec  # unused, but it includes the C types of vec.pxd
 
 cdef extern from *:
     """
-    #include <string.h>
+    #include <string.h>  /* below: copies with strides, and of interleaved pairs and triples */
     #if defined(__GNUC__) && !defined(__clang__)
       #define KD_VECTORISED static __attribute__((noinline, optimize("tree-vectorize")))
     #else

@@ -9,7 +9,7 @@ from .vec cimport f32vec, f64vec, filled, vec
 
 cdef extern from *:
     """
-    #include <math.h>
+    #include <math.h>  /* below: comparisons, selects, minima, maxima and floors of vectors; tests of masks */
     #include <stdint.h>
     #if defined(KD_LANE_BYTES)
       typedef int32_t kd_s32 __attribute__((vector_size(KD_LANE_BYTES), aligned(4), may_alias));

@@ -11,7 +11,7 @@ from .bits cimport i64vec  # unused, but it includes the C types of bits.pxd
 
 cdef extern from *:
     """
-    #include <stdint.h>
+    #include <stdint.h>  /* below: gather, scatter and transpose rows, for each instruction set */
     #define KD_ROW(l) (rows + step * (int64_t)index[l])
     #if defined(KD_LANE_BYTES)
       #define KD_ROWS(result) static inline __attribute__((always_inline)) result
@@ -394,7 +394,7 @@ cdef inline void change_displacements(
 
 cdef extern from *:
     """
-    #if defined(KD_LANE_BYTES)
+    #if defined(KD_LANE_BYTES)  /* interleave the lower or upper halves of two vectors of doubles */
       #if KD_LANE_BYTES == 64
         #define KD_ZIP_LOWER 0, 8, 1, 9, 2, 10, 3, 11
         #define KD_ZIP_UPPER 4, 12, 5, 13, 6, 14, 7, 15

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t
 
 cdef extern from *:
     """
-    #include <math.h>
+    #include <math.h>  /* below: vector types, square roots, partial loads and stores, broadcasts */
     #if (defined(__GNUC__) || defined(__clang__)) && !defined(KICKDRIFT_SCALAR)  /* clang-cl does not define __GNUC__ */
       #if defined(__SSE2__)
         #include <immintrin.h>
@@ -214,7 +214,7 @@ cdef inline void store_part(const vec* source, char* place, Py_ssize_t count) no
 
 
 cdef inline double lane_of(const vec* numbers, int64_t lane) noexcept nogil:
-    """Return a number of a vector, or of several consecutive ones."""
+    """Return one number of a vector, or of an array of vectors."""
     if vec is f32vec:
         return (<const float*> numbers)[lane]
     else:
