@@ -28,21 +28,21 @@ cdef class Binding:
     cdef Plan plan
     cdef Term* terms
     cdef object model           # the Plan of model.py
-    cdef list state             # views of position, velocity, and history if there is one
+    cdef list state             # views of position, velocity and, for schemes that have one, history
     cdef list arrays            # memory that the plan points to
-    cdef dict coefficients      # (values, memory) of each affine coefficient, by symbol
-    cdef list records           # memory that the fields of each term point to
+    cdef dict coefficients      # affine coefficients: symbol -> (values, memory)
+    cdef list records           # per term, the memory that its fields point to
     cdef AppliedForces applied  # forces in users' arrays, or None
     cdef Torques torques
     cdef StepNumbers numbers
     cdef bint fallible          # True if a step may fail
-    cdef bint fsal             # True if a call needs one more evaluation than its steps have stages
+    cdef bint fsal             # first same as last: a call needs one evaluation more than its steps have stages
     cdef double cost            # estimated ns of one step of all bodies
-    cdef Py_ssize_t most        # number of steps until the first check for Ctrl-C; Runner then adapts it
+    cdef Py_ssize_t most        # number of steps until the first check for Ctrl-C; Runner then adapts the number
     cdef Py_ssize_t helpers
-    cdef list writes            # writes to data shared with the previous binding, to be done at the commit
-    cdef Coupled coupled        # for coupled bodies, or None
-    cdef dict known             # `known` of `coupled` from the commit on, if `coupled` is reused; or None
+    cdef list writes            # writes to data shared with the previous binding, deferred to the commit
+    cdef Coupled coupled        # data of coupled bodies, or None
+    cdef dict known             # if `coupled` is reused: its attribute `known` after the commit; or None
 
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous)

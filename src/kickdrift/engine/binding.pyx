@@ -1,6 +1,6 @@
-"""Binding: a model as C structs, and the memory that these point to.
+"""Binding: a model as C structs, and the memory that the structs point to.
 
-A binding is completed before a stepper adopts it. Afterwards only the numbers that depend on dt change.
+A stepper adopts only a complete binding. Afterwards only the numbers that depend on dt change.
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -50,7 +50,7 @@ require_entries(__name__, TERMS, FieldTerm)
 
 
 cdef class StepNumbers:
-    """Numbers for one dt, computed in advance; `Binding.take` copies them to its plan."""
+    """Numbers for one dt, computed in advance; `Binding.take` copies them to the plan of a binding."""
 
 
 cdef class Binding:
@@ -59,7 +59,7 @@ cdef class Binding:
 
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous):
-        """Bind a model to views of arrays: position, velocity and, if there is one, history.
+        """Bind a model to views of the state: position, velocity and, for schemes that have one, history.
 
         Data that equals that of a previous binding of the same bodies is shared with it.
         """
@@ -89,7 +89,7 @@ cdef class Binding:
         return binding
 
     cdef Py_ssize_t steps_at_once(self) noexcept:
-        """Return the steps between two checks for Ctrl-C, by the estimated cost of a step."""
+        """Return the number of steps between two checks for Ctrl-C, from the estimated cost of a step."""
         return <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
 
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1:
@@ -104,7 +104,7 @@ cdef class Binding:
         # Constraints move bodies after the last evaluation of a step, so the next step cannot reuse its forces.
         self.fsal = self.fsal and (not self.model.constraint_records or self.coupled.coupling.only_put_back)
         self.helpers = min(self.helpers, self.coupled.helpers)
-        # Users' functions have an unknown cost: begin with one step. Jobs in the workspace check for Ctrl-C themselves.
+        # User functions have an unknown cost: begin with one step. Jobs in the workspace check for Ctrl-C themselves.
         if self.fallible:
             self.most = 1
         elif self.coupled.workspace is not None and self.coupled.tiles is None:
@@ -120,7 +120,7 @@ cdef class Binding:
             attribute, choices = scheme
             scheme = choices[getattr(integrator, attribute)]
         if scheme == COMPOSITION_RK4 and not plan.velocity_dependent:
-            scheme = COMPOSITION  # without velocity dependence all rules make equal kicks
+            scheme = COMPOSITION  # forces without velocity dependence: the simpler scheme makes equal kicks
         plan.scheme = scheme
         if plan.scheme == COMPOSITION or plan.scheme == COMPOSITION_RK4:
             plan.kicks = integrator.kicks
@@ -137,7 +137,7 @@ cdef class Binding:
         return 0
 
     cdef Layout layout(self, list arrays) except *:
-        """Choose the layout. FLAT and PLANES let kernels read the caller's rows directly."""
+        """Choose the layout. With FLAT and PLANES, kernels access the caller's arrays without a copy."""
         if self.model.interactions or self.model.constraint_records:
             return STRIDED
         if all(array.flags.c_contiguous for array in arrays):
@@ -165,7 +165,7 @@ cdef class Binding:
             known, before = &previous.plan, previous.coefficients
         self.coefficients = {}
         if model.applied and model.n:
-            # Each call adds the users' forces to this g: it cannot be shared with another binding.
+            # Each call adds the forces in users' arrays to g: bindings cannot share this array.
             plan.g = field(plan, np.broadcast_to(model.g, (model.n, model.dim)), arrays)
             self.applied = AppliedForces.of(model, plan)
             plan.applied = &self.applied.applied
@@ -207,7 +207,7 @@ cdef class Binding:
         return 0
 
     cdef int check_branches(self) except -1:
-        """Raise an error for kinds without a branch in the kernels: one may be forgotten when a kind is added."""
+        """Raise an error for a kind without a branch in the kernels, as may happen when a kind is added."""
         cdef int missing = self.kernels.missing(&self.plan, NULL)
         if missing == NOTHING:
             return 0
@@ -218,7 +218,7 @@ cdef class Binding:
         raise RuntimeError(f"kernels: expected branches for {kind!r} under {scheme!r} in forces/fields.pxd")
 
     cdef Field coefficient(self, str symbol, const Field* known, dict before) except *:
-        """Lay out a coefficient of the affine terms, or share it with the previous binding if its numbers are equal."""
+        """Lay out a coefficient of the affine terms; share that of the previous binding if its array is the same."""
         cdef list arrays = []
         cdef Field made
         values = getattr(self.model, symbol)
@@ -231,7 +231,7 @@ cdef class Binding:
         return made
 
     cdef double estimate(self) except -1:
-        """Estimate the nanoseconds of a step of all bodies, as an upper bound: baseline instruction set, float64."""
+        """Estimate the ns of a step of all bodies: an upper bound, for the baseline instruction set in float64."""
         cdef double per_component = 0.7
         cdef double per_term = 8
         cdef int iterations = 1
@@ -243,7 +243,7 @@ cdef class Binding:
         return max(10.0, self.plan.n * evaluations * (per_component * self.plan.dim + per_term * self.plan.terms))
 
     cdef StepNumbers numbers_for(self, double h, Binding previous):
-        """Compute the numbers that depend on dt. previous: a binding with which some may be shared."""
+        """Compute the numbers that depend on dt; copy those that `previous`, another binding, has for the same dt."""
         cdef bint same = (
             previous is not None and previous is not self and previous.numbers is not None and previous.numbers.h == h
             and previous.plan.scheme == self.plan.scheme

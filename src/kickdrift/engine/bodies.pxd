@@ -1,4 +1,4 @@
-"""Compiled base of Stepper that runs steps. Frames extends it by the frame loop."""
+"""Core, the compiled base of Stepper that runs steps. Its subclass Frames adds the frame loop."""
 
 cimport cython
 from libc.stdint cimport int64_t
@@ -16,21 +16,21 @@ from .slots cimport Slots
 cdef class Core(Runner):
     cdef Binding binding    # the current model as C structs
     cdef Plan* plan  # part of the binding
-    cdef const Applied* applied     # forces in users' arrays, or NULL
+    cdef const Applied* applied     # forces in arrays of the user, or NULL
     cdef Coupled coupled
-    cdef const Coupling* coupling   # data of coupled bodies; NULL: bodies are uncoupled, so `plan` is enough
+    cdef const Coupling* coupling   # data of coupled bodies; NULL: no coupling, `plan` has all data
     cdef RunCoupled run_coupled
     cdef bint leaping       # True: `call` steps only the tiles that touch no constraint
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # True if the history is initialised
-    cdef BoundRotation rotation     # None: nothing rotates
-    cdef Slots slots        # for spawn and kill, or None
-    cdef EventStore store   # events that the user has not taken yet; None: events are off
+    cdef BoundRotation rotation     # None: bodies do not rotate
+    cdef Slots slots        # None before the first spawn or kill, unless created with `alive`
+    cdef EventStore store   # events that the user has not read yet; None: events are off
     cdef double origin      # time at origin_tick
     cdef int64_t origin_tick
-    cdef const int64_t* handed  # steps that a loop over the clock granted and `step` has not run; NULL: no clock
-    cdef list known         # the state before the last step, if bodies may sleep
-    cdef bint still         # True if the last step changed no bit of the state, so that the next one will change none
+    cdef const int64_t* handed  # steps due in the current frame that `step` has not run yet; NULL: no clock
+    cdef list known         # state before the last step, to detect rest; None if bodies cannot sleep
+    cdef bint still         # True if the last step changed no bit of the state: the next ones can be skipped
     cdef int64_t drawn_tick  # tick at the end of the last frame: the saved previous state is valid only at this tick
 
     cdef int step_in_frame(self, object n) except -1

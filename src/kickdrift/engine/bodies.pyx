@@ -1,4 +1,4 @@
-"""Core: the compiled base of Stepper, which runs a binding and exchanges it for another."""
+"""Core: the compiled base of Stepper, which runs the steps of a binding and replaces the binding atomically."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -30,14 +30,14 @@ from ..stepper import slots as slots_
 require_rounding(__name__)
 
 cdef enum:
-    DIRECT = 4      # calls of at most so many steps use the caller's arrays, if a Python function alone acts
-    LONG = 2000     # from so many bodies on, rotation (some 20 µs) releases the GIL for other threads
+    DIRECT = 4      # up to this number of steps, a call uses the caller's arrays if the only force is a Python function
+    LONG = 2000     # from this number of bodies on, the rotation (some 20 µs) releases the GIL
 
 cdef bint LITTLE = sys.byteorder == "little"    # snapshots are little-endian
 
 
 cdef class Become:
-    """Masks and generations to set in the slots, copied before the commit: `execute` runs no Python code."""
+    """Masks and generations for the slots, copied before the commit, so that `execute` runs no Python code."""
 
     cdef const uint8_t[::1] to_alive, to_needs_start
     cdef const int64_t[::1] to_generation
@@ -59,12 +59,12 @@ cdef class Become:
 
 
 cdef class Core(Runner):
-    """Compiled base of Stepper. All data for kernels is laid out before the first step, which only follows pointers."""
+    """Compiled base of Stepper. Kernel data is laid out before the first step; a step only follows pointers."""
 
     # Binding.
 
     def _bind(self):
-        """Bind the arrays of the state, and allocate those of the history."""
+        """Create views of the state arrays; allocate the array of the history, if the integrator has one."""
         self.find_kernels(self._position.dtype)
         self.item = self._position.itemsize
         self.rows = self._position.shape[0]
@@ -77,7 +77,7 @@ cdef class Core(Runner):
         self.store = None if self._events is None else EventStore(self._events, self._position.shape[1])
 
     def _binding(self, object model, state=None):
-        """Bind a model to the arrays `state`, or to the current ones; `_commit` adopts the result."""
+        """Bind a model to the arrays `state` (None: the current arrays); `_commit` adopts the result."""
         cdef Binding previous = self.binding
         cdef Binding binding
         state = self.state if state is None else views([array for array in state if array is not None])
@@ -101,11 +101,11 @@ cdef class Core(Runner):
         return binding
 
     def _rebound(self, history):
-        """Return further attributes to set when other arrays are bound: none here."""
+        """Return further attributes to set when other state arrays are bound. Subclasses override it."""
         return {}
 
     def _numbers(self, Binding binding, double h):
-        """Compute the numbers of a binding that depend on dt; `_commit` adopts them."""
+        """Compute the numbers of a binding that depend on dt; `_commit` adopts the result."""
         (self._plan if binding is None else binding.model).check_direction(h)
         return (self.binding if binding is None else binding).numbers_for(h, self.binding)
 
@@ -123,7 +123,7 @@ cdef class Core(Runner):
 
     cdef void adopt(self, Binding binding) noexcept:
         """Adopt another binding."""
-        cdef Binding before = self.binding  # keeps its memory alive, as pointers still refer to it
+        cdef Binding before = self.binding  # keeps the old binding alive until no pointer refers to its memory
         cdef double last_h = 0 if before is None else self.plan.last_h
         if before is None or (before.coupled is None) != (binding.coupled is None) or before.state is not binding.state:
             self.saved = None   # the layout of the saved state may differ
@@ -152,11 +152,11 @@ cdef class Core(Runner):
         self, *, writes=(), Binding binding=None, StepNumbers numbers=None, resume=None, dict attributes=None,
         clock_rate=None, clock_tick=None, clock_anew=None, slots=None, touching=None,
     ):
-        """Apply several changes atomically: nothing can fail or interrupt after the first one.
+        """Apply several changes atomically: all that may fail or be interrupted happens before the first change.
 
         writes: (array, rows or None, values); binding, numbers: made by `_binding` and `_numbers`;
-        resume: (tick, started, last_h); attributes: those of the Python side; slots: (alive, generation,
-        needs_start) that the slots adopt; touching: (source, keys) of each event source.
+        resume: (tick, started, last_h); attributes: Python attributes to set; slots: (alive, generation, needs_start)
+        to copy into the slots; touching: (source, keys of the touching pairs) of each event source.
         Errors of the clock are raised before any change.
         """
         cdef Writes prepared = Writes(writes if binding is None else [*writes, *binding.writes])
@@ -174,20 +174,20 @@ cdef class Core(Runner):
         if resume is not None:
             tick, started, last_h = resume
         if attributes is not None and "_slots" in attributes:
-            place = Slots.of(attributes["_slots"], self._position.dtype)  # for another number of rows
+            place = Slots.of(attributes["_slots"], self._position.dtype)  # the number of rows has changed
         if attributes is not None and "_rotation" in attributes:
-            rotation = BoundRotation.of(attributes["_rotation"])    # of new arrays
+            rotation = BoundRotation.of(attributes["_rotation"])    # the arrays were replaced
         if slots is not None:
             if place is None:
                 place = Slots.of(self._book(), self._position.dtype)
             become = Become(place.n, slots)
         if place is not None and links.coupled is not None:
             links.coupled.find_links(place, self.coupled)
-        # Writes from a snapshot leave zeros in inactive rows. Other writes to whole arrays may not: zero them again.
+        # Snapshots have zeros in inactive rows. Other writes to whole arrays may not: zero the inactive rows again.
         cdef bint written = place is not None and (
             place is not self.slots or (resume is None and len(writes) > 0) or "_position" in (attributes or ())
         )
-        # True if the kernels are prepared already, for the current numbers and for these slots, if any.
+        # True if the kernels are already prepared for the current numbers and slots.
         cdef bint ready = binding is None and numbers is None and place is self.slots and self.ready
         cdef double spanned = self.plan.last_h if ready else 0
         if attributes is None:
@@ -238,7 +238,7 @@ cdef class Core(Runner):
     # Spawn and kill.
 
     cdef int make_slots(self) except -1:
-        """Create the slots if there are none: one per row, all active."""
+        """Create the slots, unless they exist: one per row, all active."""
         if self.slots is None:
             book = self._book()
             n = book.n
@@ -295,7 +295,7 @@ cdef class Core(Runner):
                 turning = self._turning_of(len(position), angular_velocity, angle, orientation) if turns else None
                 chosen = self._slots.free(len(position), among)
                 names = ("radius", "category", "mask", "sensor", "restitution", "friction")
-                self._give_kinds(chosen, mass, dict(zip(names, kinds)))  # may bind anew
+                self._give_kinds(chosen, mass, dict(zip(names, kinds)))  # may replace the binding
                 self._write_turning(chosen, turning)
             ids = self.slots.spawn(self.plan, position, velocity, among)
             self.rows = self.slots.count
@@ -344,7 +344,7 @@ cdef class Core(Runner):
                 self.rotation.zero_inactive(self.slots.alive, self.item)
             self.slots.clear_histories(self.plan)
 
-    # Used by base.py to save and restore.
+    # Used by base.py to save and restore states.
 
     @property
     def _started(self):
@@ -449,7 +449,7 @@ cdef class Core(Runner):
         return self.state if self.rotation is None else self.state + self.rotation.arrays
 
     cdef Py_ssize_t run_awake(self) except -1:
-        """Run a step; set `still` if it changed no bit of the state, so that further steps would not either."""
+        """Run a step; set `still` if the step changed no bit of the state: later steps then change none either."""
         cdef list now = self.whole_state()
         cdef int64_t events = 0 if self.store is None else self.store.log.count + self.store.log.dropped
         self.still = False
@@ -464,7 +464,7 @@ cdef class Core(Runner):
 
     cdef Py_ssize_t run_some(self, Py_ssize_t steps) except -1:
         if self.plan.last_h != self.plan.h:
-            # The history spans another dt. Constants are for one pair (dt, dt of the history): run a single step.
+            # The last step had another dt. Constants are for one pair (dt, last dt): run a single step.
             steps = 1
         if self.rotation is not None:
             # Constraints change angular velocities: each step needs its own step of rotation.
@@ -486,7 +486,7 @@ cdef class Core(Runner):
 
     @cython.final
     cdef void begin_rotation(self) noexcept nogil:
-        """Set the arguments of the rotation for one step, and run its pass before the step."""
+        """Set the arguments of the rotation for one step, and run the rotation pass that precedes the step."""
         turning = &self.rotation.turning
         turning.h, turning.alive = self.plan.h, NULL
         if self.slots is not None:
@@ -497,14 +497,14 @@ cdef class Core(Runner):
 
     @cython.final
     cdef int run(self, Py_ssize_t steps) except -1:
-        """Run steps; self.job receives the outcome."""
+        """Run steps; the result (evaluations, failures) is in self.job."""
         cdef double work = steps * self.cost
         self.prepare_job(steps)
         return self.run_job(self.job.last, work if self.slots is None else work * self.slots.share)
 
     @cython.final
     cdef void prepare_job(self, Py_ssize_t steps) noexcept nogil:
-        """Prepare the job of these steps, for the rows up to the last active one."""
+        """Prepare the job of the next `steps` steps, for the rows up to the last active one."""
         self.job.first, self.job.last = 0, self.plan.n
         self.job.steps, self.job.tick = steps, self.completed
         self.job.start = self.plan.s.data != NULL and not self.started
@@ -531,14 +531,14 @@ cdef class Core(Runner):
     cdef int complete(self, Py_ssize_t steps, bint raises) except -1:
         """Count steps that all bodies completed. raises: whether to raise a deferred interrupt or NonFiniteError.
 
-        If False, the caller raises the error of the step that failed after them.
+        With raises=False, a later step failed, and the caller raises the error of that step.
         """
         if self.rotation is None or self.plan.n < LONG:
             self.count(steps)
         else:
             with nogil:
                 self.count(steps)
-        # With FSAL, the first evaluation of a later part repeats the last one of the part before: count it once.
+        # With FSAL, each part of a call repeats the last evaluation of the preceding part: count it once.
         self.evaluated += self.job.evaluations - (self.later and self.binding.fsal)
         if self.plan.last_h != self.plan.h:
             # After a step the history spans the current dt.
@@ -574,10 +574,10 @@ cdef class Core(Runner):
         return 0
 
     cdef int save_and_run(self, Py_ssize_t steps) except -1:
-        """Save the state and run steps; wall kernels save it tile by tile, while it is in the L1 cache."""
+        """Save the state and run steps; wall kernels save the state tile by tile, while a tile is in the L1 cache."""
         cdef Array[2] saved
         if self.coupled is None or self.slots is not None or len(self.state) != 2 or self.job.before != NULL:
-            return Runner.save_and_run(self, steps)     # kernels save it for drawing already
+            return Runner.save_and_run(self, steps)     # `before` is in use: kernels save the state for drawing
         saved[0], saved[1] = (<View> self.saved[0]).place, (<View> self.saved[1]).place
         self.job.before = &saved[0]
         try:
@@ -587,14 +587,14 @@ cdef class Core(Runner):
         return 0
 
     cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1:
-        """Step coupled bodies; after an error they stay at the last completed step, or at the first non-finite one.
+        """Step coupled bodies; an error leaves the state of the last completed step, or the first non-finite state.
 
-        Kernels stop there, except the few-body kernel: it runs again with fewer steps, from the state before the call.
+        Kernels stop at that step, except the few-body kernel: it runs again with fewer steps, from the initial state.
         """
         cdef Job* job = &self.job
         cdef Coupled coupled = self.coupled
         coupled.looked = perf_counter()
-        # Reuse the accelerations that the last call left: otherwise calls of one step evaluate twice per step.
+        # Reuse the accelerations of the last call: otherwise a call of one step evaluates the forces twice.
         coupled.coupling.recalled = coupled.repeatable and self.applied == NULL and coupled.recalls(self.plan)
         coupled.last = NULL
         if (
@@ -614,7 +614,7 @@ cdef class Core(Runner):
         return self.conclude()
 
     cdef Py_ssize_t run_function(self, Py_ssize_t steps) except -1:
-        """Step bodies under a Python function in the caller's arrays."""
+        """Step bodies directly in the caller's arrays; a Python function computes the forces."""
         cdef Coupled coupled = self.coupled
         coupled.coupling.own, coupled.coupling.direct = self.plan, True
         try:
@@ -636,9 +636,9 @@ cdef class Core(Runner):
         return job.failed_step
 
     cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1:
-        """Step bodies that walls, shapes and regions act on; only tiles that may reach one use the workspace.
+        """Step bodies among walls, shapes and regions; only tiles that may reach one of these use the workspace.
 
-        All other tiles run first. If a step in the workspace fails, they are restored and run only the steps before it.
+        All other tiles run first. If a step in the workspace fails, they are restored and rerun up to that step.
         """
         cdef Job* job = &self.job
         cdef Job ended
@@ -659,7 +659,7 @@ cdef class Core(Runner):
         job.done = ended.done = 0
         if 0 < ended.failed_step < steps:
             copy_views(self.state, self.saved)
-            if began is not None:   # the steps are repeated with the shapes at their initial positions
+            if began is not None:   # repeat the steps from the initial positions of moving shapes
                 rows = self._motion.rows
                 rows[...], began = began, rows.copy()
             self.leap(ended.failed_step)
@@ -683,7 +683,7 @@ cdef class Core(Runner):
         if failed.code == INTERRUPTED and self.coupled.interrupt is not None:
             error, self.coupled.interrupt = self.coupled.interrupt, None
             raise error
-        # Who failed is asked first: a user's function may return any code.
+        # Check first which part failed: a user's function may return any code, also UNSOLVED or NO_BRANCH.
         if self.coupled is None or (failed.failed_part < 0 and failed.code == UNSOLVED):
             raise ConvergenceError(failed.failed_body, self.completed, failed.residual)
         if failed.failed_part < 0 and failed.code == NO_BRANCH:
@@ -719,7 +719,7 @@ cdef class Core(Runner):
     def force_evaluations(self):
         """Number of evaluations of all forces so far; the maximum over bodies for iterative integrators.
 
-        It counts what the integrator asks for, also at positions where `NBody`, `Springs` and `PairPotential` are not
-        evaluated again.
+        It counts the evaluations that the integrator requires, also where `NBody`, `Springs` and `PairPotential` reuse
+        the forces of unchanged positions.
         """
         return self.evaluated

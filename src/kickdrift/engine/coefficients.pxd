@@ -1,4 +1,4 @@
-"""Coefficients in the layout of kernels. Forces in users' arrays are added to one of them, g."""
+"""Coefficients in the layout of kernels. Forces in users' arrays are added to g, the constant acceleration."""
 
 from ..kernels.abi.plan cimport Applied, Field, Job, Plan
 from ..kernels.abi.constraints cimport Torus
@@ -20,7 +20,7 @@ cdef object space(Torus* torus, object model)
 
 cdef class AppliedForces:
     cdef Applied applied
-    cdef list arrays        # memory that its pointers refer to
+    cdef list arrays        # memory that the pointers of `applied` refer to
 
     @staticmethod
     cdef AppliedForces of(object model, const Plan* plan)

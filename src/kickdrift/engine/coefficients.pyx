@@ -91,8 +91,8 @@ cdef void fill(
 ) noexcept nogil:
     """Write the numbers of a uniform coefficient.
 
-    Flat rows are arrays of structures: all components of a body, then the next body. Other rows have one component.
-    One value for all components is broadcast to each, because kernels expect one per component.
+    A flat row is an array of structures: all components of a body, then the next body. Other rows have one component.
+    A single value is broadcast to all components, because kernels expect one number per component.
     """
     cdef char* row = <char*> field.component[0]
     cdef int columns = dim if flat or count < dim else count
@@ -122,7 +122,7 @@ cdef inline void repeat(char* row, Py_ssize_t known, Py_ssize_t size) noexcept n
 
 
 cdef Field field(const Plan* plan, object values, list arrays) except *:
-    """Lay out a coefficient, (1|n,) or (1|n, dim), in whole rows; `arrays` keeps them alive."""
+    """Lay out a coefficient, (1|n,) or (1|n, dim), in whole rows; append their memory to `arrays`."""
     cdef Field field
     cdef bint flat = plan.layout == FLAT
     cdef int j
@@ -139,20 +139,20 @@ cdef Field field(const Plan* plan, object values, list arrays) except *:
         padded = kernels_.aligned_zeros((rows, dim), values.dtype)
         padded[:bodies] = columns
     else:
-        # Broadcast one value to all components, because kernels expect one per component.
+        # Broadcast a single value to all components, because kernels expect one number per component.
         padded = kernels_.aligned_zeros((max(dim, columns.shape[1]), rows), values.dtype)
         padded[:, :bodies] = columns.T
     arrays.append(padded)
     start = padded.ctypes.data
     for j in range(MAX_DIM):
-        # Flat rows are arrays of structures: all components in one row.
+        # A flat row is an array of structures: all components point into the same row.
         field.component[j] = <const char*> <size_t> (start + (0 if flat else j * padded.strides[0]))
     field.body = padded.strides[0 if flat else 1] if each else 0
     return field
 
 
 cdef object space(Torus* torus, object model):
-    """Lay out the periodic box of a model for kernels; return the owner of its numbers, or None for open space."""
+    """Lay out the periodic box of a model for kernels; return the array that owns its numbers, or None without box."""
     cdef Array rows
     if model.torus is None:
         torus.lower = torus.upper = torus.width = torus.per_width = NULL
@@ -165,7 +165,7 @@ cdef object space(Torus* torus, object model):
 
 
 cdef enum:
-    SPAN = ROW          # bodies whose forces are merged and stepped at once: more would overflow the L1 cache
+    SPAN = ROW          # number of bodies per pass of merging forces and stepping: more would overflow the L1 cache
 
 
 cdef class AppliedForces:
@@ -211,11 +211,11 @@ cdef void merge_range(
 cdef void run_applied(
     const Kernels* kernels, const Applied* applied, const Plan* plan, Job* job,
 ) noexcept nogil:
-    """Run a job a few rows at a time: merged forces are read while they are in the L1 cache."""
+    """Run a job a few rows at a time, so that merged forces are read while they are in the L1 cache."""
     cdef char workspace[(SPAN * MAX_DIM + 8) * 8]
     cdef char* start = workspace + (64 - <size_t> workspace % 64) % 64
     cdef char* out[MAX_DIM]
-    # `prepared` has vectors aligned to a cache line within the plan: copy the plan to an equal offset in a line.
+    # Vectors in the plan are aligned to cache lines: copy the plan to an address with the same offset in a line.
     cdef Plan place[2]
     cdef Plan* own = <Plan*> (<char*> place + (<size_t> plan - <size_t> place) % 64)
     cdef Job part
@@ -226,7 +226,7 @@ cdef void run_applied(
         merge_all(kernels, applied, plan)
         plan.run(plan, job, NULL)
         return
-    memset(workspace, 0, sizeof(workspace))   # vectors read past the last body: the numbers there must be finite
+    memset(workspace, 0, sizeof(workspace))   # vectors extend past the last body, where the numbers must be finite
     own[0] = plan[0]
     plane = 0 if applied.flat else SPAN * own.g.body     # flat: one row has all components
     for j in range(own.dim):
@@ -236,7 +236,7 @@ cdef void run_applied(
     while first < job.last:
         for j in range(own.dim):
             own.g.component[j] = out[j] - first * own.g.body
-            own.row[j].g = own.g.component[j]   # kernels also read this address of the first row
+            own.row[j].g = own.g.component[j]   # kernels also read g through this pointer of the first row
         part.first, part.last = first, min(job.last, first + SPAN)
         merge_range(kernels, applied, own, part.first, part.last)
         own.run(own, &part, NULL)

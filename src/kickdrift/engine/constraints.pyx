@@ -43,12 +43,12 @@ KINDS["pin"] = PIN, BoundPin
 
 
 cdef enum:
-    PAGE = 4096     # bytes of body rows after which the layout skips a cache line
+    PAGE = 4096     # bytes of body rows after which the layout leaves a cache line unused
     LINE = 64       # bytes of a cache line
 
 
 cdef object stages(object first, object second, int64_t n):
-    """Return the level of each pair: length of the longest chain of earlier pairs that share bodies with it."""
+    """Return the level of each pair: the length of the longest chain of earlier pairs, linked by shared bodies."""
     ones, others = first.astype(np.int64), second.astype(np.int64)
     result, ready = np.zeros(len(ones), np.int64), np.zeros(n, np.int64)
     cdef const int64_t* one = <const int64_t*> address(ones)
@@ -64,14 +64,14 @@ cdef object stages(object first, object second, int64_t n):
 
 cdef class BoundDistance(BoundConstraint):
     cdef Distance distance
-    cdef list pairs     # arrays with one item per pair, in the order of the kernel: by level
-    cdef object bodies  # first and second body of each pair, in the order of the kernel
+    cdef list pairs     # arrays with one item per pair, in kernel order (sorted by level)
+    cdef object bodies  # first and second body of each pair, in kernel order
     cdef object first, second           # first and second body of each pair, in the order of the record's fields
-    cdef object reading_pairs           # mask of the pairs whose bodies need `at_rest`
+    cdef object reading_pairs           # mask of the pairs that read `at_rest` of their bodies
     cdef object limited                 # mask of the pairs with limits, which have levels of their own; or None
 
     cdef bint serves(self, object plan, object record):
-        # A pair that becomes limited, or ceases to be, needs another layout of the levels.
+        # Limited pairs have levels of their own: if the set of limited pairs changes, bind anew.
         upper = record.fields.get("upper")
         same = self.limited is None or upper is None or np.array_equal(self.limited, upper >= 0)
         return same and BoundConstraint.serves(self, plan, record)
@@ -86,8 +86,8 @@ cdef class BoundDistance(BoundConstraint):
         members = np.unique(ends)
         places = np.searchsorted(members, ends)
         stage = stages(places[:count], places[count:], len(members))
-        # A level is split into parts of equal `how`: line of action, compliance and limits.
-        # Sorting by body keeps the pairs of a vector close in memory.
+        # A level is split into parts of equal `how`: a code of direction, compliance and limits.
+        # Sorting by body keeps pairs that are processed in one vector close in memory.
         direction = fields["direction"] + np.zeros(count, np.int64)
         how = direction + (SOFT * (fields["compliance"] >= 0) if "compliance" in fields else 0)
         self.limited = fields["upper"] >= 0 if "upper" in fields else None
@@ -99,7 +99,7 @@ cdef class BoundDistance(BoundConstraint):
         edges = np.concatenate([begins, [count]])
         distance.stage = <const int64_t*> self.keep(edges, np.int64)
         self.bodies = self.first[order], self.second[order]
-        # Rows a power of two apart share few sets of the cache. Skipping a cache line in each page spreads them.
+        # Rows that are a power of two apart fall into few cache sets. A skipped cache line per page spreads the rows.
         item = plan.dtype.itemsize
         row = PAIR_ROW * np.arange(len(members))
         row += row * item // PAGE * (LINE // item)
@@ -118,11 +118,11 @@ cdef class BoundDistance(BoundConstraint):
             distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
             distance.drag_first = self.keep(fields["drag_first"][order], plan.dtype)
             distance.drag_second = self.keep(fields["drag_second"][order], plan.dtype)
-        # `pairs`: the arrays with an item per pair, to be compacted by `Ends`. Later ones are refilled in each step, or
-        # have other items.
+        # `pairs`: arrays with one item per pair, which `Ends` compacts. Arrays kept later are refilled in each step, or
+        # have no item per pair.
         self.pairs = self.kept[1:]
         distance.how = <const uint8_t*> self.keep(part[begins] % (2 * LIMITED), np.uint8)
-        # With direction 2, velocities are those at the end of the step, and 0 at rest: `at_rest` is not needed.
+        # With direction 2, velocities are at the end of the step, thus 0 for bodies at rest: `at_rest` is not needed.
         self.reading_pairs = (direction[order] < 2).astype(np.uint8)
         if "generations" in fields:
             self.generations = fields["generations"][order]
@@ -148,13 +148,13 @@ cdef class BoundDistance(BoundConstraint):
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
-        # Nanoseconds per pair: pairs of long levels cost less, because they fill vectors.
+        # Nanoseconds per pair: in long levels a pair costs less, because vectors are full.
         pair = 5 if (edges[1:] - begins).max(initial=0) >= 512 else 20
         self.cost = pair * count * distance.iterations * max(1, distance.direction)
         return 0
 
     cdef void* ordered(self, dict fields, str name, object dtype) except NULL:
-        """Copy a field of pairs in kernel order; it may be written again."""
+        """Copy a field of pairs in kernel order, for a field that `set` may change."""
         cdef void* place = self.field(fields, name, dtype)
         self.last[: len(self.order)] = fields[name][self.order]
         return place
@@ -190,7 +190,7 @@ cdef BoundConstraint bind_constraint(
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()
-    # `weight` is writable, but not kept here: all constraints share one array, see `bind_common`.
+    # `weight` is writable, but all constraints share one array: see `bind_common`.
     bound.kept, bound.places = [], {"weight": []}
     bound.owners = plan.owners(constraint) if "pair" in constraint.fields else []
     bound.declaration = constraint.constraint

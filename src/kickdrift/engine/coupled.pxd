@@ -1,4 +1,4 @@
-"""Workspace and bound interactions and constraints of coupled bodies."""
+"""Coupled: workspace, bound interactions and bound constraints of coupled bodies."""
 
 from libc.stdint cimport int64_t, uint8_t
 
@@ -18,17 +18,17 @@ cdef class Coupled(Watch):
     cdef Py_ssize_t item            # bytes of a number
     cdef Coupling coupling
     cdef list bound_interactions, bound_constraints
-    cdef dict known                 # `lineage` of a record -> (record, bound object), also of disabled records
+    cdef dict known                 # `lineage` of a record -> (record, bound object); includes disabled records
     cdef InteractionCall* interaction
     cdef ConstraintCall* constraint
     cdef Common common              # shared by all constraints
-    cdef object weights, weights_of, at_rest    # arrays of `common`; weights_of: source of `weights`
+    cdef object weights, weights_of, at_rest    # arrays of `common`; weights_of: the model array that `weights` copies
     cdef EventSource** events                # event recorders, one per constraint that records events
     cdef int64_t* source            # constraint number of each event recorder
-    cdef int64_t* was               # the same in the previous binding: constraints may be renumbered
+    cdef int64_t* was               # `source` in the previous binding: constraints may be renumbered
     cdef int64_t event_source_count
     cdef list arrays                # memory that pointers of this class refer to
-    cdef double cost                # estimate of interactions and constraints, ns per step of all bodies
+    cdef double cost                # estimated time of interactions and constraints, ns per step of all bodies
     cdef Py_ssize_t helpers         # maximum number of threads that share a step
     cdef bint fallible              # True if an interaction may fail
     # All bodies as one tile:
@@ -39,14 +39,14 @@ cdef class Coupled(Watch):
     cdef Links links                # data that changes when bodies are removed, or None
     cdef double looked              # time of the last check for Ctrl-C
     cdef bint repeatable            # True if accelerations depend on positions only: a later call may reuse them
-    cdef bint sleeps                # True if bodies may sleep, and a step depends on nothing but the state
+    cdef bint sleeps                # True if bodies may sleep and a step depends on the state only
     cdef uint8_t* rested            # `rested` of Contacts, a mask of the bodies that rested in the last step; or NULL
-    cdef const Plan* last           # plan of the state buffer whose accelerations are still in the workspace, or NULL
-    # If only gravity and a Python function act, under one of the most used schemes:
+    cdef const Plan* last           # plan of the state buffer for which the workspace still has accelerations, or NULL
+    # For models with gravity and one Python function only, under one of the most used schemes:
     cdef bint only_function
-    cdef list shown                 # the state that the function has views of, or None
-    cdef const char* shown_at       # address of its positions
-    cdef list between               # arrays of the state between two stages, and of the output
+    cdef list shown                 # state arrays of which the function has views, or None
+    cdef const char* shown_at       # address of the positions in `shown`
+    cdef list between               # arrays for the intermediate state between two stages, and for the output
     cdef Array[3] seen              # addresses and strides of `between`
 
     @staticmethod

@@ -1,7 +1,7 @@
 """Coupled: the workspace in which coupled bodies step, with the interactions and constraints bound to it.
 
-Bodies are coupled by interactions, by Python functions that read all bodies, and by constraints. Their state is
-copied into a workspace of registers (structure of arrays). Each step is written beside the last completed one:
+Bodies are coupled by interactions, by Python functions that read all bodies, and by constraints. The workspace has
+their state in registers (structure of arrays), in two buffers. A step reads one buffer and writes the other, so that
 a failed step is discarded at no cost.
 """
 
@@ -39,8 +39,8 @@ from .. import kernels as kernels_
 from ..errors import CallbackError
 
 cdef enum:
-    PRODUCTS = 100  # evaluations of an interaction per implicit step, as an assumption for the cost estimate
-    THREE = 3       # up to so many n-body bodies step in registers (kernels/loops/few.pxd), if vectors have 4 doubles
+    PRODUCTS = 100  # assumed number of evaluations of an interaction per implicit step, for the cost estimate
+    THREE = 3       # up to 3 n-body bodies step in registers (kernels/loops/few.pxd), if vectors have 4 doubles
 
 require_rounding(__name__)
 
@@ -58,10 +58,10 @@ cdef class Coupled(Watch):
     cdef Coupled of(
         object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
     ):
-        """Bind the interactions and constraints of a model to a plan that is already laid out.
+        """Bind the interactions and constraints of a model to a plan whose arrays are already laid out.
 
-        Objects that `previous` has bound to the same bodies are shared. Append to `writes` the values to be written to
-        them, in the form that `_commit` expects.
+        Bound objects of `previous` are reused where they fit. `writes` receives the values to be written to reused
+        objects, in the form that `_commit` expects.
         """
         cdef Coupled coupled = Coupled.__new__(Coupled)
         cdef BoundConstraint bound
@@ -100,8 +100,8 @@ cdef class Coupled(Watch):
         coupled.sleeps = (
             coupled.repeatable and model.motion is None
             and any(["sleep" in record.fields for record in model.constraint_records])
-            # A break changes no state in its own step, so that an unchanged state does not prove that the next step
-            # repeats this one.
+            # A constraint that breaks changes the state only from the next step on: an unchanged state does not prove
+            # that the next step repeats this one.
             and not any(["limit" in record.fields for record in model.constraint_records])
         )
         coupled.repeatable = (
@@ -204,11 +204,11 @@ cdef class Coupled(Watch):
         return 0
 
     cdef bint is_only_put_back(self, object model) except -1:
-        """Return whether a periodic box is the only constraint on interacting bodies."""
+        """Return whether bodies interact and a periodic box is their only constraint."""
         return len(model.interactions) > 0 and [record.kind for record in model.constraint_records] == ["periodic"]
 
     cdef bint only_static(self, object model, const Plan* plan) except -1:
-        """Return whether all forces and constraints act on single bodies, under a scheme that steps tiles."""
+        """Return whether all forces and constraints act on single bodies and the scheme can step tiles separately."""
         cdef BoundConstraint bound
         if model.interactions or plan.scheme >= IMPLICIT_EULER:
             return False
@@ -220,9 +220,9 @@ cdef class Coupled(Watch):
         return True
 
     cdef int listen(self, EventStore store, object model, object before) except -1:
-        """Make constraints record events into a store, unless they do so already.
+        """Let constraints record events into a store, unless they already do.
 
-        before: the preceding model, or None. A constraint that is in both models may have different numbers in them.
+        before: the preceding model, or None. The number of a constraint may differ between the two models.
         """
         cdef BoundConstraint bound
         if self.events != NULL:
@@ -237,7 +237,7 @@ cdef class Coupled(Watch):
             raise MemoryError
         for number, (constraint, bound) in enumerate(zip(model.constraint_records, self.bound_constraints)):
             source = model.source(constraint)
-            if source in kinds and constraint.kind != "corners":  # walls record the events of their corners
+            if source in kinds and constraint.kind != "corners":  # the walls at a corner record its events
                 bound.listen(kinds[source], model.n)
                 self.constraint[<Py_ssize_t> number].events = &bound.events
                 self.events[self.event_source_count] = &bound.events
@@ -261,7 +261,7 @@ cdef class Coupled(Watch):
         for i in range(self.event_source_count):
             events = self.events[i]
             if touches is None:
-                events.source = self.source[i]  # a shared constraint still has its number in the previous model
+                events.source = self.source[i]  # a reused constraint still has its previous number
             if touches is not None:
                 touches.execute(events)
             elif other is not None and other is not self:
@@ -273,7 +273,7 @@ cdef class Coupled(Watch):
                             events.count = other.events[k].count
                             memcpy(events.touching, other.events[k].touching, events.count * sizeof(int64_t))
                 if not same:
-                    events.count = 0  # the constraint was disabled until now
+                    events.count = 0  # the constraint was disabled in the previous binding
 
     cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1:
         """Allocate a workspace in which all bodies step as one tile."""
@@ -282,7 +282,7 @@ cdef class Coupled(Watch):
         registers = ALL_OUT + count + 1 + (HELD if self.only_function else 0)
         shape = registers, dim, padded(n)
         if previous is not None and previous.workspace is not None and previous.workspace.shape == shape:
-            self.workspace = previous.workspace  # reuse it: each call begins by copying the state to it
+            self.workspace = previous.workspace  # reuse its memory: each call begins by copying the state into it
         else:
             self.workspace = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
         self.coupling.workspace = <char*> address(self.workspace)
@@ -321,7 +321,7 @@ cdef class Coupled(Watch):
         return 0
 
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept:
-        """Update the plans of the workspace after a change in the plan of the caller's arrays."""
+        """Derive the plans of both workspace buffers from the plan of the caller's arrays, after it has changed."""
         cdef Plan* whole
         cdef int place
         if self.workspace is None:
@@ -341,7 +341,7 @@ cdef class Coupled(Watch):
             kernels.prepare(whole, kernels, NULL)
 
     cdef int find_links(self, Slots slots, Coupled previous) except -1:
-        """Create the links that spawn and kill update."""
+        """Create the Links, which spawn and kill update: springs, pairs and pins of removed bodies."""
         cdef BoundInteraction interaction
         cdef BoundConstraint constraint
         cdef Links links
@@ -369,7 +369,7 @@ cdef class Coupled(Watch):
                     )
 
     cdef void clear_inactive(self) noexcept nogil:
-        """Zero the inactive slots in both state buffers, as Python functions read them, and forget their contacts."""
+        """Zero the inactive slots in both state buffers, which Python functions read, and forget their contacts."""
         cdef Py_ssize_t i
         cdef const SlotArrays* slots = self.coupling.plan.slots
         if self.coupling.workspace != NULL:
@@ -378,7 +378,7 @@ cdef class Coupled(Watch):
         self.forget_pairs()
         for i in range(self.coupling.plan.n if self.rested != NULL else 0):
             if self.rested[i] and (slots.needs_start[i] or not slots.alive[i]):
-                self.wake()     # a resting body vanished: the bodies on it may lose their support
+                self.wake()     # a resting body was removed: bodies on top of it may lose their support
 
     cdef void forget_pairs(self) noexcept nogil:
         """Forget the touching pairs of bodies spawned since the last step."""
@@ -387,7 +387,7 @@ cdef class Coupled(Watch):
             forget_spawned(self.events[i], self.coupling.plan.slots.needs_start)
 
     cdef bint touches(self) noexcept nogil:
-        """True if a pair touched in the last step."""
+        """Return whether any pair touched in the last step."""
         cdef int64_t i
         for i in range(self.event_source_count):
             if self.events[i].count > 0:
@@ -395,7 +395,7 @@ cdef class Coupled(Watch):
         return False
 
     cdef int end_contacts(self, int64_t tick) except -1:
-        """End the contacts of the last bodies, which were killed, with the step that would have been up to a tick."""
+        """Record the ends of contacts after all bodies were killed, for the skipped step that would end at `tick`."""
         cdef Py_ssize_t n = self.coupling.plan.n
         places = np.zeros((self.coupling.plan.dim, n), self.model.dtype)
         self.forget_pairs()
@@ -413,7 +413,7 @@ cdef class Coupled(Watch):
             memset(self.rested, 0, self.coupling.plan.n)
 
     cdef bint only_few(self) noexcept nogil:
-        """Return whether the few-body kernel runs. It does not check after each step whether the state is finite."""
+        """Return whether the few-body kernel runs, which does not check after each step that the state is finite."""
         return self.coupling.few != NULL and self.coupling.constraints == 0
 
     cdef void place(self, Array* array, Py_ssize_t number) noexcept:
@@ -433,12 +433,12 @@ cdef class Coupled(Watch):
         return &self.whole[0 if self.coupling.in_place else steps % 2]
 
     cdef bint recalls(self, const Plan* plan) noexcept nogil:
-        """Return whether the workspace still has the accelerations at exactly these positions."""
+        """Return whether the workspace has the accelerations at exactly the positions of the plan."""
         cdef Py_ssize_t n = plan.n if plan.slots == NULL else plan.slots.end
         return self.last != NULL and same_array(&plan.x, &self.last.x, n, plan.dim, self.item)
 
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
-        """Copy the state after `steps` steps back to the caller's arrays; with `coupling.near`, only the near tiles."""
+        """Copy the result of `steps` steps to the caller's arrays; with `coupling.near`, only the marked tiles."""
         cdef char* state = self.buffer(steps).x.data
         cdef Py_ssize_t n = plan.n if plan.slots == NULL else plan.slots.end
         cdef Py_ssize_t most = n if self.coupling.near == NULL else TILE
@@ -453,14 +453,14 @@ cdef class Coupled(Watch):
     cdef bint show(self, const Plan* plan, list state) except -1:
         """Create views of the caller's arrays for the Python function; return whether kernels can step in these arrays.
 
-        The output of the function, and the state between two stages, are allocated in the same layout.
+        The output of the function and the intermediate state between two stages get arrays of the same layout.
         """
         cdef PythonInteraction python = self.bound_interactions[0]
         cdef bint planes = plan.x.body == self.item
         cdef bint rows = plan.x.component == self.item and plan.x.body == plan.dim * self.item
         cdef list arrays, between
         if self.shown is not state:
-            for address in [*python.views][2:]:     # the first two states are those of the workspace
+            for address in [*python.views][2:]:     # the first two entries are the workspace's buffers
                 del python.views[address]
             arrays = [(<View> view).array for view in state]
             between = [laid_out_like(arrays[0]) for _ in range(3)]
@@ -480,7 +480,7 @@ cdef class Coupled(Watch):
     cdef int raise_failure(self, const Job* failed) except -1:
         """Raise the error of the interaction or constraint that failed."""
         cdef BoundInteraction interaction
-        self.shown = None   # the output may not be zeros: have `show` allocate another one for the next call
+        self.shown = None   # the output may no longer be zeros: `show` allocates a new one in the next call
         interaction = self.bound_interactions[failed.failed_part]
         if interaction.error is not None:
             error, interaction.error = interaction.error, None
@@ -489,12 +489,12 @@ cdef class Coupled(Watch):
 
 
 cdef bint look_now_and_then(void* owner) noexcept with gil:
-    """Call `look` about ten times a second, however long a step takes."""
+    """Call `look` (the check for Ctrl-C) about ten times a second, regardless of the duration of a step."""
     cdef Coupled coupled = <Coupled> owner
     cdef Coupling* coupling = &coupled.coupling
     cdef double now = perf_counter()
     coupling.patience = paced(coupling.patience, coupling.patience, now - coupled.looked)
     coupled.looked = now
     with nogil:
-        pass  # release the GIL for other threads, which may wait long: Python functions have no cost estimate
+        pass  # let other threads take the GIL: Python functions have no cost estimate, so steps may be long
     return look(owner)

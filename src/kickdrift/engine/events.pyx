@@ -13,7 +13,7 @@ require_rounding(__name__)
 
 
 cdef class EventStore:
-    """Fixed number of event rows, which kernels write."""
+    """Buffer of a fixed number of event rows, which kernels write."""
 
     def __init__(self, object asked, int dim):
         from ..stepper.events import fields  # imported late: few programs use events
@@ -28,7 +28,7 @@ cdef class EventStore:
     def take(self):
         """Return all events and clear the store."""
         taken = np.empty(self.log.count, self.dtype)
-        if self.log.count > 0:  # often there are none, and `address` of a structured array takes as long as all else
+        if self.log.count > 0:  # fast path: without events, `address` of a structured array would take half the time
             memcpy(address(taken), self.log.row, self.log.count * self.numbers * sizeof(int64_t))
         self.log.count = 0
         return taken
@@ -38,13 +38,13 @@ cdef class EventStore:
         return self.log.dropped
 
     cdef void cut(self, int64_t tick) noexcept:
-        """Drop the events after a tick."""
+        """Drop all events later than `tick`."""
         while self.log.count > 0 and self.log.row[(self.log.count - 1) * self.numbers] > tick:
             self.log.count -= 1
 
 
 cdef class Touches:
-    """Touching pairs to restore, prepared before the commit: `execute` runs no Python code."""
+    """Touching pairs to restore, prepared before the commit, so that `execute` runs no Python code."""
 
     def __init__(self, object given):
         self.kept = [(source, np.ascontiguousarray(keys, np.int64)) for source, keys in given]
@@ -57,7 +57,7 @@ cdef class Touches:
         self.place_at = <const int64_t*> <size_t> self.place.ctypes.data
 
     cdef void execute(self, EventSource* events) noexcept:
-        """Set the touching pairs of one constraint."""
+        """Set the touching pairs of the constraint that records into `events`."""
         cdef int64_t number
         events.count = 0
         for number in range(self.sources):

@@ -7,8 +7,8 @@ cdef class BoundFormula:
     cdef Formula formula
     cdef Operand* operand
     cdef Operation* operation
-    cdef list arrays        # memory that it points to
-    cdef list places        # (name, array) of each coefficient with one value for all bodies: where to write new values
+    cdef list arrays        # memory that `formula` points to
+    cdef list places        # (name, writable array) of each coefficient with one value for all bodies
 
     @staticmethod
     cdef BoundFormula of(tuple coded, object dtype)

@@ -1,4 +1,4 @@
-"""Bound expressions: their lists of operations as C structs; and functions of arrays."""
+"""Expressions as C structs (lists of operations and operands), and mathematical functions of arrays."""
 
 from cpython.buffer cimport (
     PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
@@ -95,7 +95,7 @@ cdef const Kernels* offered() except NULL:
 
 
 cdef class Bytes:
-    """Buffer of a contiguous array, released with this object."""
+    """Buffer of a contiguous array; the destructor releases it."""
 
     cdef Py_buffer view
 
@@ -146,9 +146,9 @@ cdef int run(str name, Py_ssize_t item, Py_ssize_t length, char* result, const c
 
 
 cdef bint viewed(array, Py_buffer* view) except -1:
-    """Get the buffer of an array if it has a dimension and kernels can read it; the caller releases the buffer.
+    """Get the buffer of an array if kernels can read it; return whether they can. The caller releases the buffer.
 
-    Kernels read float32 or float64, contiguous and aligned.
+    Kernels read arrays of float32 or float64, contiguous, aligned, and of at least one dimension.
     """
     try:
         PyObject_GetBuffer(array, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
@@ -195,7 +195,7 @@ def applied(str name, general, out, a, b=None):
 
 
 cdef object into(str name, out, a, const Py_buffer* first, const Py_buffer* other):
-    """Compute into `out`, or into a new array like `a`, and return it; None if `out` needs the general path."""
+    """Write the result to `out` or (None) to a new array; return it, or None if `out` needs the general path."""
     result = out
     cdef const Array* to
     cdef const char* x = <const char*> first.buf
@@ -227,7 +227,7 @@ cdef int code_of(str name) except -1:
 
 
 cdef class BoundFormula:
-    """Expression for kernels; owns all memory that it points to."""
+    """Expression as C structs for kernels; owns the memory of these structs."""
 
     def __dealloc__(self):
         PyMem_Free(self.operand)
@@ -253,7 +253,7 @@ cdef class BoundFormula:
         formula.still = code.still
         formula.operations, formula.operation = len(code.operations), bound.operation
         formula.uniform, formula.columns = code.uniform, code.columns
-        # Repeat each known number (literals and coefficients of the expression) for a group of the widest vectors.
+        # Repeat each known number (literal or coefficient) over the length of a group of the widest vectors.
         known = kernels.aligned_zeros((len(presets) + 1, PRESET // dtype.itemsize), dtype)
         bound.places = []
         for n, value in enumerate(presets):

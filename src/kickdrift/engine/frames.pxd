@@ -1,4 +1,4 @@
-"""Frame loop: converts frame times to steps, and draws between two of them."""
+"""Frame loop: converts frame times to steps, and interpolates between two steps for drawing."""
 
 from libc.stdint cimport int64_t
 
@@ -11,7 +11,7 @@ from ..kernels.interpolation cimport Weights
 
 cdef class Frames(Core):
     cdef Clockwork own             # the stepper's own clock, or None before its first use; see `handed` of Core
-    cdef list previous              # views of the saved state before the last step of a frame, for drawing; or None
+    cdef list previous              # saved state before the last step of a frame, for interpolation; or None
     cdef object around      # owner of the numbers that `torus` points to, or None
     cdef Torus torus
     cdef Array before[2]    # the previous-state buffers, while kernels write them

@@ -1,4 +1,4 @@
-"""Frames: the loops that convert frame times to steps, and drawing between two steps."""
+"""Frames: the loops that convert frame times to steps, and the interpolation between two steps for drawing."""
 
 cimport cython
 from libc.math cimport NAN, isfinite
@@ -44,7 +44,7 @@ cdef class Ticks:
             if self.pending:
                 self.run()
             if self.clock.may_step():
-                # Taken before the loop body runs: a resync() in it does not drop this step.
+                # Mark the step as taken before the loop body runs, so that a resync() in the body does not drop it.
                 self.clock.now.taken = 1
                 self.pending = True
                 return self.world.completed
@@ -83,10 +83,10 @@ cdef class Ticks:
 
 
 cdef class Frames(Core):
-    """The part of a Stepper that converts frames to steps and draws between two of them."""
+    """Base class of Stepper that converts frame times to steps and interpolates between two steps for drawing."""
 
     cdef object seconds_of(self, object seconds):
-        """Return the frame time that the caller gave, or, for None, the time measured since the last such frame."""
+        """Return the given frame time, or (None) the time measured since the last frame without a given time."""
         if seconds is not None:
             return seconds
         now, last = monotonic_ns(), self.measured
@@ -139,11 +139,11 @@ cdef class Frames(Core):
         return loop
 
     def _watch(self, Clockwork clock):
-        """Draw between the steps of this clock, even if a loop over them calls `step`."""
+        """Use this clock for interpolation, also if the user's loop over its steps calls `step`."""
         self.own, self.handed = clock, &clock.now.handed
 
     cdef int step_in_frame(self, object n) except -1:
-        """Run `step` in a loop over the clock's steps; save the state before the last of them for drawing."""
+        """Run `step` inside a loop over the clock's steps; save the state before the last clock step for drawing."""
         cdef Clockwork clock = self.own
         cdef int64_t substeps = clock.now.substeps
         cdef int64_t steps, first, handed, before, count
@@ -154,7 +154,7 @@ cdef class Frames(Core):
             steps = validation.steps(n, first)
             self.follow(clock)
             count = min(steps, handed)
-            # `before`: number of substeps that remain at the start of the last clock step that starts in this call.
+            # `before`: due substeps that remain at the start of the last clock step that this call begins.
             before = ((handed - count) // substeps + 1) * substeps
             if count > 0 and before <= handed:
                 self.go(handed - before)
@@ -197,7 +197,7 @@ cdef class Frames(Core):
         return (self.completed - first) // substeps
 
     cdef int follow(self, Clockwork clock) except -1:
-        """Adopt the clock's step length, which its owner may have changed."""
+        """Adopt the clock's step length, which the user may have changed."""
         cdef double h = step_length(&clock.now)
         if clock.now.substeps > 1 or h != self.plan.h:
             if clock.substep_dt != self.plan.h:
@@ -205,7 +205,7 @@ cdef class Frames(Core):
         return 0
 
     cdef int last_step(self, int64_t substeps) except -1:
-        """Run one step of the clock. Interpolation begins at the state before it, which is kept."""
+        """Run one step of the clock, and save the state before the step as the start of the interpolation."""
         if self.plan.n > ROW:
             self.reserve()
         if self.plan.n > ROW and self.kept_by_steps(substeps):
@@ -224,9 +224,9 @@ cdef class Frames(Core):
         return 0
 
     cdef bint kept_by_steps(self, int64_t substeps) noexcept:
-        """Return whether the kernels save the state before these steps, tile by tile, while it is in the L1 cache.
+        """Return whether kernels can save the state before the steps themselves, while each tile is in the L1 cache.
 
-        This works only if the steps run as a single part.
+        They can only if all the steps run in a single call of the kernel.
         """
         cdef Plan* plan = self.plan
         cdef bint same = (
@@ -275,7 +275,7 @@ cdef class Frames(Core):
 
     @property
     def _previous(self):
-        """Saved state before the last step of the last frame, or None if other steps have followed."""
+        """Saved state before the last step of the last frame; None if further steps ran outside of a frame."""
         return [(<View> view).array for view in self.previous] if self.has_previous() else None
 
     cdef bint has_previous(self) noexcept:
@@ -399,7 +399,7 @@ cdef class Frames(Core):
         self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,
         bint beyond,
     ) noexcept:
-        """Draw the active bodies. A body spawned after the last step is drawn at its current position."""
+        """Interpolate the active bodies. A body spawned after the last step is drawn at its current position."""
         cdef const uint8_t* alive = self.slots.alive
         cdef const uint8_t* needs_start = self.slots.needs_start
         cdef bint begins = self.slots.any_needs_start and not beyond
@@ -431,7 +431,7 @@ cdef class Frames(Core):
         self, const Array* x, const Array* v, const Array* target, Py_ssize_t first, Py_ssize_t to, Py_ssize_t count,
         const Weights* weights, bint single,
     ) noexcept:
-        """Draw `count` bodies from row `first` on, to target rows from `to` on."""
+        """Interpolate `count` bodies from row `first` on, and write them to the target rows from `to` on."""
         cdef float* f32 = NULL
         cdef double* f64 = NULL
         cdef Array a = from_row(x, first)
@@ -482,7 +482,7 @@ cdef bint all_finite(const Array* row, int dim, real* like) noexcept nogil:
 cdef void follow_history(
     const Array* x, const Array* s, Py_ssize_t row, const Array* there, int dim, real* like,
 ) noexcept nogil:
-    """Displace the previous position (Verlet's history) by as much as the body."""
+    """Displace the previous position (the history of Verlet) by the displacement of the body."""
     cdef int j
     cdef real* previous
     cdef real now

@@ -1,4 +1,4 @@
-# Lock that does not wait: one thread at a time can acquire the flag. For builds with and without the GIL.
+# Non-blocking lock: `acquire` fails if another thread has the flag. For Python with and without the GIL.
 
 cdef extern from *:
     """
@@ -22,6 +22,6 @@ cdef extern from *:
     #endif
     """
     ctypedef long guard_t "volatile long"
-    long increase "kd_increase"(guard_t*) noexcept nogil    # add 1 atomically; returns the new number
+    long increase "kd_increase"(guard_t*) noexcept nogil    # add 1 atomically; return the new number
     bint acquire "kd_acquire"(guard_t*) noexcept nogil
     void release "kd_release"(guard_t*) noexcept nogil

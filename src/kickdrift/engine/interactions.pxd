@@ -18,11 +18,11 @@ cdef class BoundInteraction:
     cdef bint noisy         # True if these functions read the tick
     cdef bint fills         # True if the function overwrites all of its output
     cdef bint whole         # True if each call must be for all bodies, not for a range
-    cdef bint shared        # True if several threads may call it at once
-    cdef bint unfailing     # True if its functions always return 0
-    cdef bint by_position   # True if its forces depend on nothing but positions during a call
-    cdef bint repeatable    # True if equal states give equal forces: no time, noise, or function of the user
-    cdef double cost        # estimate of an evaluation for all bodies, in ns
+    cdef bint shared        # True if several threads may call the functions at once
+    cdef bint unfailing     # True if the functions never fail (always return 0)
+    cdef bint by_position   # True if the forces depend on positions only, with all else fixed during a call
+    cdef bint repeatable    # True if equal states give equal forces: no time, no noise, no user function
+    cdef double cost        # estimated time of one evaluation for all bodies, in ns
     cdef object keep        # the owner of the data
     cdef dict places        # arrays (1, count) of the writable fields, by name
     cdef object error       # its last exception, or None
@@ -34,7 +34,7 @@ cdef class BoundInteraction:
 cdef class PythonInteraction(BoundInteraction):
     cdef object term
     cdef object call
-    cdef dict views         # (position, velocity, out) for the function, by the address of the positions
+    cdef dict views         # arguments (position, velocity, out) of the user's function, by address of the positions
     cdef tuple tangent_views    # arguments of the user's jacobian: position, velocity, dx, dv and out
 
     cdef int show(self, list places, object out) except -1
@@ -68,7 +68,7 @@ cdef class LangevinInteraction(BoundInteraction):
 cdef class SpringsInteraction(BoundInteraction):
     cdef Springs springs
     cdef list arrays
-    cdef object generations     # generations of the bodies that they were declared for; None: all are 1
+    cdef object generations     # generations of the bodies at both ends of each spring; None: all are 1
     cdef Ends ends          # None before the first spawn or kill
 
 

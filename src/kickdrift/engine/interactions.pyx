@@ -149,7 +149,7 @@ cdef class FormulaInteraction(BoundInteraction):
 
 
 cdef dict places_in(list formulas, dict fields):
-    """Return, by name, where expressions have each field: a list of arrays, empty for unused fields."""
+    """Return, per field name, the arrays in which expressions store the field; an empty list for unused fields."""
     cdef BoundFormula bound
     places = {name: [] for name in fields}
     names = [name for name, values in fields.items() if len(values) != 1]
@@ -228,7 +228,7 @@ cdef class PairsInteraction(BoundInteraction):
         return 0
 
     cdef void grow(self) noexcept:
-        """Enlarge the list; if there is no memory for that, pairs are searched in each evaluation."""
+        """Enlarge the neighbour list; without memory for a longer list, each evaluation searches all pairs."""
         cdef int64_t capacity = min(self.pairs.most, max(2 * self.pairs.capacity, 32 * self.pairs.n + 64))
         cdef void* longer = PyMem_Realloc(self.pairs.partner, capacity * sizeof(int32_t))
         if longer == NULL:
@@ -245,7 +245,7 @@ cdef int find_pairs(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil:
-    """Run the kernel; repeat it while the list is too short."""
+    """Run the kernel; enlarge the neighbour list and repeat while the list is too short."""
     cdef Pairs* pairs = <Pairs*> data
     cdef int code = pairs.kernel(t, first, count, dim, stride, x, v, out, data)
     while code == LIST_TOO_SHORT:
@@ -340,7 +340,7 @@ cdef const void* address(object array) except *:
 
 
 cdef class NBodyInteraction(BoundInteraction):
-    """Attraction among all bodies, shared by several threads if it costs enough."""
+    """N-body attraction, split among several threads if one evaluation is expensive enough."""
 
     cdef int find_links(self, Links links) except -1:
         self.bodies.alive = links.slots.alive

@@ -4,15 +4,15 @@ from ..kernels.neighbours.cells cimport Cells, List
 
 
 cdef class Found:
-    """Neighbour lists, freed with this object."""
+    """Pairs found, as two lists of indices; the destructor frees them."""
 
     cdef List lower, higher
 
 
 cdef class Index:
     cdef Cells cells
-    cdef list kept          # arrays that the cells point to
-    cdef object rows        # index of each point in results; None: its number in the index
+    cdef list kept          # arrays that `cells` points to
+    cdef object rows        # number of each point in results; None: its row in `points`
 
     cdef Found unsorted_pairs(self)
     cdef object sorted_pairs(self, Found found, object out)

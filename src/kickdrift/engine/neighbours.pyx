@@ -41,11 +41,11 @@ cdef int bind_torus(Torus* to, object torus, list kept) except -1:
 
 
 cdef class Index:
-    """Points sorted by grid cell. Immutable after construction: any number of threads may query it."""
+    """Points sorted by grid cell. The index is immutable after construction: any number of threads may query it."""
 
     def __init__(self, object points, object rows, double radius, double per_cell, int64_t buckets, list step,
                  object torus, object size=None):
-        """Sort the points. size: radius of each point, which `cast` adds to `reach`; only in open space."""
+        """Sort the points by cell. size: radius of each point, which `cast` adds to `reach`; not in a periodic box."""
         cdef Cells* cells = &self.cells
         cdef int c
         self.rows = rows
@@ -73,7 +73,7 @@ cdef class Index:
         return self.sorted_pairs(self.unsorted_pairs(), out)
 
     cdef Found unsorted_pairs(self):
-        """Return the pairs of points within the radius, by number, each once."""
+        """Return the pairs of points within the radius, each once, as indices of points."""
         cdef const Cells* cells = &self.cells
         cdef Found found = Found.__new__(Found)
         cdef List* lower = &found.lower
@@ -149,7 +149,7 @@ cdef class Index:
         return i, given
 
     def cast(self, object origins, object motions, double reach, object out, object shares, object skip=None):
-        """Find the first point that each ray hits. skip: number of a point that the ray ignores, or -1."""
+        """Find the first point that each ray hits. skip: per ray, the index of a point to ignore, or -1."""
         cdef const Cells* cells = &self.cells
         cdef const double* x = <const double*> <size_t> origins.ctypes.data
         cdef const double* motion = <const double*> <size_t> motions.ctypes.data
@@ -172,20 +172,20 @@ cdef class Index:
         self.call_by_rows(out)
 
     cdef int call_by_rows(self, object i) except -1:
-        """Replace numbers of points by `rows` of them; -1 is unchanged."""
+        """Replace each index i of a point by `rows[i]`; -1 (no hit) is unchanged."""
         if self.rows is not None and self.rows.size:
             i[...] = np.where(i < 0, -1, self.rows[i])
         return 0
 
 
 cdef class Nearest:
-    """Points in a k-d tree. Immutable after construction: any number of threads may query it."""
+    """Points in a k-d tree. The tree is immutable after construction: any number of threads may query it."""
 
     cdef Tree tree
     cdef list kept          # arrays that the tree points to
 
     def __init__(self, object points, object rows, object torus):
-        """Build the tree. points: finite ones; rows: the index of each in results."""
+        """Build the tree. points: finite coordinates; rows: the number of each point in results."""
         cdef Tree* tree = &self.tree
         cdef const double* x = <const double*> <size_t> points.ctypes.data
         cdef const int64_t* row = <const int64_t*> <size_t> rows.ctypes.data

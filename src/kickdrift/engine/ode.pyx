@@ -53,10 +53,10 @@ require_entries(__name__, FLOWS, flows.Flow)
 cdef enum:
     LINE = 64           # bytes of a cache line
     LEAST = 64          # smallest number of trajectories per block
-    CACHE = 40_000      # upper limit of the bytes of a block, so that it stays in the cache
+    CACHE = 40_000      # maximum bytes of a block, so that the block stays in the L1 cache
 
 
-# Declared in include/kickdrift/native.h. One type for float32 and float64: states are untyped addresses.
+# Declared in include/kickdrift/native.h. `void*` makes one type serve float32 and float64.
 ctypedef int (*NativeFlow)(
     double t, int64_t first, int64_t count, int64_t dim, const void* y, void* out, void* user_data,
 ) noexcept nogil
@@ -86,13 +86,13 @@ cdef class ODECore(Runner):
     cdef int stages
     cdef double share[MAX_SLOPES]   # times of the evaluations, in steps
     cdef Scratch moved, moved_rate, residual, jacobian, slope, status, needed
-    cdef NativeFlow native  # native callback, or kernel of an expression under implicit Euler; NULL: neither
+    cdef NativeFlow native  # native callback, or the kernel of an expression under implicit Euler; or NULL
     cdef void* user_data
-    cdef BoundFormula formula, derivatives  # the right-hand side as an expression, or None
+    cdef BoundFormula formula, derivatives  # right-hand side and its jacobian as expressions, or None
     cdef bint timed         # True if the expression reads the time
     cdef Scratch next       # state at the end of a step, for one block of trajectories (structure of arrays)
-    cdef Py_ssize_t together    # trajectories per block, or 0
-    cdef object origin, pace, numerator, denominator    # the time as integers: see `time` of common.py
+    cdef Py_ssize_t together    # trajectories per block; 0: not stepped in blocks
+    cdef object origin, pace, numerator, denominator    # exact time in integers, see `exact_time`
 
     # Binding.
 
@@ -116,7 +116,7 @@ cdef class ODECore(Runner):
             self.bind_flow()
             self.most = <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
         else:
-            self.most = 1  # the cost of functions is unknown before the first calls
+            self.most = 1  # the cost of user functions is unknown before the first call
             self.bind_function()
 
     cdef int bind_tableau(self) except -1:
@@ -134,7 +134,7 @@ cdef class ODECore(Runner):
     cdef int bind_flow(self) except -1:
         self.plan.flow = FLOWS[self._flow.kind]
         take_constants(self.plan.parameters, self._flow.constants(self.dtype))
-        # Nanoseconds per step, at most: those of the baseline instruction set in float64.
+        # Upper bound in ns per step, for the baseline instruction set in float64.
         per_component = 100 if self.plan.scheme == IMPLICIT_EULER else 10 if self.plan.flow == THOMAS else 2
         stages = self._integrator.force_evaluations or 1
         self.cost = max(10.0, self.plan.n * stages * per_component * self.plan.dim)
@@ -184,18 +184,18 @@ cdef class ODECore(Runner):
         self.stages = self._integrator.force_evaluations
         for i in range(self.stages):
             self.share[i] = self._integrator.evaluation_shares[0][i]
-        # A tableau stores all slopes, each in whole cache lines; other schemes sum them up.
+        # A tableau scheme needs all slopes, each padded to whole cache lines; other schemes only accumulate a sum.
         kept = self.stages if self.plan.scheme == DOPRI8 else 1
         self.total = Scratch((kept, (count + 15) // 16 * 16), self.dtype, True)
         return 0
 
     cdef int bind_blocks(self, Py_ssize_t n, Py_ssize_t dim) except -1:
-        """Allocate the buffers for an expression, which steps block by block, as structure of arrays."""
+        """Allocate the buffers for an expression: one block of trajectories at a time, as structure of arrays."""
         cdef Py_ssize_t of_each
         self.timed = "t" in self._rhs.operations.names
         kept = self._integrator.force_evaluations if self.plan.scheme == DOPRI8 else 2
         of_each = (kept + 2) * dim * self.item
-        # Small blocks stay in the cache; large blocks share the fixed cost of an operation.
+        # Small blocks stay in the cache; large blocks spread the fixed cost of an operation over more trajectories.
         self.together = max(LEAST, min(BLOCK, CACHE // of_each // LEAST * LEAST))
         self.stage = Scratch((n, dim), self.dtype, True)
         self.now = Scratch((dim, self.together), self.dtype, True)
@@ -206,11 +206,11 @@ cdef class ODECore(Runner):
         return 0
 
     def _numbers(self, binding, double h):
-        """Return the numbers that depend on dt: only dt itself."""
+        """Return the numbers that depend on dt: here only dt itself."""
         return h
 
     def _commit(self, *, writes=(), numbers=None, resume=None, constants=None, dict attributes=None):
-        """Apply several changes atomically: nothing can fail or interrupt after the first one."""
+        """Apply several changes atomically: all that may fail or be interrupted happens before the first change."""
         cdef Writes prepared = Writes(writes)
         cdef dict own = self.__dict__
         cdef double h = self.plan.h if numbers is None else numbers
@@ -294,8 +294,7 @@ cdef class ODECore(Runner):
         else:
             self.table.run(&self.plan, job, NULL)
 
-    # Users' functions never see the state itself: a step is computed in scratch arrays, and copied to the state when it
-    # is complete.
+    # User functions get scratch arrays, never the state itself: only a completed step is copied to the state.
 
     cdef int run_function(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t _, bad
@@ -321,7 +320,7 @@ cdef class ODECore(Runner):
     cdef int run_formula(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t _
         cdef Py_ssize_t bad = self.run_blocks(steps)
-        if bad >= 0 and steps > 1:  # repeat step by step to find the tick
+        if bad >= 0 and steps > 1:  # repeat step by step to find the first non-finite tick
             for _ in range(steps):
                 bad = self.run_blocks(1)
                 if bad >= 0:
@@ -331,7 +330,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef Py_ssize_t run_blocks(self, Py_ssize_t steps) except -2:
-        """Run steps; return the first trajectory that overflows, or -1. Then the state changes only if steps is 1."""
+        """Run steps; return the first trajectory that overflows, or -1. If steps > 1, an overflow undoes all steps."""
         cdef double* times = NULL
         cdef Py_ssize_t step, bad
         cdef double cost = self.cost * self.stages * steps
@@ -357,7 +356,7 @@ cdef class ODECore(Runner):
         return bad
 
     cdef void step_blocks(self, Py_ssize_t steps, const double* times) noexcept nogil:
-        """Run all steps for one block of trajectories after the other, and write the result to `stage`."""
+        """Run all steps of one block of trajectories, then those of the next block; write the results to `stage`."""
         cdef Py_ssize_t dim = self.plan.dim
         cdef Py_ssize_t width = self.kernels.formulas.width
         cdef Py_ssize_t first = 0
@@ -397,13 +396,13 @@ cdef class ODECore(Runner):
             first += count
 
     cdef double exact_time(self, Py_ssize_t ahead=0) except? -1:
-        """Return `time` of common.py, `ahead` ticks later, from integers: their quotient is rounded once."""
+        """Return the time `ahead` ticks from now: a quotient of integers, rounded once, as `time` of common.py."""
         if self.origin is not self._origin:
             origin, step = self._origin, self._exact_dt
             denominator = lcm(origin.denominator, step.denominator)
             pace = step.numerator * (denominator // step.denominator)
             numerator = origin.numerator * (denominator // origin.denominator) - self._origin_tick * pace
-            # Assign all at once: fractions are Python code, which may be interrupted.
+            # Assign all four together: a signal may interrupt the arithmetic of fractions, which is Python code.
             self.origin, self.numerator, self.pace, self.denominator = origin, numerator, pace, denominator
         try:
             return (self.numerator + (self.completed + ahead) * self.pace) / self.denominator
@@ -447,7 +446,7 @@ cdef class ODECore(Runner):
         return calls
 
     cdef int difference(self, double t) except -1:
-        """Compute the derivatives as difference quotients, column by column."""
+        """Compute the jacobian as difference quotients, column by column."""
         cdef Py_ssize_t column
         cdef double share, floor
         share, floor = QUOTIENT["float32" if self.single else "float64"]
@@ -458,7 +457,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef int derive(self, double t) except -1:
-        """Evaluate the derivatives of an expression."""
+        """Evaluate the jacobian of an expression from its symbolic derivatives."""
         cdef void* formula = <void*> &self.derivatives.formula
         cdef Py_ssize_t n = self.plan.n
         cdef Py_ssize_t dim = self.plan.dim

@@ -24,27 +24,27 @@ import numpy as np
 require_rounding(__name__)
 
 cdef enum:
-    TESTS = 1_000_000   # between two checks for Ctrl-C: some milliseconds
-    BESIDE = 1024       # a gap of 1/1024 of the sum of their radii counts as contact of bodies
-    FEW = 64            # room for shapes near one body; for more, memory is allocated
+    TESTS = 1_000_000   # number of tests (some milliseconds) between two checks for Ctrl-C
+    BESIDE = 1024       # a gap of up to 1/1024 of the radius (of bodies: of both radii together) counts as contact
+    FEW = 64            # capacity of the stack buffer for shapes near one body
 
 NEAR = np.dtype(
     [("row", np.int64), ("number", np.int64), ("distance", np.float64), ("normal", np.float64, (MAX_DIM,))]
 )
 
-# A contact at the current positions, computed from these, not by a step.
+# Contact at the current positions, computed by a query, not by a step.
 ctypedef struct Touch:
     int64_t source          # number of the constraint
-    int64_t first, second   # row of each body; of a wall or shape -1 - its number
+    int64_t first, second   # row of a body; for a wall or shape: -1 - number
     int64_t shape           # number of the shape within its part
-    bint sensed             # True if one of both is a sensor
-    bint below, began       # True if the body is below a one-way shape now; or was before the last step
+    bint sensed             # True if one of the two is a sensor
+    bint below, began       # True if the body is below a one-way shape now, or was before the last step
     double point[MAX_DIM]
     double normal[MAX_DIM]
 
 
 cdef class Touches:
-    """A growing list of contacts."""
+    """Growable array of contacts."""
 
     cdef Touch* at
     cdef int64_t count, room
@@ -76,15 +76,15 @@ cdef int compare(const void* one, const void* other) noexcept nogil:
 
 
 cdef class Level:
-    """Bodies, walls and shapes of a stepper, for queries. It is valid until the stepper changes.
+    """Bodies, walls and shapes of a stepper, for queries. A Level is valid until the stepper changes.
 
-    record, part: numbers of a constraint record of the plan, and of a part of its shapes. scene: the `Scene` of the
-    plan. x: positions of all rows.
+    Arguments: `record` is the index of a constraint record of the plan, `part` the index of a part of its shapes,
+    `scene` the `Scene` of the plan, and `x` the positions of all rows.
     """
 
     cdef Core core
     cdef int dim
-    cdef const uint8_t* alive   # per row; NULL: all are
+    cdef const uint8_t* alive   # mask of active rows; NULL: all are
 
     index_type = Index
 
@@ -94,12 +94,12 @@ cdef class Level:
             self.alive = stepper.slots.alive
 
     cdef object find(self, Shapes* shapes, Py_ssize_t record, Py_ssize_t part):
-        """Copy the Shapes struct of a part to `shapes`, with float64 coordinates; return their owners, or None."""
+        """Copy the Shapes struct of a part to `shapes`, in float64; return the owners of converted arrays, or None."""
         cdef const void* data = self.core.coupled.constraint[record].data
         cdef const Shapes* own = <const Shapes*> data
         if self.core.coupled.constraint[record].kind == CONTACTS:
             own = &(<const Contacts*> data).shapes[part]
-        # `lower` and `upper` may be those of another time: move the shapes to their current positions.
+        # Moving shapes: `lower` and `upper` may belong to another time. Recompute them for the current time.
         if not self.core.single:
             lay[double](self.dim, 0, own, NULL)
             shapes[0] = own[0]
@@ -128,7 +128,7 @@ cdef class Level:
 
     def first_bodies(self, object scene, object x, object origins, object motions, double reach, uint64_t seen,
                      object skip):
-        """Return the row of the first body on each ray, or -1, and the share of the ray up to it, by testing all."""
+        """Test all bodies; return for each ray the row of the first body hit (-1: none) and the fraction of the ray."""
         cdef const double* place = <const double*> address(x)
         cdef const double* origin = <const double*> address(origins)
         cdef const double* motion = <const double*> address(motions)
@@ -163,7 +163,7 @@ cdef class Level:
 
     def cast(self, object scene, object x, object origins, object motions, double reach, uint64_t seen, object rows,
              object times):
-        """Return the first hit of each ray. rows, times: see `first_bodies`."""
+        """Return the first hit of each ray. rows, times: the hits of bodies, as returned by `first_bodies`."""
         cdef const double* place = <const double*> address(x)
         cdef const double* origin = <const double*> address(origins)
         cdef const double* motion = <const double*> address(motions)
@@ -258,9 +258,9 @@ cdef class Level:
     # Contacts.
 
     def touching(self, object scene, object x, object displacement, list pairs, object known):
-        """Return the contacts, sorted, and a mask of those with a sensor. displacement: of each row in the last step;
-        pairs: for each part None or (index of points, pairs with rows that are not in it); known: number of the
-        `Contacts`, and the pairs and impulses that it has stored, or None."""
+        """Return the contacts, sorted, and a mask of those with a sensor. displacement: that of each row in the last
+        step; pairs: per part, None or (Index, further pairs of rows that the index lacks); known: (constraint number,
+        stored pairs, stored impulses) of the `Contacts`, or None."""
         cdef Touches found = Touches.__new__(Touches)
         for number, part in enumerate(scene.contacts):
             if part.side is None:
@@ -274,7 +274,7 @@ cdef class Level:
         if found.full:
             raise MemoryError(f"touching: no room for more than {found.count} contacts")
         result, sensed = np.empty(found.count, scene.contact), np.empty(found.count, np.bool_)
-        if found.count > 0:  # else `at` is NULL, which C does not allow
+        if found.count > 0:  # qsort must not get NULL
             qsort(found.at, found.count, sizeof(Touch), compare)
             count = self.write(found, <double*> address(result), <uint8_t*> address(sensed), known)
             result, sensed = result[:count], sensed[:count]
@@ -418,9 +418,9 @@ cdef class Level:
         return 0
 
     cdef int64_t write(self, Touches found, double* to, uint8_t* sensed, object known) except -1:
-        """Write contacts as rows of numbers. known: see `touching`; its pairs are sorted.
+        """Write contacts as rows of numbers, and return the number of rows. known: as for `touching`, pairs sorted.
 
-        Return their number. Contacts of bodies that pass through one-way shapes, without an impulse, are left out.
+        Skip contacts without impulse of bodies that are passing through one-way shapes.
         """
         cdef const int64_t* pair = NULL
         cdef const double* push = NULL
@@ -467,7 +467,7 @@ cdef class Level:
         return written
 
     def near(self, Py_ssize_t record, Py_ssize_t part, object points, object reaches):
-        """Return arrays (point, shape, distance, outward normal): the shapes within reach of each point, in order."""
+        """Return arrays (point, shape, distance, outward normal) of the shapes within reach of each point, sorted."""
         cdef Shapes shapes
         cdef const double* x = <const double*> address(points)
         cdef const double* reach = <const double*> address(reaches)
@@ -500,7 +500,7 @@ cdef class Level:
 
 
 cdef object as_doubles(const void* numbers, Core core, Py_ssize_t count):
-    """Copy vectors of the state's dtype."""
+    """Copy `count` vectors from the dtype of the state to float64."""
     values = np.empty(count * core._plan.dim, core._plan.dtype)
     if count > 0:
         memcpy(address(values), numbers, values.nbytes)

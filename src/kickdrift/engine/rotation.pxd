@@ -7,7 +7,7 @@ from ..kernels.abi.coupled cimport Turn, Turning
 
 
 cdef class Torques:
-    """Addresses of the users' arrays of torques of a model, for kernels."""
+    """Addresses of the users' torque arrays of a model, for kernels."""
 
     cdef list arrays        # views of the torques, and the memory of `torque`
     cdef const Array* torque

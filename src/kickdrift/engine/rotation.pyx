@@ -44,10 +44,10 @@ cdef class BoundRotation:
         return bound
 
     cdef Py_ssize_t run(self, Turn turn) noexcept nogil:
-        """Run a pass over all bodies; return the first whose rotation is not finite afterwards, or -1."""
+        """Run a pass over all bodies; return the first body whose rotation is non-finite afterwards, or -1."""
         return turn(&self.turning, NULL)
 
     cdef void zero_inactive(self, const uint8_t* alive, Py_ssize_t item) noexcept:
-        """Zero the inactive rows."""
+        """Zero the rotations of inactive rows."""
         self.turning.alive = alive
         zero_inactive_rotation(&self.turning, item)

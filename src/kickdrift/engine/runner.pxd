@@ -1,4 +1,4 @@
-"""Base of all steppers: a lock, checks for Ctrl-C, shared work for threads, and atomic changes."""
+"""Runner, the base of all steppers: a lock, checks for Ctrl-C, splitting work among threads, atomic changes."""
 
 cimport cython
 from cpython.pythread cimport PyThread_type_lock
@@ -15,29 +15,29 @@ cdef extern from *:
     const int64_t LARGEST_TICK "KD_LARGEST_TICK"    # as in validation.py
 
 
-# Nanoseconds of work: PATIENCE: between two checks for Ctrl-C; RELEASE: from which on a call releases the GIL; SHARE:
-# from which on it is shared with other threads.
+# Work in ns: PATIENCE is the work between two checks for Ctrl-C. Calls with more work than RELEASE release the GIL.
+# Jobs with more work than SHARE are split among threads.
 cdef enum:
     PATIENCE = 100_000_000
     RELEASE = 20_000
     SHARE = 1_000_000
-    LONGEST = 1 << 30       # most steps between two checks
+    LONGEST = 1 << 30       # maximum number of steps between two checks
 
 
 cdef inline Py_ssize_t paced(Py_ssize_t most, Py_ssize_t steps, double seconds) noexcept nogil:
-    """Return how many steps to make between two checks for Ctrl-C, given `most` so far and the last duration.
+    """Return the number of steps between two checks for Ctrl-C, from the previous number `most` and the last duration.
 
-    The number adapts at run time: the cost of functions, iterations and machines cannot be estimated.
+    The number adapts at run time, because the cost of user functions and iterations is unknown, as is the machine.
     """
-    # Twice the steps of a large world often take little more time, as each body is loaded into the cache once per call.
-    # So the number grows as long as a time in proportion to it would not exceed the interval.
+    # In large worlds the cost per step falls with the steps per call, as a call loads each body into the cache once.
+    # Therefore the number may grow, at most by a factor of 2, while the proportional estimate fits the interval.
     cdef double fitting = steps * (PATIENCE * 1e-9 / max(seconds, 1e-9)) + 0.5
     if steps < most and fitting > steps:
         return most
     return max(<Py_ssize_t> 1, <Py_ssize_t> min(fitting, min(2.0 * most, <double> LONGEST)))
 
 
-# Base of objects that kernels call, by `look`, to check for Ctrl-C.
+# Base of objects on which kernels call `look` to check for Ctrl-C.
 cdef class Watch:
     cdef object interrupt       # the exception of a signal handler, or None
 
@@ -45,7 +45,7 @@ cdef class Watch:
 cdef bint look(void* watch) noexcept nogil
 
 
-# Runs a job for its rows (bodies or trajectories), from `first` to before `last`.
+# Function that runs a job on its rows (bodies or trajectories) first to last - 1.
 ctypedef void (*run_t)(void* owner, Job* job) noexcept nogil
 
 
@@ -71,8 +71,8 @@ cdef class Runner:
     cdef guard_t busy
     cdef bint ready         # True if the constructor has bound everything that `run` requires
     cdef bint fallible      # True if a step may fail
-    cdef bint later         # True in all parts of a call of `step` but the first
-    cdef Py_ssize_t rows    # bodies or trajectories
+    cdef bint later         # True in all parts of a `step` call except the first
+    cdef Py_ssize_t rows    # number of bodies or trajectories
     cdef double cost        # estimate of one step of all rows, in ns
     cdef Py_ssize_t most    # steps between two checks for Ctrl-C
     cdef int64_t completed  # number of completed steps
@@ -86,7 +86,7 @@ cdef class Runner:
 
     @cython.final
     cdef inline int run_job(self, Py_ssize_t n, double work) except -1:
-        """Run the job on all n rows; self.job receives the outcome. `work`: its estimated nanoseconds."""
+        """Run the job on all n rows; self.job receives the outcome. work: the estimated time in ns."""
         self.job.first = 0
         self.job.last = n
         if work < RELEASE:

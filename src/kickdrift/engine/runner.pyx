@@ -1,7 +1,7 @@
 """Runner: the lock, the step loop, the threads and the atomic changes of a stepper.
 
-A stepper is always at a completed tick, whatever signal or error interrupts it. Three rules ensure that:
-compiled code takes and releases the lock, around every read or change of the state; work that may fail or be
+A stepper is always at a completed tick, even after a signal or an error. Three rules ensure this invariant:
+compiled code acquires and releases the lock around every read or change of the state; work that may fail or be
 interrupted is done on copies; and no Python code runs between the first change and the last, because a signal
 handler could raise there.
 """
@@ -33,12 +33,12 @@ from .workers import share
 require_rounding(__name__)
 
 cdef object ONE = 1
-#: Maximum number of attempts to record a tick on a tape. After a signal another one succeeds; a MemoryError may recur.
+#: Maximum number of attempts to record a tick on a tape. A signal fails one attempt; a MemoryError may fail all.
 cdef int MOST_BEGINNINGS = 64
 
 
 cdef class Watch:
-    """Base of objects that kernels call, by `look`, to check for Ctrl-C."""
+    """Base of objects on which kernels call `look` to check for Ctrl-C."""
 
 
 cdef bint look(void* watch) noexcept with gil:
@@ -52,7 +52,7 @@ cdef bint look(void* watch) noexcept with gil:
 
 
 cdef class Task:
-    """Job that is run once, by the first thread that calls the task; `wait` waits for its end."""
+    """Job that the first thread to call the task runs, exactly once; `wait` waits for its end."""
 
     def __cinit__(self):
         self.running = PyThread_allocate_lock()
@@ -72,20 +72,20 @@ cdef class Task:
             PyThread_release_lock(self.running)
 
     cdef void wait(self) noexcept:
-        """Wait until the job has run; signals do not interrupt this."""
+        """Wait until the job has run; signals do not interrupt the wait."""
         with nogil:
             PyThread_acquire_lock(self.running, 1)
 
 
 cdef object run_tasks(list tasks):
-    """Run all tasks, with the help of other threads; return a deferred exception, or None."""
+    """Run all tasks, in this thread and in others; return a deferred exception, or None."""
     cdef Task task
     interrupt = None
     try:
         share(tasks)
     except BaseException as error:
-        # Starting threads runs Python code, in which Ctrl-C or another signal may raise at any point.
-        # All tasks must end all the same: otherwise some rows would be ahead of the others.
+        # Starting threads runs Python code, where a signal handler (Ctrl-C) may raise at any point.
+        # Complete all tasks nevertheless: otherwise some rows would be steps ahead of others.
         interrupt = error
     for task in tasks:
         task()
@@ -95,7 +95,7 @@ cdef object run_tasks(list tasks):
 
 
 cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work):
-    """Run a job without the GIL. If it is large enough, give each thread a range of its rows.
+    """Run a job without the GIL. Split a large job into one range of rows per thread.
 
     Rows are independent: results are bitwise equal for any number of threads. Return the exception that is
     deferred until the steps are complete, or None.
@@ -107,7 +107,7 @@ cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, dou
         with nogil:
             run(owner, job)
         return None
-    blocks = (n + ROW - 1) // ROW  # edges are multiples of ROW, as kernels require
+    blocks = (n + ROW - 1) // ROW  # kernels require ranges that begin at multiples of ROW
     edges = [blocks * i // helpers * ROW for i in range(helpers + 1)]
     tasks = []
     for first, last in zip(edges, edges[1:]):
@@ -210,7 +210,7 @@ cdef class Runner:
 
     @cython.final
     cdef int go(self, Py_ssize_t steps) except -1:
-        """Run steps in parts of at most some tenths of a second, and check for Ctrl-C between them."""
+        """Run steps in parts of at most some tenths of a second, and check for Ctrl-C between the parts."""
         cdef Py_ssize_t part, done
         cdef bint timed
         if steps > LARGEST_TICK - self.completed:
@@ -234,12 +234,12 @@ cdef class Runner:
             self.later = True
             if steps > 0:
                 with nogil:
-                    pass  # release the GIL for other threads, such as one that sends a signal
+                    pass  # let other threads take the GIL, such as one that sends a signal
                 PyErr_CheckSignals()
         return 0
 
     cdef int coast(self, Py_ssize_t steps) except -1:
-        """Run steps of a stepper without bodies: only shapes that move change."""
+        """Run steps of a stepper without bodies: only moving shapes advance."""
         return 0
 
     cdef int go_taped(self, Py_ssize_t steps) except -1:
@@ -257,7 +257,7 @@ cdef class Runner:
         return 0
 
     cdef int record(self, object tape) except -1:
-        """Record the completed step on the tape. A signal restarts the recording, and raises after it."""
+        """Record the completed step on the tape. After an exception (a signal), record again, then raise it."""
         interrupt = None
         for _ in range(MOST_BEGINNINGS):
             try:
@@ -270,7 +270,7 @@ cdef class Runner:
         return 0
 
     def _step(self, n):
-        """Run `step(n)` while the lock is acquired already."""
+        """Run `step(n)` for a caller that has the lock."""
         self.go(validation.steps(n, self.completed))
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
@@ -284,7 +284,7 @@ cdef class Runner:
     cdef int complete(self, Py_ssize_t steps, bint raises) except -1:
         """Count steps that all rows completed. raises: whether to raise a deferred interrupt or NonFiniteError.
 
-        If False, the caller raises the error of the step that failed after them.
+        With raises=False, a later step failed, and the caller raises the error of that step.
         """
         raise NotImplementedError
 
@@ -307,9 +307,9 @@ cdef class Runner:
         return self.run(steps)
 
     cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1:
-        """Run steps, or fewer: stop before a step that failed, and halve their number while the end is not finite.
+        """Run steps: stop before a failed step, and rerun half as many steps while the result is not finite.
 
-        A part is checked for non-finite values only at its end. Ever shorter parts find the tick of the first one.
+        Kernels check for non-finite values only after the last step. Halving finds the tick of the first one.
         """
         cdef Py_ssize_t possible = steps
         cdef bint unsolved = False
@@ -326,7 +326,7 @@ cdef class Runner:
                 break
             self.run(possible)
         if possible < steps:
-            self.most = max(possible, 1)    # the next part shall be as short
+            self.most = max(possible, 1)    # later parts must be as short
         if possible > 0:
             self.complete(possible, not unsolved or self.job.bad_body >= 0)
         if unsolved:
@@ -336,7 +336,7 @@ cdef class Runner:
 
     @property
     def tick(self):
-        """Completed steps."""
+        """Number of completed steps."""
         return self.completed + self.job.done
 
 

@@ -1,8 +1,8 @@
 """Decide which bound objects can be reused when the model changes, and which numbers to write into them.
 
-Every change of a coefficient makes a new plan and a new binding. The plan reuses unchanged parts and columns, and the
-binding reuses the data bound to unchanged records. A changed record keeps its `lineage`. If only numbers in its fields
-differ, these are written in place into the arrays that kernels read (`places` of the bound object).
+Every change of a coefficient creates a new plan and a new binding. The plan reuses unchanged parts and columns, and
+the binding reuses the data bound to unchanged records. A changed record keeps its `lineage`. If only numbers in its
+fields differ, the new numbers are written into the arrays that kernels read (`places` of the bound object).
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -17,7 +17,7 @@ require_rounding(__name__)
 
 
 def common_ends(before, now):
-    """Return how many of the first and of the last objects of two sequences are the same objects."""
+    """Return the lengths of the common prefix and of the common suffix of two sequences, compared by identity."""
     before, now = PySequence_Fast(before, "a sequence"), PySequence_Fast(now, "a sequence")
     cdef Py_ssize_t a = PySequence_Fast_GET_SIZE(before)
     cdef Py_ssize_t b = PySequence_Fast_GET_SIZE(now)
@@ -35,15 +35,15 @@ def common_ends(before, now):
 
 
 def between(before, now):
-    """Return the objects of two sequences between the first and the last ones that are the same."""
+    """Return the parts of two sequences between their common prefix and their common suffix."""
     head, tail = common_ends(before, now)
     return before[head : len(before) - tail], now[head : len(now) - tail]
 
 
 cdef bint is_served(object bound, object old, object now, object model, dict taken, list writes) except -1:
-    """Return whether the binding of a record can serve another one; if it can, append the changed fields to `writes`.
+    """Return whether the object bound to record `old` can serve `now`; if so, append the changed fields to `writes`.
 
-    taken: lineages that are bound already.
+    taken: lineages that are already bound.
     """
     cdef BoundConstraint constraint
     if isinstance(bound, BoundConstraint):
@@ -56,7 +56,7 @@ cdef bint is_served(object bound, object old, object now, object model, dict tak
         if old is not now:
             constraint.derive(model, old, now, writes)
         return True
-    # Not Python functions: they have views of a workspace, and another binding has another workspace.
+    # Python functions have views of the workspace of their binding: another binding cannot reuse them.
     return not isinstance(bound, PythonInteraction) and can_be_written(
         old, now, (<BoundInteraction> bound).places, None, taken, writes
     )
@@ -65,8 +65,8 @@ cdef bint is_served(object bound, object old, object now, object model, dict tak
 cdef dict continued(dict bound, object mine, object model, list writes):
     """Return `known` of a Coupled for a changed model, if all its bound objects can be reused; else None.
 
-    bound: its `known` so far, lineage -> (record, bound object). They can be reused if only writable numbers differ;
-    these are appended to `writes`.
+    bound: the current `known`, lineage -> (record, bound object). Bound objects can be reused if only writable numbers
+    differ; `writes` receives these numbers.
     """
     cdef dict known = {}
     cdef list found = []
@@ -86,7 +86,7 @@ cdef dict continued(dict bound, object mine, object model, list writes):
 
 
 cdef bint all_served(dict bound, list olds, list nows, object model, dict known, list writes) except -1:
-    """Return whether the object bound to each of `olds` can serve that of `nows`; add (record, object) to `known`."""
+    """Return whether the objects bound to the records `olds` can serve `nows`; add (record, object) to `known`."""
     if len(olds) != len(nows):
         return False
     for old, now in zip(olds, nows):
@@ -102,12 +102,12 @@ cdef bint all_served(dict bound, list olds, list nows, object model, dict known,
 
 
 cdef object rows_of(object model):
-    """Return the array with the motion of all shapes that move, or None."""
+    """Return the array with the motion of all moving shapes, or None."""
     return None if model.motion is None else model.motion.rows
 
 
 cdef bint numbered_alike(object mine, object model) except -1:
-    """Return whether constraints have the same numbers in two models, whose records have the same lineages."""
+    """Return whether constraints have equal numbers in two models whose records have the same lineages."""
     olds, nows = between(mine.constraints, model.constraints)
     if len(olds) != len(nows):
         return False
@@ -119,7 +119,7 @@ cdef bint numbered_alike(object mine, object model) except -1:
 
 
 cdef int keep_idle(object model, dict before, dict known) except -1:
-    """Keep the bound objects of disabled forces and constraints, to be reused when these are enabled again."""
+    """Keep the bound objects of disabled forces and constraints, for reuse when they are enabled again."""
     for part in model.idle:
         for record in (*part.interactions, *part.constraint_records):
             if record.lineage not in known and record.lineage in before:
@@ -128,9 +128,9 @@ cdef int keep_idle(object model, dict before, dict known) except -1:
 
 
 cdef bint can_be_written(object old, object now, dict places, object order, dict taken, list writes) except -1:
-    """Return whether the fields that differ are in `places`, the arrays of writable fields; append them to `writes`.
+    """Return whether all fields that differ are writable (in `places`); if so, append their new values to `writes`.
 
-    order: permutation of their items, or None.
+    order: permutation from the items of the record to those of the bound arrays, or None.
     """
     cdef dict mine = old.fields
     cdef dict its = now.fields
@@ -146,7 +146,7 @@ cdef bint can_be_written(object old, object now, dict places, object order, dict
         if name not in places:
             return False
         for place in places[name]:
-            # One number may be written to several rows of the array.
+            # A single number is broadcast to the array.
             if values.size == 1:
                 found.append((place, None, values.reshape(1, 1)))
             elif values.size == place.shape[1]:

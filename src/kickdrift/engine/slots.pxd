@@ -8,7 +8,7 @@ from ..kernels.abi.plan cimport Plan, SlotArrays
 cdef enum:
     MOST_COLUMNS = 12
 
-# An array with one item per pair: as declared, and compacted to the pairs that are left, for kernels.
+# Array with one item per pair: `source` as declared; `to`, which kernels read, without pairs of removed bodies.
 ctypedef struct Column:
     char* to
     const char* source
@@ -26,8 +26,8 @@ cdef class Ends:
     cdef const int64_t* generations     # generations of the one or two bodies of each item; NULL: all are 1
     cdef int columns
     cdef Column column[MOST_COLUMNS]
-    cdef int64_t* left              # where kernels read the number of items left; or NULL
-    cdef int64_t stages             # number of levels; first pair of each as declared, and compacted
+    cdef int64_t* left              # number of items after compaction, read by kernels; or NULL
+    cdef int64_t stages             # number of levels; `stage`, `to_stage`: first pair of each level
     cdef const int64_t* stage
     cdef int64_t* to_stage
     cdef const uint8_t* reads       # mask of the pairs that read at_rest; NULL: none
@@ -51,7 +51,7 @@ cdef class Links:
     cdef list ends                  # one Ends per interaction or constraint that has pairs or bodies
     cdef char* weight               # inverse mass per body for constraints, 0 if immovable; or NULL
     cdef const char* inverse_mass   # declared inverse mass per body, in the dtype of the state
-    cdef char* at_rest              # stored velocity at rest as a share of delta_v, for kernels; or NULL
+    cdef char* at_rest              # velocity that the scheme stores for a body at rest, as a share of delta_v; or NULL
     cdef const char* at_rest_declared
     cdef Contacts* contacts         # contacts, whose stored impulses are dropped with their bodies; or NULL
     cdef int dim

@@ -1,4 +1,4 @@
-"""Slots: spawn and kill in compiled code; they also remove springs and constraints of removed bodies."""
+"""Compiled spawn and kill of bodies; springs and constraints of a removed body are removed with the body."""
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
@@ -30,7 +30,7 @@ cdef void* address(object array) except NULL:
     return view.buf
 
 
-# Vectors for new bodies; a single vector may serve all of them.
+# Positions or velocities of new bodies: one vector per body, or a single vector for all.
 ctypedef struct Given:
     Py_ssize_t rows         # or -1 for a single vector
     Array at
@@ -102,7 +102,7 @@ cdef bint finite(const Given* given, int dim, Py_ssize_t item) noexcept nogil:
 
 
 cdef bint apart(const Given* given, int dim, const Array* array, Py_ssize_t n) noexcept nogil:
-    """Return whether the memory of the vectors and of an array, from first to last byte, does not overlap."""
+    """Return whether the memory ranges of the vectors and of an array are disjoint."""
     cdef Py_ssize_t rows = 1 if given.rows < 0 else given.rows
     cdef const char* low = given.at.data
     cdef const char* high = low
@@ -136,7 +136,7 @@ cdef void put(
 cdef class Slots:
     @staticmethod
     cdef Slots of(object book, object dtype):
-        """Create the compiled slots over the arrays of the Python slots, which never move."""
+        """Create compiled slots that point into the arrays of the Python slots, which are never reallocated."""
         cdef Slots slots = Slots.__new__(Slots)
         rows = len(book.mask)
         slots.book, slots.n = book, book.n
@@ -218,7 +218,7 @@ cdef class Slots:
         cdef int64_t* ids
         cdef const int64_t* chosen = NULL if adjacent else <const int64_t*> address(among)
         cdef Py_ssize_t count = among.stop if adjacent else len(among)
-        cdef bint easy = simple(position, dim, item, &x) and x.at.component != 0  # positions are no single number
+        cdef bint easy = simple(position, dim, item, &x) and x.at.component != 0  # a single number is no position
         easy = easy and simple(velocity, dim, item, &v)
         if easy and v.rows == 1:  # one vector for all
             v.rows, v.at.body = -1, 0
@@ -258,7 +258,7 @@ cdef class Slots:
         return result
 
     cdef Py_ssize_t next_free(self, Py_ssize_t place, const int64_t* chosen, Py_ssize_t count) noexcept nogil:
-        """Return the first index of a free slot from `place` on, in `chosen` or (NULL) in all slots; or `count`."""
+        """Return the index of the first free slot from `place` on in `chosen` (NULL: all slots); `count` if none is."""
         cdef const uint8_t* found
         cdef int64_t row
         while place < count:
@@ -330,7 +330,7 @@ cdef class Slots:
 
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil:
         self.stale = True
-        self.count -= self.alive[row]  # 0 if `ids` has this row twice
+        self.count -= self.alive[row]  # subtracts 0 for a body that `ids` contains twice
         self.alive[row] = self.needs_start[row] = 0
         self.id[row] = -1
         self.weigh(row)
@@ -356,7 +356,7 @@ cdef class Ends:
     cdef int add(
         self, object first, object second, object generations, Py_ssize_t count, list columns, int64_t* left,
     ) except -1:
-        """Add constrained bodies, or pairs; columns: the arrays that kernels read, with one item for each."""
+        """Set the constrained bodies or pairs; `columns`: arrays that kernels read, one item per body or pair."""
         self.count, self.left = count, left
         self.first = <const int64_t*> self.keep(first.astype(np.int64))
         if generations is not None and count:
@@ -374,7 +374,7 @@ cdef class Ends:
 
 
 cdef int write_sources(dict places, Ends ends) except -1:
-    """Add the declared copy of each column to `places`, so that changes are written to both. `layout` reads it."""
+    """Add the declared copy of each column to `places`: `set` must write both, because `layout` reads the copy."""
     copies = {<size_t> address(column): copy for column, copy in zip(ends.kept, ends.kept[1:])}
     for found in places.values():
         for place in [*found]:
@@ -408,7 +408,7 @@ cdef class Links:
         return True
 
     cdef int layout(self) except -1:
-        """Compact the pairs and bodies of each Ends to those that are left, in the same order."""
+        """Compact each Ends to the pairs and bodies whose bodies still exist, in the declared order."""
         if self.at_rest != NULL:
             memset(self.at_rest, 0, self.slots.n * self.slots.data.item)
         if self.weight != NULL:

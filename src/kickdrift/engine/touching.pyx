@@ -1,4 +1,4 @@
-"""Bound constraints of bodies with each other: collisions and contacts, and the grid in which both find pairs."""
+"""Bound constraints between bodies: collisions and contacts, and the grid in which both find pairs."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -30,7 +30,7 @@ cdef extern from "Python.h":
 
 
 cdef object numbers_at(void* place, object like):
-    """Return a view of numbers in a struct, of the shape and dtype of an array."""
+    """Return an array view of the numbers in a struct, with the shape and dtype of `like`."""
     memory = PyMemoryView_FromMemory(<char*> place, like.nbytes, PyBUF_WRITE)
     return np.frombuffer(memory, like.dtype).reshape(like.shape)
 
@@ -48,7 +48,7 @@ cdef class BoundGrid(BoundConstraint):
         data.find_uniform = table.find_in_plane if plan.dim == 2 else table.find_uniform
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.field({"radius": radius}, "radius", plan.dtype)
-        self.common = "radius"  # the grid depends on the radii
+        self.common = "radius"  # all worlds share one grid, which depends on the radii
         self.grid = data
         bind_spin(&data.spin, plan.rotating)
         self.kept.append(space(&data.torus, plan))
@@ -80,7 +80,7 @@ cdef class BoundGrid(BoundConstraint):
         return 0
 
     cdef list sizes(self, object radius, object grid):
-        """Return the writes of what depends on radii: the sizes of the cells, and the size class of each body."""
+        """Return the writes of all data that depends on radii: cell sizes, and the size class of each body."""
         cdef Collisions* data = self.grid
         per_cell = np.zeros((1, MOST_CLASSES))
         per_cell[0, : len(grid.per_cell)] = grid.per_cell
@@ -314,8 +314,8 @@ cdef class BoundContacts(BoundGrid):
         shapes = <Shapes*> address(copies)
         memcpy(shapes, other.shapes, other.parts * sizeof(Shapes))
         other.shapes = shapes
-        places = iter(self.places["bounds"])    # one per part that has shapes, then that of the level
-        boxes = []      # keeps the new boxes alive until the level is fitted to them
+        places = iter(self.places["bounds"])    # one array per part that has shapes, then one for the level
+        boxes = []      # keeps the new boxes alive: `fit_level` reads them
         for part in range(other.parts):
             first, last = other.shape_begin[part], other.shape_begin[part + 1]
             if first == last:
@@ -350,7 +350,7 @@ cdef class BoundCollisions(BoundGrid):
     cdef Collisions collisions
 
     cdef bint serves(self, object plan, object record):
-        # If all radii were 0, no memory was allocated for continuous collision detection: points do not collide.
+        # If all radii were 0 (points do not collide), `bind` allocated no memory for continuous collision detection.
         return "swept" not in record.fields or bool(record.fields["radius"].any()) == (self.collisions.classes > 0)
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:

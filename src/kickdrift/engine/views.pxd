@@ -5,16 +5,16 @@ from libc.stdint cimport int64_t
 from ..kernels.abi.plan cimport Array
 
 
-# An array of shape (n, dim) that a stepper owns, with its address and strides for kernels.
+# Array of shape (n, dim), with its address and strides for kernels.
 cdef class View:
     cdef object array
     cdef Array place
     cdef Py_ssize_t n, dim, item    # bytes of a number
 
 
-# An array for intermediate numbers of a step.
+# Array for intermediate numbers of a step.
 cdef class Scratch:
-    cdef object array       # a view of larger memory, so that users' functions cannot resize it
+    cdef object array       # a view of larger memory: user functions cannot resize a view
     cdef char* data
     cdef Py_ssize_t size    # size in bytes
     cdef Array place        # address and strides of the shape (n, dim)
@@ -38,19 +38,19 @@ cdef void copy_array(
 ) noexcept nogil
 
 
-# Rows of one array to be copied to rows of another.
+# Deferred copy of rows of one array to rows of another.
 ctypedef struct Write:
     Array to, source
     Py_ssize_t count, dim, item
-    const int64_t* row          # target row of each row; NULL: rows from 0 on
-    # For an array of another number of dimensions or item size: contiguous items are scattered to it.
+    const int64_t* row          # target row of each source row; NULL: rows from 0 on
+    # For target arrays that are not (n, dim) of 4- or 8-byte items: contiguous items are scattered.
     const Py_ssize_t* shape     # NULL: rows (n, dim)
     const Py_ssize_t* stride
     int ndim
 
 
 cdef class Writes:
-    """Rows to write into arrays, prepared before the commit: writing runs no Python code."""
+    """Rows to write into arrays, prepared before the commit, so that `execute` runs no Python code."""
 
     cdef list kept
     cdef Write* write

@@ -18,13 +18,13 @@ from ..kernels import aligned_zeros
 
 require_rounding(__name__)
 
-#: Below this number of items, the call of memcpy or of a vectorised copy costs more than a simple loop.
+#: Below this number of items, a simple loop is faster than a call of memcpy or of a vectorised copy.
 cdef enum:
     FEW = 16
 
 
 cdef class View:
-    """Base class of typed memoryviews of an array, with its address and strides for kernels."""
+    """Array of shape (n, dim) with its address and strides for kernels. Subclasses have a typed memoryview of it."""
 
     def __cinit__(self, array):
         self.array = array
@@ -32,7 +32,7 @@ cdef class View:
         self.item = array.itemsize
 
 
-# Not in views.pxd: modules that see memoryviews are twice as large.
+# The subclasses are not in views.pxd, because modules that see memoryviews are twice as large.
 cdef class SingleView(View):
     cdef float[:, :] numbers
 
@@ -57,7 +57,7 @@ ctypedef fused number:
 @cython.boundscheck(False)
 cdef Array place_of(number[:, :] numbers) noexcept:
     cdef Array place
-    place.data = <char*> &numbers[0, 0]  # boundscheck is off, so that this is allowed for empty arrays
+    place.data = <char*> &numbers[0, 0]  # with boundscheck off, also allowed for empty arrays
     place.body, place.component = numbers.strides[0], numbers.strides[1]
     return place
 
@@ -67,7 +67,7 @@ cdef list views(arrays):
 
 
 cdef void copy_views(list to, list source) noexcept:
-    """Copy each array of `source` to that of `to`; shapes and dtypes are equal."""
+    """Copy each array of `source` to its counterpart in `to`; shapes and dtypes must be equal."""
     cdef Py_ssize_t number
     cdef View here, there
     for number in range(len(to)):
@@ -89,7 +89,7 @@ cdef bint same_views(list one, list other) noexcept:
 cdef bint same_array(
     const Array* one, const Array* other, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
 ) noexcept nogil:
-    """Return whether two arrays (n, dim) of `item` bytes a number have the same bits."""
+    """Return whether two arrays (n, dim) of `item`-byte numbers are bitwise equal."""
     cdef Py_ssize_t i, j
     if one.component == item and one.body == dim * item and alike(one, other):
         return memcmp(one.data, other.data, n * one.body) == 0
@@ -105,7 +105,7 @@ cdef bint same_array(
 cdef void scatter(
     char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
 ) noexcept nogil:
-    """Copy contiguous items to an array of any shape; `source` advances to their end."""
+    """Copy contiguous items to an array of any shape; advance `source` past them."""
     cdef Py_ssize_t i
     if ndim == 0 or ndim == 1 and stride[0] == item:
         i = item if ndim == 0 else shape[0] * item
@@ -119,7 +119,7 @@ cdef void scatter(
 cdef void gather(
     const char* source, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, char** to, Py_ssize_t item,
 ) noexcept nogil:
-    """Copy the items of an array of any shape to contiguous memory; `to` advances to their end."""
+    """Copy the items of an array of any shape to contiguous memory; advance `to` past them."""
     cdef Py_ssize_t i
     if ndim == 0 or ndim == 1 and stride[0] == item:
         i = item if ndim == 0 else shape[0] * item
@@ -185,7 +185,7 @@ ctypedef fused word:
 cdef inline void copy_strided(
     char* to, Py_ssize_t to_stride, const char* source, Py_ssize_t source_stride, Py_ssize_t n, word like,
 ) noexcept nogil:
-    """Copy n numbers; `like` only sets their type."""
+    """Copy n numbers between arrays of any stride; `like` only selects the type."""
     cdef Py_ssize_t i
     if n < FEW:
         for i in range(n):
@@ -209,10 +209,10 @@ cdef inline void copy_strided(
 
 cdef class Writes:
     def __cinit__(self, writes):
-        """writes: (array, rows or None, values), of shapes (n, dim), (k,) and (k, dim) or (n, dim).
+        """Prepare writes: tuples (array, rows or None, values) of shapes (n, dim), (k,) and (k, dim) or (n, dim).
 
-        If rows are None, the array may have any shape and item size; and a single number, (1, 1), is broadcast to an
-        array of two dimensions.
+        With rows None, the array may have any shape and item size; a single value, (1, 1), is broadcast to an array of
+        two dimensions.
         """
         cdef Write* write
         writes = list(writes)
@@ -270,7 +270,7 @@ cdef class Writes:
 
 
 cdef object laid_out_like(object array):
-    """Return zeros that start at a cache line, with the strides of the array if that is contiguous."""
+    """Return cache-aligned zeros of the shape of `array`, by rows if that is C-contiguous, else by components."""
     n, dim = array.shape
     numbers = aligned_zeros((1, n * dim), array.dtype)
     return numbers.reshape(n, dim) if array.flags.c_contiguous else numbers.reshape(dim, n).T
@@ -281,12 +281,12 @@ cdef bint alike(const Array* one, const Array* other) noexcept nogil:
 
 
 cdef object whole_rows(object values, object model):
-    """Return a copy with one number per body, padded because vectors may read past its end."""
+    """Return a copy with one number per body, padded because vector loads may run past the end."""
     array = aligned_zeros((1, padded(model.n) + ROW), model.dtype)[0]
     array[: model.n] = values
     return array
 
 
 cdef Py_ssize_t padded(Py_ssize_t n):
-    """Return the items per component for n bodies: n rounded up to whole rows of vectors."""
+    """Return the number of items per component for n bodies: n rounded up to a multiple of ROW."""
     return (n + ROW - 1) // ROW * ROW

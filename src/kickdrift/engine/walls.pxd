@@ -11,25 +11,25 @@ from .slots cimport Ends, Links
 # Data shared by all constraints of a binding, as kernels read it.
 ctypedef struct Common:
     const void* weight          # 1/m of each body, 0 if it is immovable; or NULL
-    const void* at_rest         # per body: stored velocity at rest, as a share of delta_v; or NULL
+    const void* at_rest         # velocity that the scheme stores for a body at rest, as a share of delta_v; or NULL
     int64_t walls               # number of walls
     const ConstraintCall* wall
 
 
 cdef class BoundConstraint:
     cdef ConstraintCall constraint
-    cdef double cost        # estimate of one step of all bodies, in ns
-    cdef bint shares        # True if only one thread may run it, because it has one workspace
-    cdef list kept          # memory that its data points to
+    cdef double cost        # estimated time of one step of all bodies, in ns
+    cdef bint shares        # True if all threads would share its workspace: only one thread may run it
+    cdef list kept          # memory that the kernel's data points to
     cdef dict places        # arrays (1, count) of the writable fields, by name
-    cdef object common      # the writable field that must be the same in all of `Worlds`, by name, or None
-    cdef object declaration  # the constraint that this binds
-    cdef object generations     # generations of the bodies that it was declared for; None: all are 1
-    cdef object last        # the array that `allocate` made last
+    cdef object common      # name of the writable field that must be equal in all worlds of `Worlds`, or None
+    cdef object declaration  # the constraint that is bound
+    cdef object generations     # generations of the constrained bodies; None: all are 1
+    cdef object last        # the array returned by the last `allocate`
     cdef list owners        # load arrays of its `Distance` declarations, see stepper/loads.py
-    cdef object order       # permutation of the items of writable fields in its arrays; None: as in the fields
+    cdef object order       # permutation from the items of a field to those of its bound array; None: identity
     cdef uint8_t* rested    # `rested` of Contacts; NULL for other constraints
-    cdef Ends ends          # its pairs or bodies, to be dropped when bodies are removed; or None
+    cdef Ends ends          # its pairs or bodies, which are dropped when bodies are removed; or None
 
     cdef EventSource events          # event recorder, used if events are enabled
 

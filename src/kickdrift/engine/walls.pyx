@@ -1,4 +1,4 @@
-"""Bound constraints on single bodies: walls, shapes, sensors, periodic boxes; and the base class of all."""
+"""Bound constraints on single bodies (walls, shapes, sensors, periodic boxes); base class of all bound constraints."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -18,41 +18,41 @@ from ..constraints.base import ABSENT
 
 require_rounding(__name__)
 
-#: The struct LoadCell of kernels/abi/constraints.pxd, as a dtype.
+#: NumPy dtype of the struct LoadCell in kernels/abi/constraints.pxd.
 CELL = np.dtype([
     ("owner", np.uint64), ("cell", np.uint64), ("limit", np.float64), ("unit", np.float64), ("first", np.int32),
     ("second", np.int32), ("rank", np.int64),
 ])
 
 
-#: Kernel constant and bound class of each kind of constraint; an entry follows each class.
+#: Kind of constraint -> (kernel constant, bound class). Each class is followed by its entries.
 KINDS: dict = {}
 
 
 cdef class BoundConstraint:
-    """Base class of bound constraints: C function, its data, and the arrays that the data points to."""
+    """Base class of bound constraints: a C function, its data, and the arrays that the data points to."""
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        """Bind the fields of a constraint to states of `padded` items per component."""
+        """Bind the fields of a constraint, for states with `padded` items per component."""
         raise NotImplementedError
 
     cdef void* allocate(self, object shape, object dtype) except NULL:
-        """Allocate zeros for kernels, and 64 items more, because vectors may run past the end."""
+        """Allocate zeros for kernels, with 64 extra items, because vector accesses may run past the end."""
         memory = np.zeros(shape + 64 + 64, dtype)
-        # Items begin at a cache line. The item size divides the offset to it, as it divides any address of memory.
+        # Align to a cache line. The item size divides the offset, as it divides 64 and the address of the memory.
         array = memory[(-<size_t> address(memory)) % 64 // memory.itemsize:][: shape + 64]
         self.kept.append(array)
         self.last = array
         return address(array)
 
     cdef void* keep(self, object array, object dtype) except NULL:
-        """Copy an array for kernels, padded because vectors may read past its end."""
+        """Copy an array for kernels, padded because vector loads may run past the end."""
         cdef void* place = self.allocate(array.size, dtype)
         self.last[: array.size] = array.ravel()
         return place
 
     cdef void* field(self, dict fields, str name, object dtype) except NULL:
-        """Copy a field that may be written again."""
+        """Copy a writable field for kernels, and add the copy to `places`."""
         values = fields[name]
         cdef void* place = self.keep(values, dtype)
         self.places[name] = [self.last[None, : values.size]]
@@ -64,9 +64,9 @@ cdef class BoundConstraint:
         return 0
 
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype, object rows) except -1:
-        """Bind a bounding-volume tree of shapes whose positions and flags are bound, and their motion.
+        """Bind the bounding-volume tree and the motion of shapes whose positions and flags are already bound.
 
-        rows: array with their motion, see `Motion` of motion.py; None if they do not move.
+        rows: array with the motion of the shapes (`Motion` of motion.py); None if they do not move.
         """
         shapes.segments = fields["segments"][0]
         if rows is not None:
@@ -81,7 +81,7 @@ cdef class BoundConstraint:
         return 0
 
     cdef int lay_tree(self, Shapes* shapes, object numbers, object lower, object upper) except -1:
-        """Build and bind a bounding-volume tree of boxes. numbers: of the shapes or structs in the boxes."""
+        """Build and bind a bounding-volume tree of boxes. numbers: index of the shape or struct in each box."""
         shapes.count = len(numbers)
         if shapes.count > 0:
             from ..constraints.shapes import tree
@@ -118,18 +118,18 @@ cdef class BoundConstraint:
         return 0
 
     cdef bint serves(self, object plan, object record):
-        """Return whether a record of another plan fits, apart from its fields: arrays of loads must be the same."""
+        """Return whether a record of another plan fits apart from its fields: load arrays must be the same objects."""
         if not self.owners:
             return True
         owners = plan.owners(record)
         return len(owners) == len(self.owners) and all([mine is its for mine, its in zip(self.owners, owners)])
 
     cdef int derive(self, object plan, object old, object now, list writes) except -1:
-        """Append the writes of data that is derived from fields which differ between the records `old` and `now`."""
+        """Append to `writes` the data derived from those fields that differ between the records `old` and `now`."""
         return 0
 
     cdef const LoadCell* lay_loads(self, dict fields, object order) except? NULL:
-        """Allocate a LoadCell for each pair, which says where its load is stored. order: permutation of the pairs."""
+        """Allocate a LoadCell per pair: the address where its load is stored. order: permutation of the pairs."""
         count = len(fields["pair"])
         cells = np.zeros(count + 1, CELL)
         pairs = cells[:count]
@@ -145,7 +145,7 @@ cdef class BoundConstraint:
         return <const LoadCell*> address(cells)
 
     cdef void join(self, const Common* common) noexcept:
-        """Set the pointers to data that all constraints of a binding share; another binding may have set its own."""
+        """Set the pointers to data that all constraints of a binding share; a previous binding may have set others."""
         pass
 
     cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1:
@@ -172,7 +172,7 @@ cdef void fit(int dim, Shapes* shapes, object dtype):
 
 
 cdef object fitted(int dim, Shapes* shapes, object dtype):
-    """Fit new boxes to a copy of a Shapes struct in which shapes were enabled or disabled; return them."""
+    """Return new tree boxes for `shapes`, a copy of a Shapes struct in which shapes were enabled or disabled."""
     bounds = np.empty((1, 2 * dim * shapes.nodes))
     shapes.bounds = <double*> address(bounds)
     fit(dim, shapes, dtype)
@@ -180,12 +180,12 @@ cdef object fitted(int dim, Shapes* shapes, object dtype):
 
 
 cdef bint saves_loads(dict fields) except -1:
-    """Return whether any pair was declared with breaks_at, also if that is infinite."""
+    """Return whether any pair was declared with `breaks_at`, including `breaks_at=inf`."""
     return "limit" in fields and (fields["limit"] != ABSENT["limit"]).any()
 
 
 cdef int bind_spin(Spin* spin, object memory) except -1:
-    """Bind the memory of the rotation during a step, a `Spin` of rotation.py; None where nothing rotates."""
+    """Bind the work memory of the rotation, a `Spin` of rotation.py; None if bodies do not rotate."""
     if memory is not None:
         spin.w, spin.stride = address(memory.planes), memory.planes.shape[1]
         spin.inverse_inertia = address(memory.inverse_inertia)
@@ -328,7 +328,7 @@ cdef enum:
 
 cdef class BoundCorners(BoundConstraint):
     cdef abi.Corners corners
-    cdef const int64_t* wall        # number of the wall of each face
+    cdef const int64_t* wall        # index of the wall of each face
 
     cdef void join(self, const Common* common) noexcept:
         cdef int64_t number = 0     # index of the wall among boxes and planes, as in the record

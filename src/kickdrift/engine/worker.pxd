@@ -1,4 +1,4 @@
-"""Worker: a stepper that runs one world after another; and the arrays of all worlds."""
+"""Worker: a stepper that runs one world after another; Every: the arrays of all worlds."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
@@ -6,12 +6,12 @@ from .bodies cimport Core
 from .guard cimport guard_t
 from ..kernels.abi.plan cimport Array, Job
 
-# Serialized state of a world that the arrays of all worlds do not contain: see `Worker.pack`.
+# Serialized state of a world beyond its rows in the arrays of all worlds: see `Worker.pack`.
 ctypedef struct Saved:
     char* data
     int64_t size, room
 
-# Arrays with a number per world, or per body of all worlds; and the round of steps that is running.
+# Arrays with one number per world, or one per body of all worlds; and the current round of steps.
 ctypedef struct Every:
     Py_ssize_t worlds, n        # number of worlds; bodies per world
     int64_t* tick
@@ -21,37 +21,37 @@ ctypedef struct Every:
     uint8_t* alive              # per body: 1 if active; NULL: no world has slots, and all bodies are active
     uint8_t* needs_start
     int64_t* generation
-    Saved* saved                # per world; NULL: worlds have no other state than arrays
-    int64_t* pending            # number of events that the user has not taken yet
+    Saved* saved                # per world; NULL: worlds have no state beyond the arrays
+    int64_t* pending            # number of events that the user has not read yet
     int64_t* dropped            # number of events beyond the capacity
     int64_t capacity
     const uint8_t* active       # mask of the worlds to run; NULL: all
-    Py_ssize_t first, last      # range of the worlds of the round, without `last`
+    Py_ssize_t first, last      # range of the worlds of the round, excluding `last`
     Py_ssize_t size             # number of worlds that a worker claims at once
     guard_t claimed             # number of claims in this round so far
     Py_ssize_t steps
     bint stop
 
-# A pointer in the C structs of a worker's stepper, which is set to the memory of each world in turn.
+# Pointer in the C structs of a worker's stepper, which is set to the memory of each world in turn.
 ctypedef struct Pointer:
     char** pointer
     char* home                  # target in the stepper's own memory
     char* away                  # target in the arrays of all worlds, for world 0
     Py_ssize_t stride           # bytes from a world to the next
 
-# An Array in the C structs of a worker's stepper. Its strides also change, as arrays of all worlds have other ones.
+# Array in the C structs of a worker's stepper. Arrays of all worlds have other strides than the stepper's own.
 ctypedef struct Strides:
     Array* array
     Array home, away
 
-# Coefficients of a force or constraint that differ from world to world.
+# Coefficients of a force or constraint that differ between worlds.
 ctypedef struct Numbers:
-    char* to                    # where kernels read them
-    const char* source          # coefficients of world 0; those of the next worlds follow, `stride` bytes apart
+    char* to                    # where kernels read the coefficients
+    const char* source          # coefficients of world 0; each next world is `stride` bytes further
     Py_ssize_t size, stride
 
-# A number that selects the noise: a seed (64 bits) or the k of noise(k) (32 bits); the other pointer is NULL. World i
-# uses `first` + i, so that noise differs between worlds.
+# Number that selects the noise: a 64-bit seed or the 32-bit k of noise(k); the unused pointer is NULL. World i uses
+# `first` + i, so that noise differs between worlds.
 ctypedef struct Key:
     uint64_t* seed
     int* number
@@ -59,35 +59,35 @@ ctypedef struct Key:
 
 cdef enum Outcome:              # result of the steps of a world
     DONE                        # all steps are completed
-    LEFT                        # `Core.run_part` has to run the remaining ones
-    FAILED                      # a step failed: see the job of the stepper
+    LEFT                        # `Core.run_part` must run the remaining steps
+    FAILED                      # a step failed, for the reason in `job` of the stepper
 
 
 cdef class Worker:
     cdef Core core
     cdef Every* every
-    cdef list kept              # owners of the memory that the following pointers refer to
+    cdef list kept              # owners of the memory that the pointers below refer to
     cdef Pointer* pointer
     cdef Strides* strides
     cdef Numbers* numbers
     cdef Key* key
     cdef Py_ssize_t pointers, arrays, tables, keys
     cdef bint ordinary          # True if steps may fail, which only `Core.run_part` can handle
-    cdef Array[3] before        # copy of the state before a call, to restore it
+    cdef Array[3] before        # backup of the state, from before a call
     cdef list errors            # (world, exception) of this call
     cdef int64_t ran            # number of steps in this round, summed over worlds
     cdef Py_ssize_t left        # remaining steps of the current world
-    # Impulses of contacts: see kickdrift/rollback/impulses.py. `contacts` is its `state`, or NULL without contacts.
-    # width: bytes of the impulses of a pair; rods: bytes of the impulses of all rods.
+    # Stored impulses of contacts, see rollback/impulses.py. `contacts`: its array `state`; NULL without contacts.
+    # `width`: bytes of the impulses of one pair. `rods`: bytes of the impulses of all rods.
     cdef int64_t* contacts
     cdef char* pair[2]
     cdef char* push[2]
     cdef char* pull[2]
     cdef Py_ssize_t width, rods
-    cdef Numbers* loads         # memory to save as bytes: loads and breaks of joints, motion of shapes
+    cdef Numbers* loads         # memory to save as raw bytes: loads and breaks of joints, motion of shapes
     cdef Py_ssize_t joints      # number of items in `loads`
     cdef bint moves             # True if shapes move
-    # Events of this call. Each is the number of its world, followed by a copy of its row in the log.
+    # Events of the current call. Each has the index of the world, then a copy of the event's row in the log.
     cdef int64_t* event
     cdef int64_t events, room
 

@@ -1,8 +1,8 @@
 """Worker: a stepper that runs one world after another, in one thread at a time.
 
-For each world, the stepper's pointers are set to the rows of the world, and its other state is loaded: tick, slots,
-contacts, touching pairs, and coefficients of its own. Kernels do not know that there are worlds. All this runs
-without the GIL. Steps that may raise an error are run by the ordinary code of the stepper.
+For each world, the worker sets the stepper's pointers to the rows of the world, and loads the other state: tick,
+slots, contacts, touching pairs, and coefficients that differ between worlds. Kernels are the same as for one world.
+All this runs without the GIL. Steps that may raise an error are run by the ordinary code of the stepper.
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
@@ -47,7 +47,7 @@ cdef class Worker:
     # Pointers.
 
     cdef int bind(self, list state, list turning, list applied, list torques) except -1:
-        """List all pointers to set for each world; must be called again after each change of the stepper's binding.
+        """List all pointers to set for each world; required again after each change of the stepper's binding.
 
         The arguments are arrays of shape (worlds, n, k).
         """
@@ -106,7 +106,7 @@ cdef class Worker:
         return 0
 
     cdef int bind_noise(self) except -1:
-        """List the numbers that select noise: seeds of thermostats, and k of noise(k) in expressions."""
+        """List the numbers that select noise: seeds of thermostats, and the k of noise(k) in expressions."""
         cdef BoundFormula bound
         cdef Py_ssize_t k
         if self.core.coupled is None:
@@ -163,7 +163,7 @@ cdef class Worker:
             self.strides[k].array[0] = self.strides[k].away
 
     cdef void go_home(self) noexcept nogil:
-        """Point to the stepper's own memory again."""
+        """Reset all pointers to the stepper's own memory."""
         cdef Py_ssize_t k
         for k in range(self.pointers):
             self.pointer[k].pointer[0] = self.pointer[k].home
@@ -182,13 +182,13 @@ cdef class Worker:
     # State of a world that persists between steps.
 
     cdef void load(self, Py_ssize_t i) noexcept nogil:
-        """Copy the state of a world to the stepper, except for arrays, to which its pointers are set."""
+        """Copy the state of world i to the stepper, except for the arrays, to which the stepper's pointers are set."""
         cdef Every* every = self.every
         cdef Py_ssize_t k
         cdef double spanned
         self.core.completed, self.core.started, self.core.drawn_tick = every.tick[i], every.started[i], -1
         if self.core.coupled is not None:
-            self.core.coupled.last = NULL   # the workspace has accelerations of another world
+            self.core.coupled.last = NULL   # the accelerations in the workspace are those of another world
             self.core.coupled.coupling.recalled = False
             self.core.coupled.wake()
         self.core.still = False
@@ -215,7 +215,7 @@ cdef class Worker:
         cdef Py_ssize_t k
         if (
             not (self.every.stale[i] or self.core.slots.stale or self.core.slots.any_needs_start)
-            and self.tables == 0  # otherwise `load` has written coefficients of all declared pairs: compact them again
+            and self.tables == 0  # otherwise `load` has rewritten the coefficients of all declared pairs: compact again
             and memcmp(self.core.slots.alive, alive, n) == 0
             and memcmp(self.core.slots.generation, generation, n * sizeof(int64_t)) == 0
         ):
@@ -229,7 +229,7 @@ cdef class Worker:
         self.core.rows = self.core.slots.count
 
     cdef void store(self, Py_ssize_t i) noexcept nogil:
-        """Copy the state that `load` copied back to the world."""
+        """Copy the state that `load` has read back to world i."""
         cdef Every* every = self.every
         cdef Py_ssize_t n = every.n
         every.tick[i], every.started[i] = self.core.completed, self.core.started
@@ -272,7 +272,7 @@ cdef class Worker:
             take(self.loads[k].to, &source, self.loads[k].size)
 
     cdef bint pack(self, Saved* saved) noexcept nogil:
-        """Serialize contacts, touching pairs, loads and motion; return False if there is no memory."""
+        """Serialize contacts, touching pairs, loads and motion of shapes; return False if memory ran out."""
         cdef int64_t size = 0
         cdef int64_t count = 0
         cdef int64_t k
@@ -306,7 +306,7 @@ cdef class Worker:
         return True
 
     cdef bint keep_events(self, Py_ssize_t i) noexcept nogil:
-        """Append the events of a world to those of the call; return False if there is no memory."""
+        """Append the events of world i to the events of the call; return False if memory ran out."""
         cdef int64_t count = self.core.store.log.count
         cdef int64_t numbers = self.core.store.numbers
         cdef int64_t* to
@@ -327,7 +327,7 @@ cdef class Worker:
     # Running.
 
     cdef void run_round(self) noexcept nogil:
-        """Claim worlds of this round and run them, until all worlds are claimed."""
+        """Claim worlds of the current round and run them, until all worlds are claimed."""
         cdef Every* every = self.every
         cdef Py_ssize_t i, last
         self.leave_home()
@@ -356,7 +356,7 @@ cdef class Worker:
         self.store(i)
 
     cdef void resolve(self, Py_ssize_t i, Outcome outcome) noexcept with gil:
-        """Run the remaining steps by `Core.go`, or raise the error of the failed one; append errors to `errors`."""
+        """Run the remaining steps by `Core.go`, or, after a failed step, raise its error; append errors to `errors`."""
         try:
             if outcome == FAILED and self.core.job.code != 0:
                 self.core.raise_failure(&self.core.job)
@@ -375,7 +375,7 @@ cdef class Worker:
                 self.every.stop = True
 
     cdef Outcome attempt(self) noexcept nogil:
-        """Try to run the remaining steps without the GIL. Afterwards the state is that of a completed tick."""
+        """Try to run the remaining steps without the GIL. Even a failure leaves the state of a completed tick."""
         cdef Outcome outcome
         cdef Py_ssize_t steps
         if self.core.rows == 0 and not self.moves and (self.core.coupled is None or not self.core.coupled.touches()):
@@ -396,7 +396,7 @@ cdef class Worker:
         return DONE
 
     cdef bint lay_out(self) noexcept with gil:
-        """Lay out the slots as `Core.run_part` does. Return False on an error: `run_part` will raise it again."""
+        """Lay out the slots as `Core.run_part` does. Return False on an error: `run_part` will raise the same error."""
         try:
             self.core.slots.layout(None if self.core.coupled is None else self.core.coupled.links)
         except BaseException:
@@ -406,7 +406,7 @@ cdef class Worker:
         return True
 
     cdef Outcome run_some(self, Py_ssize_t steps) noexcept nogil:
-        """Run steps as `Core.run_part` does. If that would restore the state and repeat steps, return LEFT."""
+        """Run steps as `Core.run_part` does. Return LEFT where `run_part` would restore the state and repeat steps."""
         cdef Job* job = &self.core.job
         cdef bint whole = self.core.coupled is not None and self.core.coupled.workspace is not None
         cdef bint tiles = whole and self.core.coupled.tiles is not None
@@ -421,7 +421,7 @@ cdef class Worker:
                 self.count(steps)
                 return DONE
         if whole:
-            self.core.coupled.coupling.patience = LONGEST   # kernels need not check for Ctrl-C: `WorldsCore._run` does
+            self.core.coupled.coupling.patience = LONGEST   # no check for Ctrl-C in kernels: `WorldsCore._run` does it
             self.core.coupled.enter(self.core.plan)
         self.launch(steps)
         job.done = 0
@@ -450,7 +450,7 @@ cdef class Worker:
         self.left -= steps
 
     cdef void copy_state(self, bint there) noexcept nogil:
-        """Copy the state of the world to `before` if `there`, else from `before`."""
+        """Save the state of the current world in `before` (there: True), or restore it from `before`."""
         cdef Array* own
         cdef int k
         for k in range(3):
@@ -472,7 +472,7 @@ cdef inline void put(char** to, const void* source, int64_t size) noexcept nogil
 
 
 cdef bint make_room(Saved* saved, int64_t size) noexcept nogil:
-    """Allocate room for `size` bytes. It never shrinks, as the number of contacts hardly changes between steps."""
+    """Allocate room for `size` bytes. Never shrink it, because the number of contacts hardly changes between steps."""
     cdef void* more
     if size <= saved.room:
         return True

@@ -1,4 +1,4 @@
-"""Thread pool that shares the work of large steps: one per process, started on first use."""
+"""Thread pool for the work of large steps: one pool per process, started on first use."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _lock = RLock()
-_starting = False  # True while workers start: steps in a destructor or signal handler then do without the pool
+_starting = False  # True while workers start: steps in a destructor or signal handler must then not use the pool
 _pool: ThreadPoolExecutor | None = None
 _size = 0
 
 
 def share(calls: list[Callable[[], None]]) -> None:
-    """Submit all calls but the first to the pool, and make the first in this thread; return without waiting for others.
+    """Submit all calls except the first to the pool; run the first in this thread; do not wait for the others.
 
-    The system may refuse to start a thread. The caller must therefore run every call that no worker has begun.
+    The system may refuse to start threads. Therefore the caller must run every call that no worker has begun.
     """
     global _starting
     with _lock:
@@ -36,7 +36,7 @@ def share(calls: list[Callable[[], None]]) -> None:
 
 
 def _submit(calls: list[Callable[[], None]]) -> None:
-    # Imported late: programs with one thread do not need it.
+    # Imported late: programs with one thread do not need the module.
     from concurrent.futures import ThreadPoolExecutor
 
     global _pool, _size

@@ -1,4 +1,4 @@
-"""Coefficients of a binding that may differ between the worlds of `Worlds`; and what must not differ."""
+"""Coefficients of a binding that may differ between the worlds of `Worlds`, and properties that must not."""
 
 from .binding cimport Binding
 from .bodies cimport Core
@@ -14,7 +14,7 @@ require_rounding(__name__)
 
 
 cdef list number_blocks(Core core):
-    """Return (address, bytes) of all coefficients that kernels read, in an order that only depends on the model."""
+    """Return (address, size in bytes) of all coefficients that kernels read, in an order fixed by the model."""
     cdef Plan* plan = core.plan
     cdef Term* term
     cdef Binding binding = core.binding
@@ -75,7 +75,7 @@ cdef int add_field(list found, Core core, const Field* field, Py_ssize_t columns
 
 
 cdef tuple bound_by(Core core):
-    """Return properties of a binding that must be equal in all worlds, as one stepper runs them all."""
+    """Return the properties of a binding that must be equal in all worlds, because one stepper runs all of them."""
     cdef Plan* plan = core.plan
     cdef BoundConstraint constraint
     same = [plan.drag, plan.wind, plan.spring, plan.velocity_dependent, plan.damped, plan.turned, plan.terms]

@@ -30,7 +30,7 @@ cdef int write(list writes) except -1:
 
 
 cdef class WorldsCore:
-    """The compiled part of Worlds. `_found` must be called when the arrays of all worlds exist."""
+    """Compiled base of Worlds. Call `_found` once the arrays of all worlds exist."""
 
     cdef Every every
     cdef list workers
@@ -42,7 +42,7 @@ cdef class WorldsCore:
     cdef public list _turning_arrays    # (worlds, n, k)
     cdef public list _applied_arrays, _torque_arrays
     cdef public object _tick, _began, _spanned, _stale, _alive, _needs_start, _generation, _pending, _dropped
-    cdef object table, blocks, bound    # coefficients of each world: see `_begin_numbers`
+    cdef object table, blocks, bound    # table of the coefficients of each world: see `_begin_numbers`
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -84,16 +84,16 @@ cdef class WorldsCore:
         self._write([], spread=np.ones(number, np.uint8))
 
     def _take_slots(self, book=None):
-        """Give each world slots of its own: those of `book` (a `Slots` of stepper/slots.py), or all active.
+        """Create slots for each world: copies of `book` (a `Slots` of stepper/slots.py), or (None) all active.
 
-        They are not copied from the workers, whose slots may be those of a snapshot that only some worlds adopt.
+        The workers' slots are no source, because they may belong to a snapshot that only some worlds adopt.
         """
         cdef Worker worker
         cdef Core core
         for worker in self.workers:
             worker.core.make_slots()
-            worker.tables = 0   # with slots, there is another binding, and `numbers` point to memory of the old one
-        core = self._fitted     # its binding must have the same layout as those of the workers
+            worker.tables = 0   # slots replace the binding, and `numbers` point to memory of the old one
+        core = self._fitted     # the binding of this stepper must have the same layout as the workers' bindings
         core.make_slots()
         self._bind_again()
         rows = self.every.worlds, self.every.n
@@ -110,20 +110,20 @@ cdef class WorldsCore:
             self._fit(self._numbers)
 
     def _bind_again(self):
-        """List the pointers of all workers anew, after a change of arrays or of the workers' bindings."""
+        """Recreate the pointer lists of all workers, after a change of arrays or of the workers' bindings."""
         cdef Worker worker
         for worker in self.workers:
             worker.bind(self._state_arrays, self._turning_arrays, self._applied_arrays, self._torque_arrays)
 
     def _begin_numbers(self, Core core):
-        """Allocate the table of coefficients, one row per world; `core` is bound to one world after another."""
+        """Allocate the table of coefficients, one row per world. core: the stepper that computes the rows in turn."""
         self.blocks = number_blocks(core)
         size = sum([size for _, size in self.blocks])
         self.table = np.zeros((self.every.worlds, size), np.uint8)
         self.bound = bound_by(core)
 
     def _take_numbers(self, Core core, Py_ssize_t i, str what):
-        """Copy the coefficients of `core` to row i of the table. what: the coefficients that are set, for errors."""
+        """Copy the coefficients of `core` to row i of the table. what: name of the coefficients, for errors."""
         cdef char* to = <char*> address(self.table[i])
         cdef Py_ssize_t place, size
         if bound_by(core) != self.bound:
@@ -137,7 +137,7 @@ cdef class WorldsCore:
             to += size
 
     def _end_numbers(self):
-        """List the coefficients that differ between worlds: workers load them with each world."""
+        """Let workers load, with each world, those coefficients that differ between worlds."""
         cdef Worker worker
         cdef Py_ssize_t offset, k
         blocks_of_all = [number_blocks((<Worker> each).core) for each in self.workers]
@@ -165,7 +165,7 @@ cdef class WorldsCore:
     def _exclusively(self, function, *given, **named):
         """Call a function while no other thread may use the worlds.
 
-        In compiled code: a signal handler that raises between the lock and `try` would leave them locked.
+        In Python, a signal handler that raises between the lock and `try` would leave the worlds locked.
         """
         if not acquire(&self.busy):
             raise RuntimeError("these worlds are stepping already: they serve one thread at a time")
@@ -175,7 +175,7 @@ cdef class WorldsCore:
             release(&self.busy)
 
     def _load(self, Py_ssize_t i, list writes):
-        """Do `writes`, which copy a world's arrays to the first worker's stepper, and load the rest of its state."""
+        """Load world i into the first worker's stepper: its arrays by `writes`, the other state by `Worker.load`."""
         write(writes)
         (<Worker> self.workers[0]).load(i)
 
@@ -187,10 +187,10 @@ cdef class WorldsCore:
         self._raise_errors()
 
     def _write(self, list writes, const uint8_t[::1] spread=None, copies=None):
-        """Change arrays of all worlds atomically: no signal handler runs in between.
+        """Change arrays of all worlds atomically: no signal handler runs between the changes.
 
-        writes: (array, index, values). spread: mask of the worlds to which to copy the first worker's state outside of
-        arrays (`Worker.store`); or copies: (source, target), the worlds from and to which to copy `Saved`.
+        writes: (array, index, values). spread: mask of the worlds that receive the first worker's state beyond arrays
+        (`Worker.store`). copies: (source, target), the worlds between which `Saved` is copied.
         """
         cdef Worker worker = self.workers[0]
         cdef Py_ssize_t i
@@ -209,7 +209,7 @@ cdef class WorldsCore:
         self._raise_errors()
 
     cdef int copy_saved(self, const int64_t[::1] source, const int64_t[::1] target) except -1:
-        """Copy `Saved` of the source worlds to the target worlds; all are read before the first is written."""
+        """Copy `Saved` from the source worlds to the target worlds; read all sources before the first write."""
         cdef Py_ssize_t count = len(source)
         cdef Py_ssize_t k
         cdef Saved* copies
@@ -237,7 +237,7 @@ cdef class WorldsCore:
         return 0
 
     def _raise_errors(self):
-        """Raise an interrupt such as KeyboardInterrupt, else the error of the lowest world that has one."""
+        """Raise an interrupt such as KeyboardInterrupt, if there is one, else the error of the lowest failed world."""
         cdef Worker worker
         errors = []
         for worker in self.workers:
@@ -251,13 +251,13 @@ cdef class WorldsCore:
             raise in_world(first, dict(errors)[first])
 
     def _run(self, Py_ssize_t steps, active):
-        """Step all worlds of a mask, or all; check for Ctrl-C some times a second."""
+        """Step the worlds of the mask `active` (None: all worlds); check for Ctrl-C several times a second."""
         cdef Py_ssize_t part, at_once
         cdef int64_t ran
         cdef double seconds
         self.every.active = NULL if active is None else <const uint8_t*> address(active)
         while steps > 0:
-            # All worlds run a part of the steps before the next part begins: after Ctrl-C their ticks are close.
+            # All worlds run one part of the steps before the next part begins: after Ctrl-C their ticks are close.
             part = min(steps, self.most, max(<Py_ssize_t> 64, self.most // max(<Py_ssize_t> 1, self.every.worlds)))
             self.every.last = 0
             while self.every.last < self.every.worlds:
@@ -280,7 +280,7 @@ cdef class WorldsCore:
         return len(self.workers) > 1 and steps * self.cost > SHARE
 
     cdef int64_t run_round(self, Py_ssize_t steps) except -1:
-        """Run the worlds of a round; return the number of steps, summed over worlds."""
+        """Run the worlds of the current round; return the number of steps, summed over worlds."""
         cdef Worker worker
         cdef Task task
         cdef Py_ssize_t count = self.every.last - self.every.first
@@ -306,7 +306,7 @@ cdef class WorldsCore:
         return ran
 
     def _new_events(self):
-        """Return and clear the events of this call: arrays of rows, each with the number of its world first."""
+        """Return and clear the events of this call: arrays whose rows begin with the index of the world."""
         cdef Worker worker
         cdef Py_ssize_t size
         found = []

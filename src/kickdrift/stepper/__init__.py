@@ -1,1 +1,1 @@
-"""The Python side of Stepper: what is stepped, as numbers; saving, recording and drawing."""
+"""The Python side of Stepper: the model as numbers, changes, snapshots, recording and drawing."""

@@ -1,4 +1,4 @@
-"""What a declaration adds to a plan, rounded to the dtype of the state."""
+"""Contributions of a declaration to a plan, rounded to the dtype of the state."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _F64 = np.dtype(np.float64)
 #: Smallest and largest magnitude that is rounded to float32 without underflow or overflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
-#: Arguments of `_round` for errors: the owner of merged affine coefficients, and the name of 1/m.
+#: Names for errors of `_round`: the owner of merged affine coefficients, and the coefficient 1/m.
 MERGED, RECIPROCAL = "forces", "reciprocal"
-#: For errors: the argument that a field comes from, by its name, or by its owner and name.
+#: Names for errors: "owner field" or "field" -> the user's argument from which the field is computed.
 _ARGUMENTS = {"forces g": "acceleration", "forces c": "drag / mass", "forces k": "stiffness / mass",
               "forces p": "anchor", "forces spin": "angular rate", "forces omega": "rate of rotation",
               "NBody mu": "G * mass", "QuadraticDrag c": "coefficient / mass", "Springs c": "damping",
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Additions:
-    """Base of Plan: the attributes and methods that declarations use while they are compiled into parts."""
+    """Base of Plan with the attributes and methods that declarations use in `compile`."""
 
     n: int
     dtype: np.dtype
@@ -66,7 +66,7 @@ class Additions:
         self._add("affine", ("spin", rate, None))
 
     def add_rotation(self, omega: np.ndarray) -> None:
-        """Add v' = v x omega, (1|n, 3) in rad/s, which is applied apart from accelerations."""
+        """Add v' = v x omega, omega (1|n, 3) in rad/s. It is applied as a rotation, not as an acceleration."""
         self._add("affine", ("omega", omega, None))
 
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
@@ -80,23 +80,23 @@ class Additions:
         self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields, constraint)))
 
     def add_wall(self, wall: Any) -> None:
-        """Register a wall, which takes part in corners."""
+        """Register a wall that may form corners with other walls."""
         self._add("walls", wall)
 
     def add_links(self, *bodies: np.ndarray, at_rest: bool) -> None:
-        """Register linked bodies. at_rest: whether a share of a step's delta_v remains in their velocity at rest."""
+        """Register linked bodies. at_rest: whether the velocity stored at rest contains a share of a step's delta_v."""
         self._part.linked = True
         if at_rest:
             self._add("links", *bodies)
 
     def near_pairs(self, position: np.ndarray, reach: float, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return first and second bodies of all pairs with a distance below `reach`, by the minimum image."""
+        """Return the first and second bodies of all pairs closer than `reach`; periodic boxes use the minimum image."""
         from ..neighbours import Neighbours
 
         return Neighbours(position, reach, alive, periodic=self.periodic).pairs()
 
     def _rounded(self, fields: dict[str, np.ndarray], declared: Any) -> dict[str, np.ndarray]:
-        """Return real coefficients of a declaration in the dtype of the state, read-only, and indices unchanged."""
+        """Return the fields of a declaration: real ones read-only in the dtype of the state, integer ones unchanged."""
         weights, owner = vars(self).get("weights"), type(declared).__name__
         return {
             name: field
@@ -108,14 +108,14 @@ class Additions:
         }
 
     def _ordinary(self, numbers: list[float]) -> bool:
-        """Return whether rounding to the dtype of the state cannot overflow or underflow, and NumPy will not warn."""
-        if self.dtype is _F64:  # by identity, for speed: any other dtype gets the stricter test of float32
+        """Return whether rounding to the dtype of the state can neither overflow nor underflow (NumPy would warn)."""
+        if self.dtype is _F64:  # identity test for speed: an equal but distinct dtype only gets the stricter test
             return math.isfinite(sum(numbers))
         least, most = _ORDINARY
         return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)
 
     def _round(self, name: str, array: np.ndarray, owner: str = MERGED) -> np.ndarray:
-        """Return an array in the dtype of the state. name, owner: coefficient and declaration, for an error."""
+        """Return an array in the dtype of the state. name, owner: coefficient and declaration, for errors."""
         if array.size <= 4 and self._ordinary(array.ravel().tolist()):  # much faster for few numbers
             array = array.astype(self.dtype, order="C")
             array.setflags(write=False)

@@ -45,10 +45,10 @@ _PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart(), loads.Lo
 
 
 class StepperBase(State):
-    """Check the arguments once and describe the stepper.
+    """Base class that checks all arguments once and converts them to a plan.
 
-    A subclass implements the methods declared below. `_bind()` is called once the arrays are known.
-    `_binding(plan)` and `_numbers(binding, h)` compute the inputs of a step, and `_commit` applies them.
+    Subclasses implement the methods declared below. `_bind()` is called once the arrays are known. `_binding(plan)` and
+    `_numbers(binding, h)` compute the inputs of a step, and `_commit` applies these inputs.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class StepperBase(State):
         self._begin(exact_dt, threads)
         self._parts = _PARTS
         mask = living(alive, n)
-        self._alive_given = mask is not None  # if so, rows that `rebind` adds are free
+        self._alive_given = mask is not None  # True: rows that `rebind` adds are free
         self._rotation = rotation_of(*self._given, angular_velocity, angle, orientation, inertia, mask)
         self._take_state(state, position=self._position, velocity=self._velocity, **self._turning_arrays())
         self._offset = np.zeros(dim)
@@ -101,7 +101,7 @@ class StepperBase(State):
                 raise TypeError(f"events: expected kickdrift.Events(), got {validation.show(events)}")
             self._events = events
             self._parts = (*self._parts, Touching())
-        # The plan of the declarations as given, before any change or shift. Snapshots are checked against it.
+        # The plan as constructed, before any change or shift. Snapshots must match this plan.
         self._first_plan = self._plan
         if self._rotation is not None:
             self._plan.rotating = self._rotation.spin
@@ -124,22 +124,22 @@ class StepperBase(State):
 
     #: The `Events` configuration; None if events are disabled.
     _events: Any = None
-    #: Weak reference to the Rollback's event history that receives the events; number of events that it has dropped.
+    #: Weak reference to the Rollback event history that receives the events, and the number of events it has dropped.
     _event_history: Any = None
     _events_forgotten = 0
 
-    #: Positions and velocities of the shapes that move; None if no shape moves.
+    #: Positions and velocities of moving shapes; None if no shape moves.
     _motion: motion.Motion | None = None
 
-    #: Arrays of the rotation; None where nothing rotates.
+    #: Angular velocities and angles or orientations; None if bodies do not rotate.
     _rotation: Rotation | None = None
 
-    #: The constructor's declarations, forces before constraints: as passed, and with rest lengths measured.
+    #: Declarations of the constructor, forces before constraints: as passed; and with measured rest lengths.
     _handles: tuple[Declaration, ...]
     _firsts: tuple[Declaration, ...]
-    #: Cache of the snapshot section of changes, with the entries and masses that it was written for.
+    #: Cached snapshot section of changes: (entries and masses for which it was written, bytes).
     _changes_written: tuple[tuple[Entry, ...], np.ndarray, bytes] | None = None
-    #: None while all initial bodies are active, and neither `ids` nor `alive` has been read.
+    #: None until a body is spawned or removed, or `ids` or `alive` is read.
     _slots: Slots | None = None
 
     if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class StepperBase(State):
         _history: np.ndarray | None
 
         @property
-        def _previous(self) -> Any: ...  # the state that interpolation starts from
+        def _previous(self) -> Any: ...  # the state at which interpolation starts
 
         def restart(self) -> None: ...
         def _move(self, body: int, position: ArrayLike) -> None: ...  # `_move_rows` for a single body
@@ -168,11 +168,11 @@ class StepperBase(State):
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
         def _find(self, ids: np.ndarray) -> np.ndarray: ...  # slots of ids or slots, -1 if inactive
-        def _zero_inactive(self) -> None: ...  # zero the rows of inactive bodies
+        def _zero_inactive(self) -> None: ...  # zero the inactive rows
         def _last_step(self, substeps: int) -> None: ...
         def _take_events(self) -> np.ndarray: ...
         def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # (constraint number, keys of touching pairs)
-        def _level(self) -> Any: ...  # a `Level`, which answers queries
+        def _level(self) -> Any: ...  # a `Level`, for queries
 
         @property
         def _events_dropped(self) -> int: ...
@@ -270,7 +270,7 @@ class StepperBase(State):
                 warnings.warn(doubt, RuntimeWarning, stacklevel=3)
 
     def _clock_change(self, exact: Fraction) -> dict[str, Any]:
-        """Return the change of the clock, if there is one, that another dt requires."""
+        """Return the change of the clock, if the stepper has one, that another dt requires."""
         if self._clock is None:
             return {}
         step = exact * self._clock.substeps
@@ -283,7 +283,7 @@ class StepperBase(State):
     _scene: Scene | None = None  # radii, walls and shapes of the plan, cached for queries
 
     def _impulses_for(self, plan: Plan, shifted: bool = False) -> Impulses | None:
-        """Return the storage for a plan, with the impulses of unchanged contacts. shifted: the origin has changed."""
+        """Return the impulse storage for a plan, with the impulses of unchanged contacts. shifted: the origin moved."""
         if plan.contacts is None:
             return None
         own = self._impulses
@@ -408,7 +408,7 @@ class StepperBase(State):
     slots = find_slots
     _give_kinds = kinds.give
 
-    # Changes between two ticks. A stepper that is never changed does not need the attributes with `once`.
+    # Changes between two ticks. `once` computes attributes at first use, as a stepper without changes needs none.
 
     _declared = once(entries.declared)
     _added = once(entries.added)

@@ -1,8 +1,8 @@
 """Changes between two ticks: coefficients, forces, constraints, masses and the arrays themselves.
 
 A stepper has one entry per declaration, in the order of evaluation. Entries are immutable. A change builds new entries,
-their plan and its binding separately, and `_commit` replaces all of them at once. A changed stepper is therefore equal
-to one constructed that way, and a rejected change has no effect.
+a new plan and a new binding, and `_commit` replaces all three at once. Therefore a changed stepper equals one that was
+constructed with the changed values, and a rejected change has no effect.
 
 Functions without an underscore that take a stepper as `self` become its methods in base.py.
 """
@@ -38,18 +38,18 @@ D = TypeVar("D", bound=Declaration)
 def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: Any = None, **coefficients: Any) -> None:
     """Change coefficients of a force or constraint, from the next step on.
 
-    declaration: the object passed to the stepper, or its current version in `forces` or `constraints`. It stays the
-    same object after a change. If the stepper has it twice, both change. Joints and shapes of `Contacts` are such
-    objects too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in the same
-    units and shapes. Positions are in the current coordinates, if the stepper was shifted. Lengths that were measured
-    stay the same, unless you give them; None measures them again. index: the bodies whose coefficients change, as for
-    `set_mass`: an int, slice, array of ints or mask, or ids. The coefficients are then one for all of these or one for
-    each. If left out, all bodies change. Coefficients are copied: changing an array that you passed has no effect, call
-    `set` instead.
+    declaration: the object passed to the stepper, or its current version in `forces` or `constraints`. The original
+    object stays valid after a change. If the stepper has it twice, both change. Joints and shapes of `Contacts` are
+    declarations too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in the
+    same units and shapes. Positions are in the current coordinates, if the stepper was shifted. Measured lengths stay
+    the same, unless you give them; None measures them again. index: the bodies whose coefficients change, as for
+    `set_mass`: an int, slice, array of ints or mask, or ids. Give one value for all these bodies or one value each. If
+    left out, all bodies change. Coefficients are copied: changing an array that you passed has no effect, call `set`
+    instead.
 
     Setting one number takes some 40 microseconds, in a world of any size, and up to 1 more for each other force or
-    constraint that was declared; of shapes and joints of `Contacts` some 130. Which of 5,000 shapes are enabled takes
-    some 1 ms. Shapes that are put elsewhere need another tree, 9 ms for a thousand, 40 ms in `Contacts`. Rates of
+    constraint that was declared; some 130 for shapes and joints of `Contacts`. Enabling or disabling any of 5,000
+    shapes takes some 1 ms. Moving shapes rebuilds their tree: 9 ms for a thousand, 40 ms in `Contacts`. Rates of
     `Damping`, and drag and stiffness under `exact`, take some 40 microseconds for each distinct value. Raises TypeError
     or ValueError as the constructors do, RuntimeError during a step; nothing has changed then. Thread-safety: as
     `step`.
@@ -76,7 +76,7 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
 
 
 def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> list[int]:
-    """Change coefficients; return the indices of the declaration's entries, none for a part of `Contacts`."""
+    """Change coefficients; return the indices of the declaration's entries ([] for a part of `Contacts`)."""
     if parts := joints.found(self, declaration):
         _set_joints(self, parts, coefficients, index)
         return []
@@ -87,7 +87,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         _set_shapes(self, shapes, coefficients, index)
         return []
     entries, places = [*self._entries], places_of(self, declaration)
-    if index is not None and "index" in declaration.coefficients:  # a parameter of an expression, not body indices
+    if index is not None and "index" in declaration.coefficients:  # here a parameter of an expression, not bodies
         coefficients, index = {**coefficients, "index": index}, None
     given, changed = coefficients, {}
     for place in places:
@@ -136,12 +136,12 @@ def _set_shapes(self: StepperBase, shapes: list[tuple[int, int]], coefficients: 
 
 
 def _alone(self: StepperBase, first: Declaration, now: Declaration) -> Entry:
-    """Return an entry of a part of `Contacts`, as if it was declared in the current coordinates."""
+    """Return an entry for a part of `Contacts`, as if the part was declared in the current coordinates."""
     return Entry(Origin(None, first, first, self._offset), now, self._offset, True, self._offset, now)
 
 
 def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:
-    """Return coefficients for all bodies, replacing those of the indexed ones."""
+    """Return the coefficients of all bodies, with those of the indexed bodies replaced."""
     if isinstance(index, np.ndarray):
         index = validation.plain("index", index)
     rows = np.ravel(validation.rows(self._rows_of(index), self.n))
@@ -150,7 +150,7 @@ def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], inde
 
 
 def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, Any], plan: Plan) -> Entry:
-    """Return an entry with changed coefficients, which are in the current coordinates."""
+    """Return an entry with changed coefficients. The coefficients are given in the current coordinates."""
     origin, offset = entry.origin, self._offset
     base, at = entry.now, entry.at
     if at is not offset and not base.places.isdisjoint(coefficients) and (at != offset).any():
@@ -169,7 +169,7 @@ def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, A
     else:
         then = at_offset(origin.first, at - origin.at)
         if entry.joints is None and not differences(now, then):
-            now, at = origin.first, origin.at  # as declared again: canonical, for equal snapshots
+            now, at = origin.first, origin.at  # declared values again: canonical form, for equal snapshots
     today = now if at is offset else at_offset(now, offset - at)
     return Entry(origin, now, at, entry.enabled, offset, today, entry.joints)
 
@@ -229,7 +229,7 @@ def _enable(self: StepperBase, declaration: Declaration, enabled: bool) -> None:
 
 
 def _refuse_parts(self: StepperBase, declaration: Any) -> None:
-    """Raise ValueError for shapes of `Contacts`, which are no constraint of their own."""
+    """Raise ValueError for shapes of `Contacts`, which are no constraints by themselves."""
     if motion.are_contacts(self, motion.found(self, declaration)):
         raise ValueError(
             f"declaration: expected a force or constraint, got {type(declaration).__name__} of Contacts: "
@@ -240,8 +240,8 @@ def _refuse_parts(self: StepperBase, declaration: Any) -> None:
 def add(self: StepperBase, declaration: D) -> D:
     """Add a force or constraint at the end, from the next step on. Returns it, for later changes.
 
-    Lengths that were left out are measured now. One that was removed may be added again, as it was first given,
-    or an equal one instead. Raises TypeError or ValueError as the stepper's constructor does, and if the stepper
+    Lengths that were left out are measured now. A removed declaration, or an equal one, may be added again; it then has
+    its original coefficients. Raises TypeError or ValueError as the stepper's constructor does, and if the stepper
     already has it; RuntimeError during a step; nothing has changed then.
 
     >>> import kickdrift as kd
@@ -281,12 +281,12 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
     )
     if isinstance(first, Term):
         first.probe(self._position, self._velocity)
-    vars(origin).pop("loads", None)  # added again, its pairs are neither loaded nor broken
+    vars(origin).pop("loads", None)  # pairs of a declaration that is added again are neither loaded nor broken
     constraints = [entry for entry in self._entries if isinstance(entry.now, Constraint)]
     terms = self._entries[: len(self._entries) - len(constraints)]
     entries = (*self._entries, entry) if isinstance(first, Constraint) else (*terms, entry, *constraints)
     changes = _remade(self, self._offset, entries)
-    # The registration is permanent; the entries alone decide whether the declaration is active.
+    # Registration is permanent, as snapshots may refer to it; only the entries determine which declarations act.
     give_name(self, origin, declaration)
     remember(self, origin)
     _take(self, changes)
@@ -358,7 +358,7 @@ def change_mass(self: StepperBase, value: ArrayLike, index: Any) -> None:
 
 
 def canonical_masses(self: StepperBase, mass: np.ndarray) -> np.ndarray:
-    """Return the canonical form of masses: equal worlds must have equal snapshots."""
+    """Return the canonical form of masses, so that equal worlds have equal snapshots."""
     bodies = np.zeros(self.n)
     for known in (self._first_plan.mass, self._plan.mass):
         if self.n == 0 or (mass + bodies == known + bodies).all():
@@ -376,7 +376,7 @@ def canonical_masses(self: StepperBase, mass: np.ndarray) -> np.ndarray:
 
 
 def _standing(self: StepperBase, places: list[int]) -> list[Any]:
-    """Return the current values of these entries, without disabled ones."""
+    """Return the current declarations of the entries at `places`, without disabled entries."""
     entries = [self._entries[place] for place in places]
     return [entry.today for entry in entries if entry.enabled]
 
@@ -388,7 +388,7 @@ def shifted(
     mass: np.ndarray | None = None,
     **plan: Any,
 ) -> dict[str, Any]:
-    """Return the changes that rebuild the plan with an offset, entries and masses; defaults are the current ones."""
+    """Return the `_commit` arguments for a plan with another offset, entries or masses; defaults: current values."""
     entries = tuple([entry.shifted(offset) for entry in (self._entries if entries is None else entries)])
     return _remade(self, offset, entries, mass, **plan)
 
@@ -401,7 +401,7 @@ def _remade(
     follow: Mapping[tuple[int, int], int | None] = MappingProxyType({}),
     **plan: Any,
 ) -> dict[str, Any]:
-    """Return the changes that rebuild the plan with entries that are already in the coordinates of the offset."""
+    """Return the `_commit` arguments for a plan whose entries are already in the coordinates of `offset`."""
     mass = self._plan.mass if mass is None else mass
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
@@ -427,7 +427,7 @@ def _change(
     mass: np.ndarray | None = None,
     follow: Mapping[tuple[int, int], int | None] = MappingProxyType({}),
 ) -> None:
-    """Replace the entries; those at the given indices are validated even if disabled.
+    """Replace the entries. Entries at the indices `checked` are validated even if disabled.
 
     changed: see Plan. follow: see Motion.
     """
@@ -446,7 +446,7 @@ def _change(
 
 
 def _check_moves(self: StepperBase, plan: Plan, before: Level, now: Level) -> None:
-    """Reject shapes moved into bodies: the shapes have no velocity, and the bodies would tunnel through them."""
+    """Reject shapes that `set` moves far into bodies: without a velocity of the shapes, bodies would tunnel through."""
     fields = plan.contacts
     assert fields is not None
     alive = np.ones(plan.n, np.bool_) if self._slots is None else self._slots.alive.astype(np.bool_)

@@ -1,4 +1,4 @@
-"""The base of all steppers: arrays that are stepped in place, at an exact time, and can be saved."""
+"""State, the base of all steppers: arrays that are stepped in place, with exact time and snapshots."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class State:
     A subclass calls `_begin(dt, threads)` and implements the methods declared below.
     """
 
-    #: The clock that `advance` feeds; None if there is none.
+    #: The clock that `advance` feeds, or None.
     _clock: Any = None
     #: Accumulated offset of `shift`, per component; empty if the stepper cannot be shifted.
     _offset: np.ndarray = np.zeros(0)
-    #: Whether the integrator may have a history; `_started` then says whether it is filled.
+    #: True if the integrator may have a history; `_started` is then True once the history is filled.
     _starts = True
     #: Sections that snapshots contain beside the state arrays, see rollback/parts.py.
     _parts: tuple[parts.Part, ...] = ()
@@ -47,34 +47,34 @@ class State:
 
         _tape: Any  # the `Tape` that records this stepper, or None
         _plan: Any  # plan of the bodies, see model.py
-        _started: bool  # whether the history is filled
+        _started: bool  # True if the history is filled
         _last_h: float  # the step size of the history, in s
 
         def step(self, n: int = 1, progress: bool = False) -> None: ...
-        def _step(self, n: int) -> None: ...  # only for callers that hold the stepper's lock
+        def _step(self, n: int) -> None: ...  # only for callers that have the lock
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # under the lock
-        def _numbers(self, binding: Any, h: float) -> Any: ...  # coefficients that depend on dt, for `_commit`
+        def _numbers(self, binding: Any, h: float) -> Any: ...  # the numbers that depend on dt, for `_commit`
         def _commit(self, *args: Any, **changes: Any) -> None: ...  # apply several changes atomically, see bodies.pyx
         def _copies(self) -> bytes: ...  # the state arrays in snapshot format
         def _digest(self, values: np.ndarray, place: int) -> int: ...
         def _sampled(self) -> dict[str, np.ndarray]: ...  # the arrays that `record` samples, by name
         def _trajectory(self, **samples: Any) -> Any: ...  # the result of `record`
         def _arrays(self) -> list[np.ndarray]: ...  # the arrays that later steps depend on
-        def _array_count(self, started: bool) -> int: ...  # number of these arrays
-        def _described(self) -> dict[str, Any]: ...  # what must be equal in snapshots that fit, for JSON
-        def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that `count` saved arrays are restored to
+        def _array_count(self, started: bool) -> int: ...  # number of arrays that `_arrays` returns
+        def _described(self) -> dict[str, Any]: ...  # properties that compatible snapshots share, for JSON
+        def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays to which `count` saved arrays are restored
         def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]: ...  # for `_commit`
 
     def _begin(self, exact_dt: Fraction, threads: int) -> None:
         self._threads = validation.threads(threads)
         self._exact_dt, self._dt = exact_dt, float(exact_dt)
-        # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes,
-        # and is then rounded to a multiple of 2**-1100 s where its terms would grow beyond that.
+        # Time is origin + (tick - origin_tick) * dt, in exact fractions. A change of dt moves the origin to the current
+        # time, which is rounded to a multiple of 2**-1100 s if its fraction would become longer.
         self._origin, self._origin_tick = _ZERO, 0
         self._snapshot_text: tuple[Any, bytes] | None = None
 
     def _take_state(self, given: Mapping[str, np.ndarray] | None, **taken: np.ndarray) -> None:
-        """Register the user's arrays. taken: the stepper's own arrays."""
+        """Register the user's arrays. taken: the stepper's own arrays, with which they must not share memory."""
         arrays = user_arrays(given, taken)
         self._user_given = UserArrays(arrays)
         # Views of the state arrays: they keep their shape, and prevent a resize of the original arrays.
@@ -88,7 +88,7 @@ class State:
 
     @property
     def state(self) -> UserArrays:
-        """Your own arrays that belong to this world, by name. In a copy of the stepper they are copies.
+        """Your own arrays that belong to this world, by name. A copy of the stepper has copies of the arrays.
 
         >>> import numpy as np, kickdrift as kd
         >>> ammo = np.array([6, 6])
@@ -138,21 +138,21 @@ class State:
         self._exclusively(self._choose_dt, time_steps.signed_step(None, value, self.dtype))
         self._warn_of()
 
-    # Methods below with an underscore require that the caller has locked the stepper.
+    # All methods below whose names begin with an underscore require that the caller has the lock.
 
     @once
     def _identity(self) -> dict[str, Any]:
         return self._described()
 
     def _warn_of(self) -> None:
-        """Warn of coefficients that are unsuitable for this dt."""
+        """Warn of coefficients that are unsuitable for the current dt."""
 
     def _choose_dt(self, exact: Fraction) -> None:
         if exact != self._exact_dt:
             self._change_dt(exact, **self._clock_change(exact))
 
     def _clock_change(self, exact: Fraction) -> dict[str, Any]:
-        """Return the change of the clock, if there is one, that another dt requires."""
+        """Return the change of the clock, if the stepper has one, that another dt requires."""
         return {}
 
     def _change_dt(self, exact: Fraction, **more: Any) -> None:
@@ -162,14 +162,14 @@ class State:
         self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
 
     def _numbered(self, tick: int, entries: Any = None) -> dict[str, Any]:
-        """Return the changed attribute for the numbers of constraints in events, if they differ from this tick on."""
+        """Return the attributes to set if events from this tick on have other constraint numbers, else {}."""
         return {}
 
     def _time_exact(self) -> Fraction:
         return Fraction(*self._time_ratio())
 
     def _time_ratio(self) -> tuple[int, int]:
-        """Return the time as a fraction that may not be in lowest terms: the gcd would take most of the time."""
+        """Return the time as a fraction, not reduced to lowest terms: the gcd would dominate the cost."""
         origin, dt = self._origin, self._exact_dt
         passed = (self.tick - self._origin_tick) * dt.numerator * origin.denominator
         return origin.numerator * dt.denominator + passed, origin.denominator * dt.denominator
@@ -178,7 +178,7 @@ class State:
     def time(self) -> float:
         """Simulated seconds: tick * dt, rounded once, without accumulated errors. Infinite beyond the largest float.
 
-        It stays exact if dt changes. Only if the fraction gets very long, it is rounded to 2**-1100 s.
+        It stays exact if dt changes. Only a very long fraction is rounded, to a multiple of 2**-1100 s.
         """
         return validation.ratio(*self._time_ratio())
 
@@ -220,8 +220,8 @@ class State:
         clock: whether to reset the clock too, as for a new game. It then has its initial scale, is not paused, has no
         unconsumed time, and takes tick and time from the snapshot. If false, scale and pause stay as they are.
 
-        dt comes from the snapshot too, and with it the rate of the clock, unless that follows the frames. Events of
-        later ticks that were not taken are dropped: the steps will record them again.
+        dt and the rate of the clock come from the snapshot too, unless the clock follows the frames. Unread events of
+        later ticks are dropped: the repeated steps will record them again.
 
         Raises SnapshotError, and changes nothing, if the snapshot is damaged, or was made by a stepper with another
         size, integrator or other coefficients, or if its dt does not suit the clock. Interpolation is reset. Raises
@@ -246,7 +246,7 @@ class State:
         """Restore a snapshot, optionally with the clock's tick and rate."""
         clock = self._clock
         clock_anew = clock_anew and clock is not None
-        # Under policy "variable" dt is the length of the last frame, which must not become the clock's rate.
+        # Under policy "variable", dt is the length of the last frame: it must not become the clock's rate.
         clock_rate = clock_rate and (clock is None or clock.deterministic)
         # The clock's rate may have changed since the stepper's last frame.
         other_rate = clock_rate and clock_tick and clock is not None and clock.substep_dt != self._dt
@@ -266,7 +266,7 @@ class State:
         if plan or (saved.offset is not self._offset and (saved.offset != self._offset).any()):
             try:
                 shifted = self._shifted(saved.offset, **plan)
-            except ValueError as error:  # the offset may overflow coefficients
+            except ValueError as error:  # the offset may make coefficients overflow
                 what = "plan" if plan else "offset"
                 raise SnapshotError(f"snapshot: its {what} is refused here: {error}") from error
             attributes |= shifted.pop("attributes")
@@ -296,5 +296,5 @@ class State:
             raise SnapshotError(f"snapshot: its dt of {saved.exact_dt} s is refused here: {error}") from error
 
     def __copy__(self) -> Any:
-        # Two steppers on the same arrays would overwrite each other's results.
+        # A shallow copy would share arrays: both steppers would overwrite each other's results.
         return copy.deepcopy(self)

@@ -1,7 +1,7 @@
-"""Contacts of the present positions, and which bodies are grounded.
+"""Contacts at the current positions, and the mask of grounded bodies.
 
-They need no events. All is computed in float64. Functions without an underscore that take a stepper as `self` become
-its methods in base.py.
+These queries do not need events. They are computed in float64. Functions without an underscore that take a stepper as
+`self` become its methods in base.py.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 
 
 def event_log(_: StepperBase) -> type[EventLog]:
-    """The class of `stepper.events`, imported once: a game asks for it several times per frame."""
+    """Return the class of `stepper.events`, imported once, because games access it several times per frame."""
     from .events import EventLog  # imported late: few programs use events
 
     return EventLog
 
 
 def touching(self: StepperBase) -> np.ndarray:
-    """The contacts of the present positions, a structured array of shape (k,), sorted by source, slot_a and slot_b.
+    """The contacts at the current positions, a structured array of shape (k,), sorted by source, slot_a and slot_b.
 
     source, a, b, slot_a, slot_b: as in `Events`; b and slot_b are -1 - number for a wall or shape.
     point: m, shape (dim,), on the surface of a. normal: of length 1, from a to b. impulse: N s, the normal impulse of
-    the last tick; of `Contacts`, that of its last substep times their number, nan for constraints that store none.
+    the last tick: for `Contacts`, that of the last substep times the number of substeps; nan for other constraints.
     shape: the number of the wall or shape in its own declaration, -1 for two bodies.
 
-    In contact are a gap of at most 1/1024 of the sum of the radii, or rounding, and any overlap, also with sensors. A
-    one-way shape is in contact with what it holds, not with a body that passes through it.
+    Two objects are in contact if they overlap, or if their gap is at most 1/1024 of the sum of the radii (or within
+    rounding), also with sensors. A one-way shape is in contact with bodies that it stops, not with a body that passes.
     Only enabled constraints that stop bodies are searched: `Pin`, `Distance` and `Sensor` have no contacts. The
     stepper needs no `events=`. Raises RuntimeError during a step.
 
@@ -52,11 +52,11 @@ def touching(self: StepperBase) -> np.ndarray:
 
 
 def grounded(self: StepperBase, up: ArrayLike = (0, 1), slope: float = 0.7) -> np.ndarray:
-    """Which bodies rest on something, a bool mask of shape (n,): a character that may jump.
+    """Mask of the bodies that rest on something, bool of shape (n,): only a grounded character may jump.
 
     A body is grounded if it is in contact, see `touching`, with a body, wall or shape whose outward normal has at
     least the component `slope` along `up`: slope is the cosine of the steepest angle, and 0.7 is some 45 degrees.
-    Sensors carry nothing. up: the direction against gravity, shape (dim,), of any length. slope: from 0 to 1.
+    Sensors do not support bodies. up: the direction against gravity, shape (dim,), of any length. slope: from 0 to 1.
     Raises TypeError or ValueError for anything else, RuntimeError during a step.
 
     >>> import kickdrift as kd
@@ -92,9 +92,9 @@ def _touching(self: StepperBase) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _candidates(self: StepperBase, part: Any, level: Any, places: np.ndarray) -> Any:
-    """Return (index, pairs) to search for contacts: an index of active bodies, and pairs with those that it lacks.
+    """Return (index, pairs): a spatial index of active bodies, and all pairs with much larger bodies, which it lacks.
 
-    None for a wall, shapes, or a single body.
+    Return None for a wall, for shapes, or for fewer than two bodies.
     """
     from ..neighbours import grid  # imported late: few programs use queries
 
@@ -123,7 +123,7 @@ def _candidates(self: StepperBase, part: Any, level: Any, places: np.ndarray) ->
 
 
 def _impulses(self: StepperBase) -> tuple[int, np.ndarray, np.ndarray] | None:
-    """Return the constraint, pairs and impulses that `Contacts` has stored, of the last tick."""
+    """Return (constraint number, pairs, normal impulses in N s) that `Contacts` stored in the last tick, or None."""
     if self._impulses is None:
         return None
     record = next(record for record in self._plan.constraint_records if record.kind == "contacts")

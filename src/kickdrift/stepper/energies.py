@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def energy(plan: Plan, position: np.ndarray, velocity: np.ndarray, slots: Slots | None = None) -> tuple[float, float]:
-    """Return (kinetic, potential) energy in J of active bodies, from float64 copies, without rounding errors."""
+    """Return (kinetic, potential) energy in J of active bodies, from float64 copies, summed without rounding errors."""
     position, velocity = position.astype(np.float64), velocity.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         kinetic = plan.finite_mass * (velocity * velocity).sum(axis=1) / 2

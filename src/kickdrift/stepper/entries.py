@@ -1,4 +1,4 @@
-"""The forces and constraints of a stepper: as declared, and with their current values."""
+"""Entries: the forces and constraints of a stepper, as declared and with their current values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ..forces.base import Term
 if TYPE_CHECKING:
     from .base import StepperBase
 
-#: Limits on removed declarations that are remembered for restoring snapshots: distinct tokens, and declarations per
-#: token, which are equal in a snapshot but different objects.
+#: Limits on removed declarations that are kept for restoring snapshots: number of distinct tokens, and number of
+#: declarations per token (different objects that a snapshot cannot distinguish).
 MOST_ADDED, MOST_ALIKE = 4096, 64
 
 
@@ -30,16 +30,16 @@ class Origin:
 
     def __init__(self, number: int | None, handle: Declaration, first: Declaration, at: np.ndarray) -> None:
         self.number = number  #: index in the constructor's declarations; None if added later
-        self.handle = handle  #: the user's object; of equal ones that are added in turn, the latest
-        self.first = first  #: the declaration, with the lengths that the user left out measured
-        self.at = at  #: the stepper's total `shift` when it was declared: its positions are in those coordinates
+        self.handle = handle  #: the user's object; if equal objects were added one after another, the latest
+        self.first = first  #: the declaration, with omitted lengths measured
+        self.at = at  #: total `shift` of the stepper at the declaration: its positions are in those coordinates
         self.label = (
-            0  #: index among added declarations of equal token that are different objects, in the order of `add`
+            0  #: index among the added declarations with an equal token, in the order of `add`
         )
 
     @once
     def loads(self) -> tuple[np.ndarray, ...]:
-        """The arrays of its `Distance` declarations, see loads.py: nothing is loaded or broken yet."""
+        """The load arrays of its `Distance` declarations, see loads.py; initially nothing is loaded or broken."""
         return tuple(np.zeros((1 + len(each.pairs), 2)) for each in getattr(self.first, "distances", ()))
 
     @once
@@ -61,7 +61,7 @@ class Origin:
 
     @property
     def key(self) -> str:
-        """The token and the label. Equal forces in users' arrays differ in the label: the token ignores contents."""
+        """The token and the label. The label distinguishes forces in users' arrays: the token ignores contents."""
         return f"{self.token}+{self.label}" if self.label else self.token
 
 
@@ -69,20 +69,20 @@ class Entry(NamedTuple):
     """A declaration of a stepper with its current values."""
 
     origin: Origin
-    now: Declaration  #: `origin.first`, unless it was changed
-    at: np.ndarray  #: the stepper's total `shift` in whose coordinates `now` is
+    now: Declaration  #: the current values; `origin.first` if unchanged
+    at: np.ndarray  #: total `shift` that defines the coordinates of `now`
     enabled: bool
-    offset: np.ndarray | None  #: the stepper's current total `shift`
+    offset: np.ndarray | None  #: current total `shift` of the stepper
     today: Declaration | None  #: `now` in the current coordinates
     joints: tuple[tuple[Declaration, bool] | None, ...] | None = None  #: joints of `Contacts`; None: as declared
 
     @property
     def added(self) -> bool:
-        """Whether it was added after construction."""
+        """True if the declaration was added after construction."""
         return self.origin.number is None
 
     def shifted(self, offset: np.ndarray) -> Entry:
-        """Return the entry in the coordinates of an offset."""
+        """Return the entry in the coordinates of another offset."""
         if self.offset is offset or (self.offset is not None and np.array_equal(self.offset, offset)):
             return self
         return self._replace(offset=offset, today=at_offset(self.now, offset - self.at))
@@ -104,9 +104,9 @@ def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
 
 
 def apart(declarations: Iterable[Declaration], entries: Iterable[Entry] = ()) -> tuple[Any, ...]:
-    """Return these declarations, with copies of constraints that occur more than once or are in the entries already.
+    """Return the declarations, with copies of constraints that occur more than once or already have an entry.
 
-    Loads and breaks of pairs, and positions of shapes, are stored per declaration: equal objects would share them.
+    Loads and breaks of pairs, and positions of shapes, are stored per object: identical objects would share them.
     """
     seen = {id(each) for entry in entries for each in (entry.today, *_parts(entry.today))}
     return tuple([_apart(each, seen) for each in declarations])
@@ -131,7 +131,7 @@ def _apart(declaration: Any, seen: set[int]) -> Any:
 
 
 def acting(entries: Iterable[Entry]) -> dict[str, Any]:
-    """Return enabled forces and constraints, and disabled ones, as arguments of `Plan`."""
+    """Return the arguments of `Plan`: enabled forces, enabled constraints, and disabled declarations (idle)."""
     found: dict[str, list[Any]] = {"forces": [], "constraints": [], "idle": []}
     for entry in entries:
         today = entry.today
@@ -154,7 +154,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
-    """Return the coefficients in which a declaration differs from another, and its generations if these differ."""
+    """Return the coefficients (and generations) of `now` that differ from those of `then`, by name."""
     names = [*now.coefficients, "generations"] if "indices" in now.coefficients else now.coefficients
     return {name: getattr(now, name) for name in names if not same(getattr(now, name), getattr(then, name))}
 
@@ -181,7 +181,7 @@ def places_of(self: StepperBase, declaration: Any) -> list[int]:
     return places
 
 
-# Attributes of steppers, computed at first use: a stepper that is never changed does not need them.
+# Functions for attributes that steppers compute at first use, as a stepper without changes needs none of them.
 
 
 def declared(self: StepperBase) -> tuple[Origin, ...]:
@@ -209,11 +209,11 @@ def entries(self: StepperBase) -> tuple[Entry, ...]:
     return tuple(entry.shifted(self._offset) for entry in entered(self._declared))
 
 
-#: Minimal number of earlier numberings that are remembered. When there are twice as many, the older half is dropped.
+#: Minimum number of earlier numberings to keep. At twice this number, the older half is dropped.
 MOST_NUMBERINGS = 4096
-#: A tick, and the constraints in the order of their numbers in events of later ticks, up to the next numbering.
+#: (tick, constraints): events after this tick, up to the next numbering, number the constraints in this order.
 Numbering = tuple[float, tuple[Origin, ...]]
-#: Earlier numberings, how many of them count (the others are of a change that failed, or were undone), and the present.
+#: (earlier numberings, the number of valid ones, current numbering). Changes that failed or were undone leave others.
 Numberings = tuple[list[Numbering], int, Numbering]
 
 
@@ -222,7 +222,7 @@ def numberings(self: StepperBase) -> Numberings:
 
 
 def numbered(self: StepperBase, tick: int, entries: tuple[Entry, ...] | None = None) -> dict[str, Any]:
-    """Return the new `_numberings` if these entries act after this tick; empty if it stays. Later ones are dropped."""
+    """Return {"_numberings": new value} if `entries` act after `tick`; {} if unchanged. Drop later numberings."""
     if entries is None and "_numberings" not in vars(self):
         return {}  # nothing was ever added, removed or disabled
     (known, count, last), now = self._numberings, acting_constraints(self._entries if entries is None else entries)
@@ -241,9 +241,9 @@ def numbered(self: StepperBase, tick: int, entries: tuple[Entry, ...] | None = N
 
 
 def sources_of(self: StepperBase, declaration: Any) -> dict[Origin, tuple[float, float]]:
-    """Return the origins of a constraint, present or removed, and its first and last number of walls and shapes.
+    """Return the origins of a constraint (also a removed one), each with a range of numbers of walls and shapes.
 
-    For a wall or shapes within `Contacts`, these are the origins of the `Contacts`.
+    For a wall or shapes within `Contacts`, the origins are those of the `Contacts`.
     """
     if not isinstance(declaration, Declaration) or isinstance(declaration, Term):
         raise TypeError(f"declaration: expected a constraint, got {validation.show(declaration)}")
@@ -277,7 +277,7 @@ def give_name(self: StepperBase, origin: Origin, handle: Declaration) -> None:
 
 
 def given_so_far(self: StepperBase) -> tuple[Any, ...]:
-    """Return what pickle and copies need: handles, and (handle, first, at, label) of added declarations."""
+    """Return data for pickle and copies: handles, and (handle, first, at, label) of added declarations."""
     added = [origin for origins in self._added.values() for origin in origins]
     return (
         [origin.handle for origin in self._declared],
@@ -298,11 +298,11 @@ def take_given(self: StepperBase, given: tuple[Any, ...]) -> None:
 
 
 def remember(self: StepperBase, origin: Origin) -> None:
-    """Register an origin for restoring snapshots, up to the limits on removed ones."""
+    """Register an origin for restoring snapshots; drop removed origins beyond the limits."""
     if origin.number is not None:
         return
     known = self._added.pop(origin.token, ())
-    self._added[origin.token] = known if origin in known else (*known, origin)  # last to be forgotten
+    self._added[origin.token] = known if origin in known else (*known, origin)  # now the newest: dropped last
     present = {id(origin), *(id(entry.origin) for entry in self._entries)}
     absent = [old for old in known if id(old) not in present][: max(0, len(self._added[origin.token]) - MOST_ALIKE)]
     for token in [*islice(self._added, max(0, len(self._added) - MOST_ADDED))]:
@@ -313,7 +313,7 @@ def remember(self: StepperBase, origin: Origin) -> None:
 
 
 def _forget(self: StepperBase, origin: Origin) -> None:
-    """Drop an origin and its handle, which the origin itself would keep alive."""
+    """Drop an origin, also from `_by_handle`: a weak key would not expire, as the origin refers to its handle."""
     alike = tuple(old for old in self._added.get(origin.token, ()) if old is not origin)
     if alike:
         self._added[origin.token] = alike

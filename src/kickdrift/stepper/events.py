@@ -1,4 +1,4 @@
-"""Contact events of a stepper."""
+"""Contact events of a stepper: configuration, log, and the snapshot section of touching pairs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from .base import StepperBase
     from .model import Plan
 
-#: Maximal size of the event buffer in bytes.
+#: Maximum size of the event buffer in bytes.
 _MOST_BYTES = 2**40
-#: Maximal average number of contacts per body.
+#: Maximum average number of contacts per body.
 MOST_TOUCHING = 16
 
 
@@ -33,7 +33,7 @@ class Kind(IntEnum):
     END = 3  #: contact ends
     ENTER = 4  #: a body enters a `Sensor`
     LEAVE = 5  #: a body leaves a `Sensor`
-    BREAK = 6  #: a pair of a `Distance` ends because its load passed `breaks_at`
+    BREAK = 6  #: a pair of a `Distance` breaks because its load exceeded `breaks_at`
 
 
 HIT, BEGIN, END, ENTER, LEAVE, BREAK = Kind
@@ -43,14 +43,14 @@ HIT, BEGIN, END, ENTER, LEAVE, BREAK = Kind
 class Events:
     """Record contact events: `Stepper(..., events=Events())`, then `stepper.events.take()`.
 
-    capacity: how many events fit between two calls of `take()`. Events that come when it is full are counted in
-    `stepper.events.dropped`, and so are pairs in contact beyond the capacity for tracked contacts.
+    capacity: how many events fit between two calls of `take()`. When it is full, further events are only counted, in
+    `stepper.events.dropped`, as are pairs in contact beyond the capacity for tracked contacts.
     hits_above: m/s; impacts with a higher approach speed are a HIT, slower ones are left out. The default is for games,
     where slow impacts make no sound. To count all impacts, as in physics, use 0. begin, end: whether BEGIN and END
     are recorded. For these, snapshots and checksums contain the pairs in contact.
 
-    `take()` returns a structured array of shape (k,), one row per event, each once, sorted by tick, source, slot_a,
-    slot_b and kind. Its fields:
+    `take()` returns a structured array of shape (k,), one row per event, sorted by tick, source, slot_a, slot_b and
+    kind. Each event is returned once. The fields of the array:
     tick, int64, of the stepper after the step;
     time, s, of the contact within the step;
     kind, one of `HIT`, `BEGIN`, `END`, `ENTER`, `LEAVE`, `BREAK`;
@@ -113,8 +113,8 @@ class EventLog:
         """Return all events since the last call: a structured array, owned by the caller; see `Events`.
 
         `restore` drops the events of later ticks that were not taken. Raises RuntimeError during a step, for a
-        stepper that was made without `events=`, and while a `Rollback` of the stepper exists, which keeps them: see
-        `of`, and `Rollback.events`.
+        stepper that was made without `events=`, and while a `Rollback` of the stepper exists, which keeps the events:
+        see `of`, and `Rollback.events`.
         """
         _asked(self._stepper)
         if owner(self._stepper) is not None:
@@ -125,11 +125,11 @@ class EventLog:
         return self._stepper._exclusively(self._stepper._take_events)
 
     def of(self, tick: int, ticks: int = 1) -> np.ndarray:
-        """Return the events of a tick, as often as needed, in a world with a `Rollback`: for game logic in `inputs`.
+        """Return the events of a tick in a world with a `Rollback`, for game logic in `inputs`; calls may be repeated.
 
         tick: that of the stepper after the step, as in the field `tick`. Therefore `of(tick)` in inputs(stepper, tick)
-        returns the events of the previous step, equal in each replay. ticks: number of ticks up to that one, such as
-        `clock.substeps`. Returns a structured array as `take` does.
+        returns the events of the previous step, equal in each replay. ticks: number of ticks that end with `tick`, such
+        as `clock.substeps`. Returns a structured array as `take` does.
 
         Raises ValueError for ticks outside of the Rollback's history, TypeError if these are not ints,
         RuntimeError during a step, for a stepper that was made without `events=`, and without a `Rollback`:
@@ -160,15 +160,15 @@ class EventLog:
         return kept.of(tick, ticks)
 
     def where(self, events: np.ndarray, declaration: Declaration) -> np.ndarray:
-        """Which of these events are of a constraint, a bool mask of their shape.
+        """Mask of the events that a constraint recorded, bool of the shape of `events`.
 
         events: from `take`, `of` or `Rollback.events`, or contacts from `touching()`. declaration: a constraint that
-        the stepper has or had, also a wall or shapes within `Contacts`. Numbers of constraints change where one is
-        added, removed or disabled; the last 4096 such changes are known. `set` of the walls or shapes of `Contacts`
-        counts as if it had always been so.
+        the stepper has or had, also a wall or shapes within `Contacts`. Numbers of constraints change when one is
+        added, removed or disabled; the last 4096 such changes are known. Changes of the walls or shapes of `Contacts`
+        by `set` are not: the current walls and shapes count for all ticks.
 
-        Raises TypeError or ValueError for anything that the stepper never had, for other arrays, and for events that
-        are older than these changes.
+        Raises TypeError or ValueError for a declaration that the stepper never had, for other arrays, and for events
+        that are older than the known changes.
 
         >>> import kickdrift as kd
         >>> floor, goal = kd.Box(0, 9), kd.Sensor(lower=2, upper=4)
@@ -197,8 +197,8 @@ class EventLog:
     def dropped(self) -> int:
         """Number of events lost to a full buffer, since the stepper was made.
 
-        It never decreases: events lost in a tick that was undone stay counted, and count again if they are lost in
-        its replay. Compare it with 0, or with an earlier value, and use a larger `Events(capacity)`.
+        The number never decreases: events lost in an undone tick stay counted, and count again if they are lost in the
+        replay. If it is above 0, or above an earlier value, use a larger `Events(capacity)`.
         """
         _asked(self._stepper)
         return int(self._stepper._events_dropped) + self._stepper._events_forgotten
@@ -218,27 +218,27 @@ def fields(dim: int) -> np.dtype:
     )
 
 
-# Pairs that touch are sorted by keys, so the order is that of slot_a, then of slot_b.
+# Touching pairs are sorted by key. Keys sort by slot_a, then by slot_b.
 
 
 def key(slot_a: int, slot_b: int) -> int:
-    """Encode a pair in one number: a body, and another body or -1 - number of a wall or shape."""
+    """Encode a pair in one number. slot_a: a body; slot_b: another body, or -1 - number of a wall or shape."""
     return (slot_a << 32) + slot_b + 2**31
 
 
 def slots(key: int) -> tuple[int, int]:
-    """Decode the pair of a key."""
+    """Decode the pair (slot_a, slot_b) of a key."""
     return key >> 32, (key & (2**32 - 1)) - 2**31
 
 
 class Reporting(NamedTuple):
     """The event settings of a constraint."""
 
-    pairs: bool  #: whether it records contacts between bodies
+    pairs: bool  #: True if the constraint records contacts between bodies
     walls: int  #: number of walls or shapes
-    at_once: int  #: maximal simultaneous contacts of a body with them
-    region: bool  #: whether it records ENTER and LEAVE
-    capacity: int  #: maximal number of pairs in contact
+    at_once: int  #: maximum number of simultaneous contacts of a body with walls or shapes
+    region: bool  #: True if the constraint records ENTER and LEAVE
+    capacity: int  #: maximum number of pairs in contact
 
 
 def event_names(events: Any) -> tuple[str, ...]:
@@ -250,7 +250,7 @@ def event_names(events: Any) -> tuple[str, ...]:
 
 
 def from_sources(events: np.ndarray, origins: Sequence[Any], wanted: Mapping[Any, tuple[float, float]]) -> np.ndarray:
-    """Return which events are of wanted constraints. origins: those of the constraints by number."""
+    """Return the mask of events from the `wanted` constraints. origins: the origin of each constraint number."""
     result, side = np.zeros(events.shape, np.bool_), -1 - events["slot_b"]
     for source, origin in enumerate(origins):
         if origin in wanted:
@@ -260,7 +260,7 @@ def from_sources(events: np.ndarray, origins: Sequence[Any], wanted: Mapping[Any
 
 
 def reporting(plan: Plan) -> dict[int, Reporting]:
-    """Return the constraints that record events, by number."""
+    """Return the constraints that record events: constraint number -> settings."""
     found = {}
     for record in plan.constraint_records:
         walls = record.constraint.sides(plan)
@@ -281,7 +281,7 @@ class Touching(Part):
         return b"".join(np.array([source, len(keys), *keys.tolist()], "<i8").tobytes() for source, keys in kept)
 
     def most(self, stepper: Any) -> int:
-        # The snapshot may be from a time with other constraints: at most a thousand.
+        # The snapshot may have other constraints that record events; a thousand of them is the limit.
         return 1000 * (16 + 8 * MOST_TOUCHING * stepper.n)
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Weights of interpolation between two states."""
+"""Weights of interpolation between two states, and checks of the output array."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODES = ("linear", "hermite", "extrapolate")
 
 
 class Weights(NamedTuple):
-    """x + (x_weight (x' - x) + (v_weight v + v_new_weight v')), from the old state to the new one."""
+    """Weights of x + (x_weight (x' - x) + (v_weight v + v_new_weight v')); primes denote the new state."""
 
     x: float
     v: float
@@ -23,10 +23,10 @@ class Weights(NamedTuple):
 
 
 def weights(mode: str, alpha: float, h: float, between: bool) -> Weights:
-    """Return the weights for the time alpha h after the old state. between: whether the two states differ.
+    """Return the weights for the time alpha h after the old state. between: False if there is only the new state.
 
-    "hermite" is the cubic with the positions and velocities of both states. "extrapolate" continues
-    from the new state, which is passed as the old one, too.
+    "hermite" is the cubic through the positions and velocities of both states. "extrapolate" continues from the new
+    state, which is also passed as the old one.
     """
     validation.one_of("mode", mode, MODES)
     if mode == "linear" or (mode == "hermite" and not between):
@@ -41,12 +41,12 @@ def canvas(out: Any, stepper: StepperBase, rows: int) -> np.ndarray:
     """Check `out`, and return it as an array for the interpolated positions of `rows` bodies."""
     array = _as_vertices(out)
     if stepper.dim == 2 and array.shape == (rows, 3):
-        array = array[:, :2]  # two-dimensional positions of three-dimensional vertices; z is left unchanged
+        array = array[:, :2]  # 2-D positions in 3-D vertices; z is left unchanged
     return _checked(array, stepper, (rows, stepper.dim), f" or ({rows}, 3)" if stepper.dim == 2 else "")
 
 
 def canvas_of(out: Any, stepper: StepperBase, shape: tuple[int, ...]) -> np.ndarray:
-    """Check `out`, and return it as an array of this shape, (rows,) or (rows, k)."""
+    """Check `out`, and return it as an array of `shape`, (rows,) or (rows, k)."""
     return _checked(_as_vertices(out), stepper, shape)
 
 
@@ -76,7 +76,7 @@ def _checked(array: np.ndarray, stepper: StepperBase, shape: tuple[int, ...], al
 
 
 def _columns(array: np.ndarray) -> np.ndarray:
-    """Return vertices of several numbers, such as Panda3D's format "fff", as an array with one column for each."""
+    """Return structured vertices, such as Panda3D's format "fff", as an array with one column per number."""
     names: tuple[str, ...] = array.dtype.names or ()
     fields: Any = array.dtype.fields
     kinds = {array.dtype[name] for name in names}

@@ -1,7 +1,7 @@
 """Joints of `Contacts`, which can be changed, disabled and removed individually.
 
-The entry of `Contacts` stores for each declared joint (current values, enabled), or None if it was removed. The joints
-of the entry's declaration are the enabled ones.
+For each declared joint, the entry of `Contacts` stores (current values, enabled), or None if the joint was removed. The
+current declaration in the entry has only the enabled joints.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def states(entry: Entry) -> tuple[Joint, ...]:
 
 
 def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
-    """Find a joint: (index of the entry, index in the entry); empty if the declaration is not a joint."""
+    """Return all (index of the entry, index of the joint in it) of a joint; [] if the declaration is not a joint."""
     places: list[tuple[int, int]] = []
     if not hasattr(declaration, "pairs"):
         return places
@@ -56,7 +56,7 @@ def changed(self: StepperBase, places: list[tuple[int, int]], change: Callable[[
 
 
 def with_joints(entry: Entry, joints: tuple[Joint, ...]) -> Entry:
-    """Return the entry with these joints. Disabled joints are checked too."""
+    """Return the entry with the joints replaced. Disabled joints are validated too."""
     origin = entry.origin
     first, now, at = origin.first, entry.now, entry.at
     now._checked("joints", tuple(state[0] for state in joints if state is not None))
@@ -64,7 +64,7 @@ def with_joints(entry: Entry, joints: tuple[Joint, ...]) -> Entry:
     if joints == tuple((joint, True) for joint in first.joints):  # type: ignore[attr-defined]
         saved = None
         if not differences(now, at_offset(first, at - origin.at)):
-            now, at = first, origin.at  # as declared again: canonical, for equal snapshots
+            now, at = first, origin.at  # declared values again: canonical form, for equal snapshots
     else:
         saved = joints
     today = None if entry.offset is None else at_offset(now, entry.offset - at)
@@ -72,7 +72,7 @@ def with_joints(entry: Entry, joints: tuple[Joint, ...]) -> Entry:
 
 
 def encoded(entry: Entry, plain: Callable[[Any], Any]) -> list[Any]:
-    """Encode joints for snapshots: per joint null if removed, or whether it is disabled and what differs."""
+    """Encode joints for snapshots. Per joint: None if removed, else "off" if disabled, and "set": changed values."""
     saved: list[Any] = []
     for state, first in zip(states(entry), entry.origin.first.joints, strict=True):  # type: ignore[attr-defined]
         if state is None:

@@ -1,4 +1,4 @@
-"""Masses and coefficients of spawned bodies, in all constraints that have them per body."""
+"""Masses of spawned bodies, and their coefficients in all constraints that have coefficients per body."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .base import StepperBase
 
-#: Coefficients that `spawn` takes, and their checks.
+#: Validating functions of the coefficients that `spawn` accepts.
 CHECKS: dict[str, Callable[[str, Any], np.ndarray]] = {
     "radius": lambda name, value: validation.numbers(name, value, 0.0),
     "category": bits,
@@ -29,9 +29,9 @@ CHECKS: dict[str, Callable[[str, Any], np.ndarray]] = {
 
 
 def give(self: StepperBase, rows: np.ndarray, mass: np.ndarray | None, given: dict[str, Any]) -> None:
-    """Set the mass and coefficients of these rows, where they differ; becomes a method of steppers.
+    """Set the masses and coefficients of rows, where they differ from the current ones; becomes a method of steppers.
 
-    given: by name, one value or one per row; None: the coefficients stay as they are.
+    given: coefficient name -> one value or one per row; None leaves a coefficient unchanged.
     """
     given = {name: _checked(name, value, len(rows)) for name, value in given.items() if value is not None}
     masses = None
@@ -65,17 +65,17 @@ def _checked(name: str, value: Any, count: int) -> np.ndarray:
 
 
 def _takes(declaration: Any, name: str) -> bool:
-    """Return whether a coefficient belongs to the bodies: the mask of walls, shapes and sensors is their own."""
+    """Return whether a declaration has a coefficient per body. A mask of walls, shapes or sensors is not one."""
     return name in declaration.per_body and (name != "mask" or declaration.reports_pairs)
 
 
 def _differing(self: StepperBase, entry: Entry, own: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
-    """Return the coefficients of an entry that change, for all bodies."""
+    """Return those coefficients of an entry that change, as arrays over all bodies."""
     today: Any = entry.today
     changes = {name: value for name, value in own.items() if _differ(getattr(today, name), rows, value)}
     return with_rows(entry.origin.first, today, changes, rows, self.n, self.dim)
 
 
 def _differ(values: np.ndarray, rows: np.ndarray, given: np.ndarray) -> bool:
-    """Return whether values, one or one for each body, differ from the given ones in any of these rows."""
+    """Return whether `values` (one, or one per body) differ from `given` in any of the rows."""
     return len(rows) > 0 and bool(((values if values.size == 1 else values[rows]) != given).any())

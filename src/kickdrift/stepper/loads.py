@@ -1,7 +1,8 @@
 """Loads of the pairs of `Distance`, and which pairs are broken.
 
-Each `Distance` of a stepper has an array, float64 of shape (1 + pairs, 2). Row 1 + k has the load of pair k in N, in
-the last step in which it acted, and 1 if it is broken. Row 0 has the number of its constraint, for events.
+Each `Distance` of a stepper has a load array, float64 of shape (1 + pairs, 2). Row 1 + k has the load of pair k in N,
+from the last step in which the pair acted, and 1 if the pair is broken, else 0. Row 0 has the number of the constraint
+that contains the `Distance`, for events.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def present(entry: Entry) -> list[tuple[Any, np.ndarray, bool]]:
-    """Return (current declaration, array, enabled) of each `Distance` of an entry that was not removed."""
+    """Return (current declaration, load array, enabled) of each `Distance` of an entry, without removed joints."""
     arrays = entry.origin.loads
     if not arrays:
         return []
@@ -34,7 +35,7 @@ def present(entry: Entry) -> list[tuple[Any, np.ndarray, bool]]:
 
 
 def loads_after(known: dict[int, np.ndarray], gone: Iterable[Entry], come: Iterable[Entry]) -> dict[int, np.ndarray]:
-    """Return the arrays by id of the current declarations. known: those before entries that went, and others came."""
+    """Return the load arrays by id of the current declarations. known: those before `come` replaced `gone`."""
     then, now = (
         {id(each): array for entry in entries for each, array, _ in present(entry)} for entries in (gone, come)
     )
@@ -48,11 +49,11 @@ def load(self: StepperBase, declaration: Any) -> np.ndarray:
     """The loads of the pairs of a `Distance` in the last tick, in N: float64 of shape (pairs,).
 
     declaration: a `Distance`, of `constraints` or of `joints` of `Contacts`, as for `set`. The load of a pair is its
-    impulse in the tick, divided by dt, and positive in tension. It is 0 before the first step, for pairs that do not
-    act (slack, disabled, broken before this tick, of dead or immovable bodies), and the load that broke it in the tick
-    of its break. If the stepper has the `Distance` more than once, loads are summed. Snapshots contain loads if
-    `breaks_at` is given; others are nan after `restore`, and 0 after a `set` that gives breaks_at, until the next step.
-    After an error within a call of several steps, loads of pairs without `breaks_at` are those of the call before.
+    impulse in the tick, divided by dt, and positive in tension. It is 0 before the first step, and for pairs that do
+    not act (slack, disabled, broken before this tick, of dead or immovable bodies). In the tick of a break it is the
+    load that broke the pair. If the stepper has the `Distance` more than once, loads are summed. Snapshots contain
+    loads if `breaks_at` is given; others are nan after `restore`, and 0 after a `set` that gives breaks_at, until the
+    next step. After an error in a call of several steps, loads without `breaks_at` are those before the call.
 
     Raises TypeError or ValueError as `set` does, RuntimeError during a step.
 
@@ -79,9 +80,10 @@ def _load(self: StepperBase, declaration: Any) -> np.ndarray:
 
 
 def whole(self: StepperBase, declaration: Any) -> np.ndarray:
-    """Which pairs of a `Distance` are not broken: bool of shape (pairs,). See `Distance(breaks_at)`.
+    """Mask of the unbroken pairs of a `Distance`: bool of shape (pairs,). See `Distance(breaks_at)`.
 
-    A pair of one that was given more than once is whole if none of them is broken. declaration, errors: as for `load`.
+    If the stepper has the `Distance` more than once, a pair counts as whole only if it is unbroken in all of them.
+    declaration, errors: as for `load`.
 
     >>> import kickdrift as kd
     >>> thread = kd.Distance([(0, 1)], max_length=1.0, breaks_at=50.0)
@@ -95,7 +97,7 @@ def whole(self: StepperBase, declaration: Any) -> np.ndarray:
 
 
 def _of(self: StepperBase, declaration: Any) -> list[tuple[Any, np.ndarray, bool]]:
-    """Return (current declaration, array, enabled) of a `Distance`, for each time that it was given."""
+    """Return (current declaration, load array, enabled) for each occurrence of a `Distance` in the stepper."""
     kept = []
     for place, number in found(self, declaration):
         entry = self._entries[place]
@@ -111,23 +113,23 @@ def _of(self: StepperBase, declaration: Any) -> list[tuple[Any, np.ndarray, bool
 
 
 def first_saved(before: Sequence[Entry], now: Sequence[Entry]) -> list[tuple[np.ndarray, None, np.ndarray]]:
-    """Return the writes of loads of 0 for each `Distance` that now has breaks_at, and had none.
+    """Return writes that zero the loads of each `Distance` to which a change has just given `breaks_at`.
 
-    Earlier snapshots have no loads of it. A world that was restored from one must stay equal to the original.
+    Earlier snapshots lack these loads. With zeros, a world restored from such a snapshot stays equal to the original.
     """
     added = [array for array, saved in _arrays(now) if saved]
-    if not added or len(before) != len(now):  # a declaration was added or removed, and none has changed
+    if not added or len(before) != len(now):  # a declaration was added or removed: none has new values
         return []
     known = {id(array) for array, saved in _arrays(before) if saved}
     return [(array[1:, :1], None, np.zeros((1, 1))) for array in added if id(array) not in known]
 
 
 class LoadsPart(Part):
-    """The section "loads": of each `Distance` with `breaks_at` the loads and breaks, float64, little-endian.
+    """Snapshot section "loads": loads and breaks of each `Distance` with `breaks_at`, float64, little-endian.
 
-    If pairs of others are broken, because `set` took their breaks_at away, one byte for each pair of all those follows,
-    1 if it is broken. The section is empty if nothing is loaded or broken. Loads of others are not saved, and unknown
-    when restored.
+    A `Distance` without `breaks_at` has broken pairs if `set` removed its limit after a break. Then one byte follows for
+    each pair without `breaks_at`, 1 if broken. The section is empty if nothing is loaded or broken. Loads without
+    `breaks_at` are not saved, and nan after a restore.
     """
 
     name = "loads"
@@ -136,7 +138,7 @@ class LoadsPart(Part):
         arrays = _arrays(stepper._entries)
         kept = [array[1:] for array, saved in arrays if saved]
         others = [array for array, saved in arrays if not saved]
-        # One test of all arrays joined is faster. In row 0 of each, the column of breaks is always 0.
+        # One test of the concatenated arrays is faster. Row 0, the constraint number, has 0 in the column of breaks.
         breaks = len(others) > 0 and bool(np.concatenate(others)[:, 1].any())
         if not breaks and not any(array.any() for array in kept):
             return b""
@@ -159,7 +161,7 @@ def _arrays(entries: Iterable[Entry]) -> list[tuple[np.ndarray, bool]]:
 
 
 def _writes(entries: Iterable[Entry], data: bytes) -> list[tuple[np.ndarray, None, np.ndarray]]:
-    """Return the writes that restore a section; raises SnapshotError for one that `save` does not write."""
+    """Return the writes that restore a section; raise SnapshotError for a section that `save` cannot have written."""
     arrays = _arrays(entries)
     kept = [array[1:] for array, saved in arrays if saved]
     others = [array[1:] for array, saved in arrays if not saved]

@@ -1,8 +1,8 @@
-"""Merge the affine terms of a plan: a = g - c (v - w) - k (x - p), the rates of damping, the rotation of velocities,
+"""Merge the affine terms of a plan: a = g - c (v - w) - k (x - p), damping rates, the rotation of velocities (omega),
 and the damping of angular velocities (spin).
 
-Each symbol has its own column, which is recomputed only if its contributions have changed. Everything is computed in
-float64, in declared order.
+Each symbol has a column, which is recomputed only if its contributions have changed. Sums are computed in float64, in
+declared order.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: The contribution of one force: the symbol, the value, (1|n,) or (1|n, dim), and for c and k the weighted vector.
+#: Contribution of one force: (symbol, value of shape (1|n,) or (1|n, dim), for c and k the vector that it weights).
 Share = tuple[str, np.ndarray, Any]
-#: Symbols of the columns; for c and k the symbol of the weighted mean.
+#: Symbol of each column -> symbol of the weighted mean of its vectors, or None.
 _MEANS = {"g": None, "c": "w", "k": "p", "rate": None, "omega": None, "spin": None}
 
 
@@ -25,11 +25,11 @@ class Column(NamedTuple):
     shares: list[Share]
     total: np.ndarray  #: in float64
     rounded: tuple[np.ndarray, np.ndarray]  #: the sum and the weighted mean, rounded for kernels
-    acts: tuple[bool, bool]  #: whether the sum, and the mean, differ from 0
+    acts: tuple[bool, bool]  #: True if the sum is not zero; True if the mean is not zero
 
 
 _NONE: list[Share] = []
-_LEAST = np.nextafter(0.0, 1.0)  #: the least number above 0
+_LEAST = np.nextafter(0.0, 1.0)  #: smallest positive float64
 #: Column of worlds without damping of angular velocities.
 _NO_SPIN = Column([], np.zeros(1), (np.zeros(1), np.zeros((1, 1))), (False, False))
 
@@ -40,7 +40,7 @@ def columns(
     known: dict[str, Column],
     rounded: Callable[[str, np.ndarray], np.ndarray],
 ) -> dict[str, Column]:
-    """Compute columns by symbol. known: columns of another plan, reused if their contributions are the same."""
+    """Return the columns by symbol. known: columns of the previous plan, reused if their contributions are the same."""
     mine: dict[str, list[Share]] = {}
     for share in shares:
         mine.setdefault(share[0], []).append(share)
@@ -72,7 +72,7 @@ def _weighted(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add a weight and its value to a running total and weighted mean."""
     total = total + weight
-    # This form of the mean keeps equal values exact, and a single value unrounded. Where the total is 0, the weight is
-    # 0 too, and `_LEAST` avoids 0 / 0.
+    # This form of the mean is exact for a single value and for equal values. Where the total is 0, the weight is 0
+    # too, and `_LEAST` avoids 0 / 0.
     share = weight / np.maximum(total, _LEAST)
     return total, mean + share[:, None] * (value - mean)

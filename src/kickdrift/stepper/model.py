@@ -1,7 +1,7 @@
-"""A stepper's plan: the numeric description that both the reference and the kernels run.
+"""Plan: the numeric description of a stepper, which both the reference and the kernels run.
 
-A `Plan` is made when a stepper is built. Forces are checked against the bodies and
-divided by masses. The affine ones are merged into one acceleration per component,
+A stepper creates a new `Plan` when it is constructed, and for each change. Forces are checked against the bodies and
+divided by masses. Affine forces are merged into one acceleration per component,
 
     a = g - c (v - w) - k (x - p),
 
@@ -32,19 +32,19 @@ from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 from .tying import sprung, tied
 
 _F64 = np.dtype(np.float64)
-#: Record fields that follow from other fields or from the declaration: the fingerprint leaves them out.
+#: Record fields that are derived from other fields or from the declaration: the fingerprint excludes them.
 DERIVED = ("pair", "member", "unit")
 
 Changed = Mapping[int, tuple[Part | None, Collection[str]]]
-#: Attributes that a plan computes at first use. Every new plan drops the first one of the previous plan; if masses,
-#: pins or the periodic box differ, it drops all.
+#: Attributes that a plan computes at first use and copies from the previous plan, except the first one; all are
+#: recomputed if masses, pins or the periodic box differ.
 _COMPUTED = ("fingerprint", "weights", "rounded_weights", "applied_share", "weight")
-#: Turns, see `AfterStep`: of distances, which are joined, and of walls, which have corners.
+#: The turns (see `AfterStep`) of distances, which are merged, and of walls, which may form corners.
 _DISTANCES, _WALLS = 1, 3
 
 
 def _column(symbol: str, place: int | None = None) -> Any:
-    """Return a property: the sum of a column in float64, or its rounded sum or mean."""
+    """Return a property that reads the sum of a column in float64 (None), its rounded sum (0) or rounded mean (1)."""
 
     def read(plan: Plan) -> np.ndarray:
         column = plan._columns[symbol]
@@ -56,44 +56,44 @@ def _column(symbol: str, place: int | None = None) -> Any:
 class Plan(Additions):
     """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions.
 
-    previous: a plan whose unchanged parts are reused. changed: by id of a declaration, its previous part, if any, and
-    the changed coefficients. idle: disabled declarations.
+    previous: a plan whose unchanged parts are reused. changed: id of a changed declaration -> (its previous part or
+    None, the names of changed coefficients). idle: disabled declarations.
     """
 
     events_enabled: bool = False  #: whether events are enabled
-    motion: Any = None  #: `Motion` of the stepper; None where no shape moves
+    motion: Any = None  #: `Motion` of the stepper; None if no shape moves
     impulses: Any = None  #: impulse storage of contacts, owned by the stepper
     loads: dict[int, np.ndarray] = {}  # noqa: RUF012 #: arrays of `Distance` by id, owned by the stepper: loads.py
-    rotating: Any = None  #: `Spin` of the stepper; None where nothing rotates
+    rotating: Any = None  #: `Spin` of the stepper; None if bodies do not rotate
     n: int
     dim: int
     dtype: np.dtype
     mass: np.ndarray  #: kg, one or one per body
     inverse_mass: np.ndarray  #: 1/m; zero for infinite mass
     mobility: np.ndarray  #: factor on gravity: 1, or 0 for infinite mass
-    finite_mass: np.ndarray  #: m, or 0 for infinite mass, which has no part in the energy
+    finite_mass: np.ndarray  #: m, or 0 for infinite mass, which energies exclude
     periodic: Any = None
     torus: Any = None  #: the periodic box; None for open space
     records: list[Record]
     interactions: list[InteractionRecord]
-    applied: list[np.ndarray]  #: forces in users' arrays, (n, dim): see `held`
+    applied: list[np.ndarray]  #: forces in users' arrays, (n, dim), which `held` adds to g
     torques: list[np.ndarray]  #: torques in users' arrays, (n,) or (n, 3)
-    #: Share of a step's velocity change by forces that a linked body at rest keeps, per body: see `add_links`.
+    #: Velocity stored for a linked body at rest, as a share of delta_v, per body: see `add_links`.
     at_rest: np.ndarray | None = None
     drag: bool
     linked = False
     links: Sequence[np.ndarray] = ()  #: linked bodies
-    _parts: dict[int, Part]  #: by id of the declaration, disabled ones included; each part references its declaration
+    _parts: dict[int, Part]  #: by id of the declaration, including disabled ones; a part refers to its declaration
     _pins: Sequence[Constraint] = ()
     _late: Sequence[Part] = ()  #: the parts of forces that act like constraints
-    _held: Sequence[Part] = ()  #: the parts of constraints, in declared order, after `_late`
-    _turns: Sequence[list[ConstraintRecord]] = ([],) * 6  #: their records, by turn
-    _event_velocities: bool  #: whether forces other than linear drag depend on velocities
+    _held: Sequence[Part] = ()  #: the parts of constraints, in declared order; they act after `_late`
+    _turns: Sequence[list[ConstraintRecord]] = ([],) * 6  #: the constraint records of all these parts, by turn
+    _event_velocities: bool  #: True if forces other than linear drag depend on velocities
     _shares: list[merging.Share]
     _columns: dict[str, merging.Column]
-    _ties: Sequence[ConstraintRecord] = ()  #: the records of `Distance`, joined: see tying.py
-    _undragged: list[ConstraintRecord]  #: the constraint records before `_drag` adds the drag to them
-    contacts: dict[str, np.ndarray] | None = None  #: the fields of `Contacts`, if there are any
+    _ties: Sequence[ConstraintRecord] = ()  #: the merged records of `Distance`: see tying.py
+    _undragged: list[ConstraintRecord]  #: the constraint records without the fields that `_drag` adds
+    contacts: dict[str, np.ndarray] | None = None  #: the fields of `Contacts`, if the model has them
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Plan(Additions):
     ) -> None:
         own, same = vars(self), previous is not None and previous.mass is mass
         if previous is not None:
-            own.update(vars(previous))  # attributes that this change does not affect are kept
+            own.update(vars(previous))  # keeps attributes that this change does not affect
         self.n, self.dim, self.dtype = n, dim, dtype
         self.mass = mass
         self.uniform_mass = len(mass) == 1
@@ -128,7 +128,7 @@ class Plan(Additions):
         known = {} if previous is None else self._known(previous)
         if previous is not None and not same:
             changed = self._with_masses(changed, previous)
-        whole = previous is None or known is not previous._parts  # whether all parts are collected anew
+        whole = previous is None or known is not previous._parts  # True if all parts must be collected again
         for name in _COMPUTED if whole else _COMPUTED[:1]:
             own.pop(name, None)
         self._parts = known.copy()
@@ -146,8 +146,8 @@ class Plan(Additions):
                 self._hold(previous, changed, *ends)
             check_company(self)
         self.velocity_dependent = self.drag or self._event_velocities
-        # Linked bodies: forces read the last step's velocity (x - x_prev)/h. The second-order velocity adds half a step
-        # of gravity, which the links cancel, but on which drag would act.
+        # Linked bodies: forces use the last step's velocity (x - x_prev)/h. The second-order velocity would add half a
+        # step of gravity, which the links cancel later, but on which drag would act.
         if self.linked and isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward":
             self.velocity_dependent = False
         self.integrator.check(self)
@@ -155,7 +155,7 @@ class Plan(Additions):
         self.idle = [self._parts[id(each)] for each in self._idle if id(each) in self._parts]
 
     def _surround(self, moved: tuple[Any, ...]) -> None:
-        """Collect what all constraints depend on: the periodic box and the pins. moved: those that came or went."""
+        """Find the periodic box and the pins, on which all constraints depend. moved: added and removed constraints."""
         if [each for each in moved if isinstance(each, Periodic)]:
             self.periodic = periodic_among(self.constraints)
             self.torus = None if self.periodic is None else self.periodic.torus(self.dim, self.dtype)
@@ -178,7 +178,7 @@ class Plan(Additions):
             }
         if self._pins is previous._pins:
             return parts
-        # Every constraint depends on the pins, and springs per mass: if these change, none of them is reused.
+        # Constraints and springs per mass depend on the pins: if the pins differ, compile all of them again.
         return {
             key: part
             for key, part in parts.items()
@@ -186,7 +186,7 @@ class Plan(Additions):
         }
 
     def _with_masses(self, changed: Changed, previous: Plan) -> Changed:
-        """Add a change of mass for each part of `previous`; return no changes if the box differs: all is recompiled."""
+        """Add "mass" to the changes of each part of `previous`; {} if the box differs: all parts are recompiled then."""
         if previous.periodic is not self.periodic:
             return {}
         masses: dict[int, tuple[Part | None, Collection[str]]] = {
@@ -195,7 +195,7 @@ class Plan(Additions):
         return masses | {key: (part, {*names, "mass"}) for key, (part, names) in changed.items()}
 
     def _push(self, changed: Changed, previous: Plan | None) -> None:
-        """Collect the parts of forces."""
+        """Collect the contributions of all forces."""
         known = () if previous is None else previous.interactions
         self.records, self.interactions, self._shares = [], [], []
         self.applied, self.torques, self._late = [], [], []
@@ -216,9 +216,9 @@ class Plan(Additions):
             raise ValueError("forces: expected at most one Langevin, got more")
 
     def _hold(self, previous: Plan | None, changed: Changed, head: int, tail: int) -> None:
-        """Collect the parts of constraints: the first `head` and the last `tail` ones are those of `previous`.
+        """Collect the contributions of constraints. The first `head` and the last `tail` are the same as in `previous`.
 
-        What only these contribute to stays.
+        Results to which only unchanged constraints contribute are reused.
         """
         gone, last = self._held[head : len(self._held) - tail], self._held[len(self._held) - tail :]
         come = [self._part_of(each, changed) for each in self.constraints[head : len(self.constraints) - tail]]
@@ -271,10 +271,10 @@ class Plan(Additions):
         return part
 
     def _with_fields(self, part: Part, now: Any, names: Collection[str]) -> Part | None:
-        """Return a part with replaced fields in its only record; None if these coefficients affect more than that."""
+        """Return a part with replaced fields in its only record; None if the coefficients affect anything else."""
         whole: tuple[Any, ...] = (*part.interactions, *part.constraint_records)
         if len(whole) != 1 or part.records or part.affine or (part.interactions and "mass" in names):
-            return None  # other numbers of a force depend on masses too, such as `factor`
+            return None  # `factor` of a force also depends on masses
         (record,) = whole
         which = "interactions" if part.interactions else "constraint_records"
         if part.interactions and now.velocity_dependent != record.term.velocity_dependent:
@@ -289,7 +289,7 @@ class Plan(Additions):
         return other
 
     def _colliding(self, walls: tuple[Any, ...], previous: Plan | None) -> Part:
-        """Return the corner constraint of all walls together."""
+        """Return the part with the corner constraint, which depends on all walls."""
         self._part = part = Part()
         if walls:
             from ..constraints.walls import add_corners
@@ -301,7 +301,7 @@ class Plan(Additions):
         return part
 
     def _with_corners(self, records: list[ConstraintRecord]) -> list[ConstraintRecord]:
-        """Return the records of walls in declared order, with corners before the first wall."""
+        """Return the records of walls in declared order, with the corner constraint before the first wall."""
         corners = self._corners.constraint_records
         first = [record.constraint for record in records].index(self._corners.walls[0]) if corners else 0
         return [*records[:first], *corners, *records[first:]]
@@ -309,9 +309,9 @@ class Plan(Additions):
     def _in_turn(
         self, turn: int, gone: Sequence[Part], come: Sequence[Part], after: Sequence[Part]
     ) -> list[ConstraintRecord]:
-        """Return the records of a turn, in declared order, with those of parts that came instead of those that went.
+        """Return the records of a turn, in declared order, with those of `come` in place of those of `gone`.
 
-        after: the parts behind these.
+        after: the parts that follow the replaced parts.
         """
         old, new = (
             [record for part in parts for record in part.constraint_records if record.constraint.turn == turn]
@@ -347,7 +347,7 @@ class Plan(Additions):
         ]
 
     def _merge(self, previous: Plan | None) -> None:
-        """Merge the affine forces, and compute the properties that follow."""
+        """Merge the affine forces, and compute the flags that depend on them."""
         known = {} if previous is None else previous._columns
         self._columns = merging.columns(self._shares, self.dim, known, self._rounded_column)
         self.drag, self.wind = self._columns["c"].acts
@@ -359,7 +359,7 @@ class Plan(Additions):
     def _rounded_column(self, name: str, array: np.ndarray) -> np.ndarray:
         if name not in ("rate", "omega", "spin"):
             return self._round(name, array)
-        check_finite(name, array, _F64)  # it stays in float64: only results derived from it are rounded
+        check_finite(name, array, _F64)  # stays in float64: only results derived from it are rounded
         return array
 
     def _derive_masses(self, previous: Plan | None) -> None:
@@ -370,7 +370,7 @@ class Plan(Additions):
         self.finite_mass = np.where(infinite, 0.0, self.mass)
 
     def _compile(self, declaration: Any) -> Part:
-        """Return the part of a declaration, with coefficients rounded."""
+        """Compile a declaration; return the part with its rounded coefficients."""
         self._part = part = Part()
         part.declaration = declaration
         declaration.compile(self)
@@ -378,7 +378,7 @@ class Plan(Additions):
 
     @once
     def weights(self) -> np.ndarray:
-        """Return 1/m of each body; 0 for those that no constraint moves."""
+        """Return 1/m of each body; 0 for bodies that no constraint moves (pinned, or of infinite mass)."""
         weights = weights_of(self, np.arange(self.n))
         weights.flags.writeable = False
         return weights
@@ -388,14 +388,14 @@ class Plan(Additions):
         return self._round(RECIPROCAL, self.weights, "mass")
 
     def owners(self, record: ConstraintRecord) -> list[np.ndarray]:
-        """Return the arrays of loads of the `Distance` declarations that a record consists of, see loads.py."""
+        """Return the load arrays of the `Distance` declarations that are merged in a record, see loads.py."""
         members = [*map(attrgetter("constraint"), record.members)] or record.constraint.distances
         return [*map(self.loads.__getitem__, map(id, members))]
 
     def numbered(self, before: Plan | None) -> list[tuple[np.ndarray, None, np.ndarray]]:
-        """Return the writes of each constraint's number into row 0 of its arrays of loads, where the number differs.
+        """Return the writes of constraint numbers into row 0 of load arrays, where the number has changed.
 
-        before: the plan that is replaced, which has numbered them; None if there is none.
+        before: the previous plan, whose numbers the arrays have; None for the first plan.
         """
         if not self.loads:
             return []
@@ -409,7 +409,7 @@ class Plan(Additions):
         return [(row, None, value) for (row, number), value in zip(rows, values, strict=True) if row[0, 0] != number]
 
     def source(self, record: ConstraintRecord) -> int:
-        """Return the number of a record's constraint; -1 for a force that acts like one."""
+        """Return the number of a record's constraint; -1 for a force that acts like a constraint."""
         return self._numbers.get(id(record.constraint), -1)
 
     @once
@@ -417,7 +417,7 @@ class Plan(Additions):
         return {id(constraint): number for number, constraint in reversed([*enumerate(self.constraints)])}
 
     def held(self) -> np.ndarray:
-        """Return g with the present forces in users' arrays, in the dtype of the state, for the next call.
+        """Return g plus the current forces in users' arrays, in the dtype of the state, for the next call of `step`.
 
         a = g + F / m, in the order of the forces; a = g for bodies of infinite mass.
         """
@@ -431,7 +431,7 @@ class Plan(Additions):
 
     @once
     def applied_share(self) -> np.ndarray:
-        """Return 1/m, the factor on users' forces: one, or one for each body."""
+        """Return 1/m, the factor on forces in users' arrays: one number, or one per body."""
         return self._round(RECIPROCAL, self.inverse_mass, "mass")
 
     @once
@@ -481,8 +481,8 @@ class Plan(Additions):
             digest.update(f"{interaction.term.label} {interaction.term.velocity_dependent}".encode())
         return digest.hexdigest()
 
-    # Merged coefficients of the affine forces: `_c` and `_k` in float64, as `Exact` needs them, others as steps read
-    # them, rounded to the dtype of the state.
+    # Merged coefficients of the affine forces: `_c` and `_k` in float64, for `Exact`; all others rounded to the dtype
+    # of the state, for steps.
     _c, _k = _column("c"), _column("k")
     g, c, w = _column("g", 0), _column("c", 0), _column("c", 1)
     k, p = _column("k", 0), _column("k", 1)
