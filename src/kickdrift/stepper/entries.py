@@ -33,9 +33,7 @@ class Origin:
         self.handle = handle  #: the user's object; if equal objects were added one after another, the latest
         self.first = first  #: the declaration, with omitted lengths measured
         self.at = at  #: total `shift` of the stepper at the declaration: its positions are in those coordinates
-        self.label = (
-            0  #: index among the added declarations with an equal token, in the order of `add`
-        )
+        self.label = 0  #: index among the added declarations with an equal token, in the order of `add`
 
     @once
     def loads(self) -> tuple[np.ndarray, ...]:

@@ -127,7 +127,7 @@ def first_saved(before: Sequence[Entry], now: Sequence[Entry]) -> list[tuple[np.
 class LoadsPart(Part):
     """Snapshot section "loads": loads and breaks of each `Distance` with `breaks_at`, float64, little-endian.
 
-    A `Distance` without `breaks_at` has broken pairs if `set` removed its limit after a break. Then one byte follows for
+    A `Distance` without `breaks_at` has broken pairs if `set` removed the limit after a break. Then a byte follows for
     each pair without `breaks_at`, 1 if broken. The section is empty if nothing is loaded or broken. Loads without
     `breaks_at` are not saved, and nan after a restore.
     """

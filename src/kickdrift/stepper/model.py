@@ -186,7 +186,7 @@ class Plan(Additions):
         }
 
     def _with_masses(self, changed: Changed, previous: Plan) -> Changed:
-        """Add "mass" to the changes of each part of `previous`; {} if the box differs: all parts are recompiled then."""
+        """Add "mass" to the changes of each part of `previous`; {} if the box differs (all parts are recompiled)."""
         if previous.periodic is not self.periodic:
             return {}
         masses: dict[int, tuple[Part | None, Collection[str]]] = {

@@ -1,7 +1,7 @@
-"""Shapes that move: their places and velocities, which are part of the state; and snapshots of them.
+"""Moving shapes: their positions and velocities, which are part of the state, and their snapshot section.
 
-A declaration says where its shapes begin and how fast they are. From then on a row of numbers for each shape has its
-displacement, its angle and its velocities, in float64 whatever the dtype of the bodies is.
+A declaration has the initial positions and velocities of its shapes. Afterwards a row of numbers per shape has the
+current displacement, angle and velocities, in float64 whatever the dtype of the bodies.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 #: Kinds of declarations that are or have shapes.
 HOLDERS = ("shapes", "contacts")
-#: Coefficients whose present values are in `Motion.rows`.
+#: Coefficients whose current values are in `Motion.rows`.
 SPEEDS = frozenset(("velocity", "angular_velocity"))
 
 
 def shapes_of(entry: Entry) -> Sequence[tuple[int, Shapes, Shapes]]:
-    """Return the shapes of an entry: number, as declared or changed, and the same in the current coordinates."""
+    """Return (number, current declaration, that declaration in the current coordinates) of each shape of an entry."""
     now, today = entry.now, entry.today
     if now.kind == "shapes":
         return ((0, now, today),)  # type: ignore[return-value]
@@ -39,17 +39,17 @@ def shapes_of(entry: Entry) -> Sequence[tuple[int, Shapes, Shapes]]:
 
 
 def present(entry: Entry, shapes: Any) -> Any:
-    """Return shapes given for `Contacts`, with those that it has already in the current coordinates."""
+    """Return the shapes given to `Contacts`; replace those that it already has by their current declarations."""
     known = {id(name): today for _, now, today in shapes_of(entry) for name in (now.handle, now, today)}
     return [known.get(id(each), each) for each in shapes] if isinstance(shapes, (list, tuple)) else shapes
 
 
 class Motion:
-    """The rows of all shapes that move: displacement, angle, velocity, angular velocity; 2 dim + 2 numbers each.
+    """One row per moving shape: displacement, angle, velocity, angular velocity; 2 dim + 2 numbers.
 
-    before: the previous motion, whose rows are kept. follow: maps (entry, shape), by number, to the number that the
-    shape had before, or None if it is new; a shape that is left out has kept its number. The attribute `rows` has the
-    present state, `before` the state before the last step, from which drawing interpolates.
+    before: the previous Motion, whose rows are kept. follow: (index of entry, index of shape) -> previous index of the
+    shape, None if it is new; indices of other shapes are unchanged. The attribute `rows` has the current state,
+    `before` the state before the last step, at which interpolation starts.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Motion:
         follow: Mapping[tuple[int, int], int | None] = MappingProxyType({}),
     ) -> None:
         self.dim = dim
-        #: `_first`: first row by id of a declaration of the plan. `_known`: rows by id of the origin and shape number.
+        #: `_first`: id of a declaration of the plan -> its first row. `_known`: (id of origin, shape index) -> rows.
         self._first: dict[int, int] = {}
         self._known: dict[tuple[int, int | None], slice] = {}
         initial, kept, total = [np.zeros((0, 2 * dim + 2))], [], 0
@@ -85,9 +85,9 @@ class Motion:
                 self.rows[here], self.before[here] = before.rows[there], before.before[there]
 
     def know(self, entries: tuple[Entry, ...], alike: tuple[Entry, ...]) -> None:
-        """Make `of` find the rows by the declarations of these entries, too.
+        """Let `of` accept the declarations of `entries`, too.
 
-        alike: the entries that this motion was made for, of which the others are copies.
+        alike: the entries for which this Motion was created; `entries` are copies of them.
         """
         for entry, own in zip(entries, alike, strict=True):
             for k, now, today in shapes_of(entry):
@@ -95,16 +95,16 @@ class Motion:
                     self._first[id(today)] = self._known[id(own.origin), k].start
 
     def of(self, declaration: Shapes, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return the rows of a declaration of the plan."""
+        """Return the rows of the shapes of a declaration of the plan."""
         first = self._first[id(declaration)]
         return (self.rows if rows is None else rows)[first : first + declaration.count]
 
     def keep(self) -> None:
-        """Store the present positions as those from which drawing interpolates."""
+        """Save the current rows as the start of the interpolation."""
         self.before[...] = self.rows
 
     def coast(self, plan: Any, steps: int, h: float) -> None:
-        """Move the shapes of a plan by several steps, in a world without bodies."""
+        """Advance the shapes of a plan by several steps, for a world without bodies."""
         for each in acting(plan):
             rows = self.of(each)
             for _ in range(steps):
@@ -114,7 +114,7 @@ class Motion:
 def motion_of(
     self: StepperBase, entries: tuple[Entry, ...], follow: Mapping[tuple[int, int], int | None] = MappingProxyType({})
 ) -> Motion | None:
-    """Return the motion for these entries; None where no shape moves."""
+    """Return the Motion for entries; None if no shape moves."""
     held = [entry for entry in entries if entry.now.kind in HOLDERS]
     if not any(now.moves for entry in held for _, now, _ in shapes_of(entry)):
         return None
@@ -122,7 +122,7 @@ def motion_of(
 
 
 def followed(entry: Entry, then: Entry, coefficients: Collection[str], place: int) -> dict[tuple[int, int], int | None]:
-    """Return `follow` of `Motion` after a change of coefficients."""
+    """Return the argument `follow` of `Motion` for a change of coefficients of one entry."""
     if "shapes" in coefficients:
         old = {id(now.handle): k for k, now, _ in shapes_of(then)}
         same = {id(now): k for k, now, _ in shapes_of(then)} | old
@@ -131,7 +131,7 @@ def followed(entry: Entry, then: Entry, coefficients: Collection[str], place: in
 
 
 def is_placed(declaration: Any, coefficients: Collection[str]) -> bool:
-    """Return whether coefficients set positions or velocities of shapes: their rows of `Motion` then begin anew."""
+    """Return whether the coefficients set positions or velocities of shapes, which resets their rows of `Motion`."""
     return declaration.kind == "shapes" and not (declaration.places | SPEEDS).isdisjoint(coefficients)
 
 
@@ -142,7 +142,7 @@ def acting(plan: Any) -> list[Shapes]:
 
 
 def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
-    """Find shapes of this stepper: (number of the entry, number in `Contacts(shapes=)` or 0)."""
+    """Return all (index of entry, index in `Contacts(shapes=)` or 0) of a declaration of shapes; [] for others."""
     places: list[tuple[int, int]] = []
     if getattr(declaration, "kind", None) != "shapes":
         return places
@@ -155,14 +155,14 @@ def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
 
 
 def are_contacts(self: StepperBase, places: list[tuple[int, int]]) -> bool:
-    """Return whether these are shapes of `Contacts`."""
+    """Return whether any of the entries at `places` is a `Contacts`."""
     return any(self._entries[place].now.kind == "contacts" for place, _ in places)
 
 
 def changed(
     self: StepperBase, places: list[tuple[int, int]], given_to: Callable[[Any], dict[str, Any]]
 ) -> tuple[dict[int, tuple[Shapes, ...]], dict[tuple[int, int], int | None]]:
-    """Return the shapes of `Contacts` after a change, by number of the entry, and `follow` of `Motion`."""
+    """Return the changed shapes of `Contacts` by index of the entry, and the argument `follow` of `Motion`."""
     found: dict[int, tuple[Shapes, ...]] = {}
     follow: dict[tuple[int, int], int | None] = {}
     for place, number in places:
@@ -176,7 +176,7 @@ def changed(
 
 
 def set_speeds(self: StepperBase, places: list[tuple[int, int]], speeds: dict[str, Any]) -> bool:
-    """Change velocities of shapes that move already; return whether only these were to be changed, and could be."""
+    """Set velocities of shapes that already move; return False, without effect, if other coefficients are given."""
     if not SPEEDS.issuperset(speeds):
         return False
     parts = [shapes_of(self._entries[place])[k] for place, k in places]
@@ -198,7 +198,7 @@ def set_speeds(self: StepperBase, places: list[tuple[int, int]], speeds: dict[st
 
 
 def posed(self: StepperBase, declaration: Any) -> Any:
-    """Return a declaration of the plan with the present places and velocities of its shapes."""
+    """Return a declaration of the plan with the current positions and velocities of its shapes."""
     if declaration.kind == "shapes" and declaration.moves and self._motion is not None:
         return declaration.posed(self._motion.of(declaration))
     if declaration.kind == "contacts" and any(shapes.moves for shapes in declaration.shapes):
@@ -207,11 +207,11 @@ def posed(self: StepperBase, declaration: Any) -> Any:
 
 
 def interpolate_shapes(self: StepperBase, shapes: Shapes, alpha: float | None = None) -> np.ndarray:
-    """Return the places of shapes for drawing, between the states before and after the last step of the frame.
+    """Return positions of shapes for drawing, interpolated between the states before and after the frame's last step.
 
     shapes: `Boxes` or `Segments` of this stepper, also those in `Contacts(shapes=)`. alpha: as for `interpolate`.
     Returns m, of shape (k, 2, dim): the lower and the upper corner of each box, or the two ends of each segment.
-    Shapes that rotate are drawn at an angle in between. Raises TypeError or ValueError for others, RuntimeError during
+    Angles of rotating shapes are interpolated too. Raises TypeError or ValueError for other shapes, RuntimeError during
     a step.
 
     >>> import kickdrift as kd
@@ -241,7 +241,7 @@ def _interpolate_shapes(self: StepperBase, shapes: Any, alpha: float | None) -> 
 
 
 class ShapesPart(Part):
-    """The section "shapes": the rows of all shapes that move, where any differs from what is declared."""
+    """Snapshot section "shapes": the rows of all moving shapes; empty if all rows have their declared values."""
 
     name = "shapes"
 
@@ -255,7 +255,7 @@ class ShapesPart(Part):
         return stepper._motion is None
 
     def most(self, stepper: Any) -> int:
-        return 8 * 8 * 10**6  # the snapshot may be from a time with other shapes: at most a million
+        return 8 * 8 * 10**6  # the snapshot may have other shapes; a million of them is the limit
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
         return {"motion": data}

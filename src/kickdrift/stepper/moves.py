@@ -23,11 +23,11 @@ def teleport(
     angle: ArrayLike | None = None,
     orientation: ArrayLike | None = None,
 ) -> None:
-    """Move bodies to another position at once. They are not drawn between the old and the new position.
+    """Move bodies to another position at once. `interpolate` does not blend between the old and the new position.
 
     index: an int, slice, array of ints or mask of bodies, or ids. position: m, of the shape of
     `stepper.position[index]`. Velocities do not change, including the history of `verlet`. angle, orientation: for
-    rotating bodies, a number or quaternion for all or one for each; unchanged if left out. Raises
+    rotating bodies, one number or quaternion for all bodies, or one each; unchanged if left out. Raises
     IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
 
     >>> import kickdrift as kd

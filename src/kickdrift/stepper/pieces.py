@@ -1,4 +1,4 @@
-"""Records and parts: the components of a plan."""
+"""Part (the contribution of one declaration to a plan) and records (kind and coefficients for kernels)."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ if TYPE_CHECKING:
 
 
 class Record(NamedTuple):
-    """A force that is evaluated after the affine part: its kind and its coefficients by symbol."""
+    """Kind and coefficients of a force on single bodies that is not affine, evaluated after the affine ones."""
 
     kind: str
-    velocity_dependent: bool  #: as its force declares
+    velocity_dependent: bool  #: True if the force depends on velocity
     fields: dict[str, np.ndarray]
 
 
 class Changeable:
-    """Base of records that can be changed."""
+    """Base of records whose fields `set` may change."""
 
-    owner: ClassVar[str]  #: name of the field that has the declaration
+    owner: ClassVar[str]  #: name of the attribute that refers to the declaration
     fields: dict[str, np.ndarray]
 
     def changed(self, fields: dict[str, np.ndarray], declaration: Any) -> Self:
-        """Return a copy of the same lineage, with other fields, of another declaration."""
+        """Return a copy of the same lineage, with other fields and another declaration."""
         other = object.__new__(type(self))
         other.__dict__.update(vars(self), fields=fields, **{self.owner: declaration})
         return other
 
     @property
     def pairs(self) -> int:
-        """The number of pairs, of springs and distances."""
+        """Number of pairs of springs or distances."""
         return len(self.fields["pairs"] if "pairs" in self.fields else self.fields["first"])
 
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
 class InteractionRecord(Changeable):
-    """A force that is evaluated for all bodies at once, into a zeroed array, which is then added.
+    """A user function or a force between bodies, which is evaluated for all bodies at once.
 
-    It is a user's function, or a force between bodies.
+    Its results are written to a zeroed array, which is then added to the accelerations.
     """
 
     owner: ClassVar[str] = "term"
     kind: str
     term: Any
-    factor: np.ndarray  #: multiplier: 1/m of forces, 1 of accelerations
+    factor: np.ndarray  #: factor on the result: 1/m for forces, 1 for accelerations
     fields: dict[str, np.ndarray]
-    #: Identity across changes: a changed record has the lineage of the old one, and so keeps its binding.
+    #: Identity across changes: a changed record keeps its lineage, by which its binding is found and reused.
     lineage: object = field(default_factory=object)
-    members: tuple[InteractionRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
-    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: their fields, concatenated
+    members: tuple[InteractionRecord, ...] = ()  #: the records that were merged into this one, see tying.py
+    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: concatenated fields of `members`
 
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
@@ -67,14 +67,14 @@ class ConstraintRecord(Changeable):
     kind: str
     constraint: Any
     fields: dict[str, np.ndarray]
-    members: tuple[ConstraintRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
-    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: their fields, concatenated
-    order: np.ndarray | None = None  #: of the columns' items in the fields, if another one
+    members: tuple[ConstraintRecord, ...] = ()  #: the records that were merged into this one, see tying.py
+    columns: dict[str, np.ndarray] = field(default_factory=dict)  #: concatenated fields of `members`
+    order: np.ndarray | None = None  #: permutation from items of `columns` to items of `fields`; None: identity
     lineage: object = field(default_factory=object)
 
     @once
     def solved(self) -> tuple[bool, int]:
-        """Whether a `Distance` record has compliance, and its iterations."""
+        """Whether a `Distance` record has compliance, and its number of iterations."""
         return "compliance" in self.fields, int(self.fields["iterations"][0])
 
     @once
@@ -85,20 +85,20 @@ class ConstraintRecord(Changeable):
 
     @property
     def solid(self) -> bool:
-        """Whether it is a wall or shape. The record of corners is none: it has no extent beside that of its walls."""
+        """True for walls and shapes, not for the record of corners, which has no extent of its own."""
         return bool(self.constraint.solid) and self.kind != "corners"
 
     @property
     def splits(self) -> bool:
-        """Whether it applies equal impulses in both halves of a step."""
+        """True if the constraint applies equal impulses in both halves of a step."""
         return self.kind == "compliant_distance" and 2 in self.fields["direction"]
 
 
 class Part:
-    """The contribution of one declaration to a plan. It is reusable, as it depends on no others except pins."""
+    """The contribution of one declaration to a plan. Other plans can reuse a part: it depends on no others but pins."""
 
     declaration: Any = None
-    # Class-level defaults: an addition creates the instance attribute.
+    # Defaults are class attributes: a declaration that contributes to one creates the instance attribute.
     #: (symbol, coefficient, weighted vector): see `merging`.
     affine: tuple[Share, ...] = ()
     records: tuple[Record, ...] = ()
@@ -106,11 +106,11 @@ class Part:
     constraint_records: tuple[ConstraintRecord, ...] = ()
     links: tuple[np.ndarray, ...] = ()  #: linked bodies
     linked = False
-    walls: tuple[Any, ...] = ()  #: walls that take part in corners
+    walls: tuple[Any, ...] = ()  #: walls that may form corners
     applied: tuple[Applied, ...] = ()  #: forces and torques in users' arrays
 
     def follow(self, before: Part) -> None:
-        """Keep the bindings of changed constraints if their arrays still fit, and the arrays that are equal."""
+        """Take over the lineages (thus the bindings) of the previous constraint records, and arrays that are equal."""
         if self.constraint_records and len(self.constraint_records) == len(before.constraint_records):
             pairs = zip(self.constraint_records, before.constraint_records, strict=True)
             self.constraint_records = tuple([_following(new, old) for new, old in pairs])

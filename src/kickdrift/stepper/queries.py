@@ -1,7 +1,7 @@
-"""Queries of the present positions: what a ray hits, and what is at a place.
+"""Queries at the current positions: ray and circle casts, and overlaps with a circle.
 
-They need no events. All is computed in float64. Functions without an underscore that take a stepper as `self` become
-its methods in base.py.
+Queries do not need events. They are computed in float64. Functions without an underscore that take a stepper as `self`
+become its methods in base.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Number of (ray, body) tests below which a search without a grid is faster.
 _FEW = 16384
-#: Maximal number of bodies that are tested without the grid because they are much larger than all others.
+#: Maximum number of bodies that stay out of the grid because they are much larger than all others.
 LARGE = 16
 
 
@@ -36,30 +36,30 @@ class Side(NamedTuple):
 
     source: int  #: number of its constraint
     record: int  #: index of its record in the plan
-    part: int  #: index among the shapes of `Contacts`, negative for its walls; 0 for other constraints
-    first: int  #: its first number in events
-    mask: int  #: the masks for all bodies, combined by OR
+    part: int  #: index among the shapes of `Contacts`; negative for walls of `Contacts`; 0 for other constraints
+    first: int  #: number of its first plane or shape in events
+    mask: int  #: bitwise OR of its masks for all bodies
     half: float  #: half the thickness of segments, m
-    normals: np.ndarray | None  #: of the planes of a wall, by number; None for shapes
+    normals: np.ndarray | None  #: normals of the planes of a wall, by number; None for shapes
     offsets: np.ndarray | None
 
 
 class Touch(NamedTuple):
-    """A kind of contacts to search in `touching`: pairs of bodies, or bodies with a wall or shapes."""
+    """A search of `touching`: for contacts between bodies, or between bodies and one wall or set of shapes."""
 
     source: int  #: number of its constraint
     side: Side | None  #: None for pairs of bodies
     radius: np.ndarray
-    through: np.ndarray  #: (sides, n): 0 collides, 1 is a sensor, 2 passes; (n,) for pairs: 1 is a sensor
+    through: np.ndarray  #: 0 collides, 1 sensor, 2 no contact: (sides, n) for a wall or shapes, (n,) for pairs
     reach: np.ndarray | None = None  #: contact distance of shapes, m
     slack: float = 0.0  #: tolerance for rounding errors, relative to coordinates
-    category: np.ndarray | None = None  #: for pairs only, as `mask`, and `moves`: whether a body can move
+    category: np.ndarray | None = None  #: `category`, `mask`, and `moves` (True if movable) per body: for pairs only
     mask: np.ndarray | None = None
     moves: np.ndarray | None = None
 
 
 class Scene:
-    """The bodies, walls and shapes of a plan as queries need them: arrays of their own, one number per row."""
+    """Bodies, walls and shapes of a plan for queries, copied to arrays with one number per row."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -74,7 +74,7 @@ class Scene:
     @once
     def contacts(self) -> list[Touch]:
         plan = self._plan
-        # The tolerance is that of the constraints themselves.
+        # Constraints use the same tolerance.
         slack = 16 * float(np.finfo(plan.dtype).eps)
         found = []
         for record in plan.constraint_records:
@@ -100,7 +100,7 @@ class Scene:
                 found.append(Touch(side.source, side, radius, through, _each(plan, reach), slack))
                 continue
             through = given.get("sensor", none)
-            if "wall_friction" in given:  # of `Contacts`: its `through` includes sensor bodies
+            if "wall_friction" in given:  # a wall of `Contacts`: `through` includes sensor bodies
                 through = given["through"][side.first : side.first + len(side.normals)] if "through" in given else none
             through = np.array(np.broadcast_to(through, (len(side.normals), plan.n)), np.uint8, order="C")
             found.append(Touch(side.source, side, radius, through, slack=slack))
@@ -108,7 +108,7 @@ class Scene:
 
 
 def scene(self: StepperBase) -> Scene:
-    """Return the scene of the stepper's plan, which is made once."""
+    """Return the Scene of the stepper's plan, cached until the plan changes."""
     found = self._scene
     if found is None or found._plan is not self._plan:
         found = self._scene = Scene(self._plan)
@@ -116,7 +116,7 @@ def scene(self: StepperBase) -> Scene:
 
 
 def _each(plan: Plan, values: Any, dtype: Any = np.float64) -> np.ndarray:
-    """Copy a coefficient as one number per row."""
+    """Return a copy of a coefficient with one number per row."""
     array = np.empty(plan.n, dtype)
     array[...] = values
     return array
@@ -148,24 +148,24 @@ def cast(
     mask: int = ALL_BITS,
     ignore: ArrayLike | None = None,
 ) -> Any:
-    """The first thing that each ray hits, or each circle or sphere that moves along a straight line.
+    """The first hit of each ray, or of each circle or sphere that moves along a straight line.
 
-    origin: m, shape (dim,) for one, or (k, dim). motion: m, (dim,) or the shape of origin: from where to how far.
-    radius: m, >= 0, of what moves; 0 is a ray. mask: bits; bodies whose category is in it are hit, and walls and
-    shapes whose mask shares a bit with it. ignore: a body that is not hit, by id or row: one for all or one each.
+    origin: m, shape (dim,) for one, or (k, dim). motion: m, (dim,) or the shape of origin: displacement from origin.
+    radius: m, >= 0, of the circle or sphere; 0 is a ray. mask: bits; it selects bodies whose category, and walls and
+    shapes whose mask, share a bit with it. ignore: a body that is not hit, by id or row: one for all rays or one each.
 
     Returns a structured array of shape (k,), or one item for an origin of shape (dim,):
-    share, the fraction of the motion before the hit, 0 to 1: 0 if it begins in contact, 1 without a hit;
-    what, int64: the id of the body, -1 - number for a wall or shape as b in `Events`, 0 without a hit;
+    share, the fraction of the motion before the hit, 0 to 1: 0 if the ray begins in contact, 1 without a hit;
+    what, int64: the id of the body, or -1 - number of the wall or shape as b in `Events`, or 0 without a hit;
     slot, the row of the body, else -1; shape, the number of the wall or shape in its own declaration, else -1;
     source, the number of the constraint of the wall or shape, else -1;
-    point, m, where it is hit; normal, outward, of length 1; without a hit, the end of the motion and zeros;
+    point, m, of the hit; normal, outward, of length 1; without a hit, the end of the motion and zeros;
     query, the number of the ray.
 
     A body that lies on a floor begins in contact with it: to cast its circle along the floor, begin a hundredth of its
     radius above. Bodies have the radius and category of `Contacts`, else of `ElasticCollisions`, or the radius of
-    shapes or walls. Bodies without a radius are hit by circles only. Sensors are not hit. Of hits at the same share
-    bodies come first, then constraints and shapes in order. All is computed in float64, and reproducible. Raises
+    shapes or walls. Bodies without a radius are hit by circles only. Sensors are not hit. Of hits at the same share,
+    bodies come first, then constraints and shapes in order. Casts are computed in float64, and reproducible. Raises
     TypeError or ValueError, also in a world with `Periodic`, where `Neighbours.cast` finds bodies across the sides;
     DeadBodyError for a body in `ignore` that is not active; RuntimeError during a step.
 
@@ -198,13 +198,13 @@ def _cast(self: StepperBase, origin: Any, motion: Any, radius: Any, mask: Any, i
 
 
 def overlap(self: StepperBase, point: ArrayLike, radius: float = 0.0, mask: int = ALL_BITS) -> np.ndarray:
-    """The bodies, walls and shapes at a place: those that a circle or sphere touches, also sensors.
+    """The bodies, walls and shapes that a circle or sphere touches, also sensors.
 
     point: m, shape (dim,), or (k, dim) for several. radius: m, >= 0; 0 is a point. mask: as for `cast`.
 
     Returns a structured array with the fields of `cast`, sorted by query, the number of the point: first bodies by
-    row, then walls and shapes in the order of constraints. share is 0; point is on the surface of what is there, next
-    to the circle's center. In a world with `Periodic`, bodies are found across its sides. Raises TypeError or
+    row, then walls and shapes in the order of constraints. share is 0; point is the point of the surface that is
+    nearest to the circle's center. In a world with `Periodic`, bodies are found across its sides. Raises TypeError or
     ValueError, RuntimeError during a step.
 
     >>> import kickdrift as kd
@@ -290,7 +290,7 @@ def _first_bodies(
     self: StepperBase, known: Scene, level: Any, places: np.ndarray, x: np.ndarray, way: np.ndarray, r: float,
     seen: int, skip: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-    """Return for each ray the row of the body that it hits first, or -1, and the share of the ray up to there.
+    """Return for each ray the row of the first body hit (-1: none), and the fraction of the ray before the hit.
 
     Few rays test all bodies; more rays use a grid.
     """
@@ -308,13 +308,13 @@ def _first_bodies(
     if skip is not None:
         at = np.searchsorted(rows, skip) % len(rows)
         skip = np.where(rows[at] == skip, at, -1)
-    # `spread` is the volume per body, from a sample without the outermost 1/16 at each side: a body that flew away must
-    # not enlarge all cells.
+    # `spread`: volume per body, from a sample without the outermost 1/16 at each side, because a single body far away
+    # must not enlarge all cells.
     some = np.sort(places[:: len(rows) // 1024 + 1], axis=0)
     edge = (len(some) + 15) // 16
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.prod(some[-1 - edge] - some[edge]) / len(rows) if len(some) > 2 * edge else 0.0
-    if np.isfinite(spread):  # with a body per cell on average, a long ray passes few cells
+    if np.isfinite(spread):  # one body per cell on average: a long ray passes few cells
         reach = max(reach, float(spread) ** (1 / self.dim))
     grid(level.index_type, places, rows, reach, None, size).cast(x, way, r, row, time, skip)
     return row, time
@@ -324,15 +324,15 @@ def _first_bodies(
 
 
 def _rows(self: StepperBase, known: Scene, seen: int, sensors: bool) -> np.ndarray:
-    """Return the active rows whose category is in a mask."""
+    """Return the active rows whose category shares a bit with the mask `seen`."""
     rows = living(self)
     kept = known.category[rows] & np.uint64(seen) != 0
     return rows[kept if sensors else kept & (known.sensor[rows] == 0)]
 
 
 def much_larger(radius: np.ndarray) -> np.ndarray:
-    """Return the few bodies that are more than four times as large as all others: in a grid for all bodies, all cells
-    would be as large as they are."""
+    """Return the few bodies that are more than four times as large as all others. A grid with these bodies would need
+    cells of their size for all bodies."""
     most = float(np.partition(radius, -1 - LARGE)[-1 - LARGE]) if len(radius) > 8 * LARGE else 0.0
     return np.flatnonzero(radius > 4 * most) if most > 0 else np.zeros(0, np.int64)
 
@@ -342,7 +342,7 @@ def living(self: StepperBase) -> np.ndarray:
 
 
 def ids(self: StepperBase, slots: np.ndarray) -> np.ndarray:
-    """Return the ids of rows; negative numbers, of walls and shapes, stay."""
+    """Return the ids of rows; negative numbers (walls and shapes) are unchanged."""
     if self._slots is None:
         return np.where(slots < 0, slots, slots | 1 << 32)
     return np.where(slots < 0, slots, self._slots.ids[np.maximum(slots, 0)] if self.n else slots)
@@ -373,7 +373,7 @@ def _vectors(name: str, given: Any, dim: int) -> np.ndarray:
 
 
 def along(x: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    """Return the scalar product of each direction with each vector, summed from the first component on."""
+    """Return the dot product of each direction with each vector, summed in the order of components."""
     total = directions[:, :1] * x[:, 0]
     for c in range(1, x.shape[1]):
         total = total + directions[:, c : c + 1] * x[:, c]

@@ -1,4 +1,4 @@
-"""Moving a world to other arrays, with more rows perhaps: `rebind` becomes a method of steppers in base.py."""
+"""Move a world to other arrays, possibly with more rows: `rebind` becomes a method of steppers in base.py."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def rebind(
     """Move the world to other arrays. Tick, time and clock stay the same.
 
     position, velocity: arrays of the same dtype and dimension, with any layout. Their contents are the state from
-    now on. They have as many rows as before, or more, unless a coefficient or mass is given per body: then `set` or
-    `set_mass` one number for all bodies, rebind, and set per-body values afterwards. Constructor arguments that were
-    given per body stay so. The new rows are free if `alive` was given or a body was spawned or removed.
+    now on. They have as many rows as before, or more. More rows require that no coefficient or mass is per body:
+    `set` or `set_mass` one number for all bodies, rebind, and set per-body values afterwards. Constructor arguments
+    must not be per body either. New rows are free if `alive` was given or a body was spawned or removed.
 
-    angular_velocity, angle, orientation: where bodies rotate, as for `Stepper`. Those that are left out stay, which
-    needs as many rows as before.
+    angular_velocity, angle, orientation: if bodies rotate, as for `Stepper`. Omitted arrays are kept, which requires
+    as many rows as before.
 
     The integrator's history is reset, as after `restart`, unless the values are the same as before. Interpolation
     is always reset. With more rows, earlier snapshots no longer fit. Raises TypeError or ValueError for
@@ -100,7 +100,7 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
 
 
 def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Plan:
-    """Extend a plan without per-body coefficients to n bodies. declared: whether it is the constructor's plan."""
+    """Extend a plan without per-body coefficients to n bodies. declared: True for the plan of the constructor."""
     way = (
         "a stepper that was made with one number for all bodies can grow, and be set per body afterwards"
         if declared

@@ -42,11 +42,11 @@ def record(
     """Run `steps` steps; sample the state now and after every `every` steps.
 
     steps: how many, an int >= 0. every: steps from a sample to the next, an int >= 1.
-    out: where samples go, if not into memory: a path that ends in .npy, which is overwritten, or an array of shape
-    (samples, ...), such as a memmap or one of Zarr, that is written row by row. It gets the positions, or y of an
-    ODEStepper; for others a mapping such as {"position": "x.npy", "velocity": array}. What it leaves out is None in
-    the result; time and tick are in memory otherwise. Arrays have steps // every + 1 samples and a dtype to which
-    numpy casts as "same_kind".
+    out: target of the samples, in memory by default: a path that ends in .npy, which is overwritten, or an array of
+    shape (samples, ...), such as a memmap or one of Zarr, which is written row by row. The target receives positions,
+    or y of an ODEStepper. For other quantities pass a mapping such as {"position": "x.npy", "velocity": array}.
+    Quantities without a target are None in the result, except time and tick, which are in memory. Arrays have
+    steps // every + 1 samples and a dtype to which numpy casts as "same_kind".
     callback: called with the stepper after each sample, also the first. True ends the run there; None or False goes on.
     energy: whether to sample `energy()` too.
     progress: whether to show progress on standard error, if the run takes longer than two seconds.
@@ -148,14 +148,14 @@ class _File:
 
 
 def _finished(array: Any, count: int) -> Any:
-    """Return the samples of an array. One that is not NumPy's is returned whole: a slice would be read into memory."""
+    """Return the first `count` samples. Arrays of other libraries are returned whole: slicing would load them."""
     if isinstance(array, _File):
         return array.close(count)
     return array[:count] if isinstance(array, np.ndarray) else array
 
 
 def _arrays(out: Any, count: int, samples: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return an array for each quantity to sample. samples: the first sample, with the state behind time and tick."""
+    """Return an array for each quantity to sample. samples: the first sample: time, tick, then the state."""
     given = {} if out is None else dict(out) if isinstance(out, Mapping) else {[*samples][2]: out}
     for name in given:
         if name not in samples:
@@ -194,7 +194,7 @@ def _arrays(out: Any, count: int, samples: dict[str, np.ndarray]) -> dict[str, A
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether what is written to one place appears at the other."""
+    """Return whether two targets are the same file or share memory."""
     if isinstance(one, str) and isinstance(other, str):
         return os.path.realpath(one) == os.path.realpath(other)
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):

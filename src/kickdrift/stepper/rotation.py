@@ -1,4 +1,4 @@
-"""The rotation of discs and spheres: angular velocities, angles or orientations, and moments of inertia."""
+"""Rotation of discs and spheres: angular velocities, angles or orientations, and moments of inertia."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from .base import StepperBase
     from .model import Plan
 
-#: Inertia of a solid disc and of a solid sphere, in m r^2.
+#: Inertia / (m r^2) of a solid disc (2-D) and of a solid sphere (3-D).
 SHARES = {2: 1 / 2, 3: 2 / 5}
-#: Tolerance for the length of an orientation on input. Each step normalizes it.
+#: Tolerance for the length of a given orientation. Each step normalizes orientations.
 UNIT = 1e-4
 
 
 class Spin:
-    """Memory that kernels share during a step: angular velocities in planes, and 1/I; of n bodies."""
+    """Work memory of kernels in a step: angular velocities by plane (structure of arrays), and 1/I, of n bodies."""
 
     def __init__(self, n: int, dim: int, dtype: np.dtype) -> None:
         rows = -(-max(n, 1) // ROW) * ROW + 64  # padding: vector access may exceed n
@@ -34,22 +34,22 @@ class Spin:
 
 
 class Rotation:
-    """The arrays of a world whose bodies rotate.
+    """The arrays of a world with rotating bodies.
 
-    given: angular velocity, and angle or orientation, in the user's shapes. `velocity` and `turned` are views of
-    these with two axes, (n, 1) or (n, 3), and (n, 1) or (n, 4).
+    given: angular velocity, and angle or orientation, in the user's shapes. `velocity` and `turned` are views of these
+    two arrays with two axes: (n, 1) and (n, 1) in 2-D, (n, 3) and (n, 4) in 3-D.
     """
 
     def __init__(self, given: tuple[np.ndarray, np.ndarray], dim: int, declared: np.ndarray | None, spin: Any) -> None:
         self.given = given
         self.velocity, self.turned = (validation.as_rows(array.view()) for array in given)
         self.dim = dim
-        self.declared = declared  #: inertia as given, (1,) or (n,); None: that of solid bodies
+        self.declared = declared  #: inertia given by the user, (1,) or (n,); None: inertia of solid bodies
         self.spin = Spin(len(given[0]), dim, given[0].dtype) if spin is None else spin
 
     @property
     def name(self) -> str:
-        """Name of the second array."""
+        """Name of the array `turned`: "angle" in 2-D, "orientation" in 3-D."""
         return "angle" if self.dim == 2 else "orientation"
 
     def inertia_of(self, plan: Plan) -> np.ndarray:
@@ -73,7 +73,7 @@ class Rotation:
 
     @property
     def fingerprint(self) -> str:
-        """Return the identity of the declared inertia for snapshots: another inertia changes all later steps."""
+        """Identify the declared inertia in snapshots: a snapshot fits only a stepper with equal inertia."""
         if self.declared is None:
             return "solid"
         from hashlib import blake2b  # imported late: it loads OpenSSL, which is slow
@@ -81,7 +81,7 @@ class Rotation:
         return blake2b(self.declared.astype("<f8").tobytes(), digest_size=16).hexdigest()
 
     def arguments(self) -> dict[str, Any]:
-        """Return arguments for a stepper with its own arrays of equal layout, to be filled from a snapshot."""
+        """Return constructor arguments for a copy: new arrays of equal layout, to be filled from a snapshot."""
         w, turned = (np.zeros_like(array) for array in self.given)
         if self.dim == 3:
             turned[:, 0] = 1
@@ -109,7 +109,7 @@ class Rotation:
 
 
 def radii(plan: Plan) -> np.ndarray:
-    """Return the radius of each body in m, float64, from the constraint of the lowest rank that has one; else 0."""
+    """Return the radius of each body in m, float64, from the constraint of lowest `radius_rank` that has one, or 0."""
     radius = np.zeros(plan.n)
     # Disabled constraints count: a body keeps its size.
     constraints: tuple[Any, ...] = (*plan.constraints, *plan.disabled)
@@ -131,7 +131,7 @@ def rotation_of(
     alive: np.ndarray | None = None,
     spin: Spin | None = None,
 ) -> Rotation | None:
-    """Return the rotation from a stepper's arguments, or None without them."""
+    """Create the Rotation from the arguments of a stepper; return None if none of them is given."""
     n, dim = position.shape
     if angular_velocity is None:
         if angle is None and orientation is None and inertia is None:
@@ -178,7 +178,7 @@ def check_unit(orientation: np.ndarray, alive: np.ndarray | None = None) -> None
 
 
 class RotationPart(Part):
-    """The snapshot section of angular velocities, and angles or orientations, row by row."""
+    """Snapshot section "rotation": angular velocities, then angles or orientations, row by row."""
 
     name = "rotation"
 
@@ -231,7 +231,7 @@ def orientation(self: StepperBase) -> np.ndarray | None:
 
 
 def keep(getter: Callable[[StepperBase], np.ndarray | None]) -> Callable[[StepperBase, np.ndarray | None], None]:
-    """Return the setter of an array that is changed in place."""
+    """Return a property setter that accepts only the array itself, for in-place operators such as `+=`."""
 
     def set_array(self: StepperBase, value: np.ndarray | None) -> None:
         validation.in_place(getter.__name__, value, getter(self))
@@ -251,7 +251,7 @@ def turning_arrays(self: StepperBase) -> dict[str, np.ndarray]:
 
 
 def inverse_inertia_of(self: StepperBase, plan: Plan) -> np.ndarray | None:
-    """Return 1/I of each body for a plan; None without rotation. ValueError if a required argument is missing."""
+    """Return 1/I of each body for a plan; None without rotation. Raise ValueError for torques without rotation."""
     if self._rotation is not None:
         return self._rotation.inverse_of(plan)
     if plan.torques:
@@ -262,7 +262,7 @@ def inverse_inertia_of(self: StepperBase, plan: Plan) -> np.ndarray | None:
 def turning_of(
     self: StepperBase, k: int, angular_velocity: Any = None, angle: Any = None, orientation: Any = None
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the rows of k spawned bodies; by default at rest, with angle 0 or identity orientation."""
+    """Return the rotation rows of k spawned bodies; default: at rest, with angle 0 or the identity orientation."""
     if self._rotation is not None and angular_velocity is None:
         angular_velocity = 0.0
     nothing = np.zeros((k, self.dim), self.dtype)
@@ -272,7 +272,7 @@ def turning_of(
                 raise ValueError(f"{name}: expected a stepper with angular_velocity (0.0 makes an array)")
         return None
     given = {"angular_velocity": angular_velocity, "angle": angle, "orientation": orientation}
-    # These are copied, so they may be read-only and of any dtype.
+    # The values are copied: they may be read-only and of any dtype.
     own: dict[str, Any] = {
         name: None if value is None else validation.numbers(name, value).astype(self.dtype)
         for name, value in given.items()
@@ -283,14 +283,14 @@ def turning_of(
 
 
 def write_turning(self: StepperBase, rows: np.ndarray, values: tuple[np.ndarray, np.ndarray] | None) -> None:
-    """Write the rotation of bodies into free rows."""
+    """Write angular velocities and angles or orientations of spawned bodies into their rows."""
     if values is not None:
         assert self._rotation is not None
         self._rotation.velocity[rows], self._rotation.turned[rows] = values
 
 
 def rebound(self: StepperBase, given: tuple[np.ndarray, np.ndarray], turning: dict[str, Any]) -> Rotation | None:
-    """Return the rotation for other positions and velocities; arrays that are left out are kept."""
+    """Return the Rotation for rebound positions and velocities; omitted rotation arrays are kept."""
     old, n = self._rotation, len(given[0])
     if old is None:
         for name, value in turning.items():
@@ -315,9 +315,9 @@ def interpolate_angles(
 ) -> np.ndarray:
     """Return angles or orientations for drawing, between the states before and after the last step of the frame.
 
-    Shape (n,) in rad, or (n, 4): unit quaternions. They belong to the positions that `interpolate` returns. Angles are
-    interpolated linearly, without regard to whole turns. Orientations are interpolated linearly to q or -q, whichever
-    is nearer, then normalized. alpha, out, living: as for `interpolate`.
+    Shape (n,) in rad, or (n, 4): unit quaternions. They match the positions that `interpolate` returns. Angles are
+    interpolated linearly, not modulo full turns. Orientations are interpolated linearly to q or -q, whichever is
+    nearer, then normalized. alpha, out, living: as for `interpolate`.
 
     Raises ValueError without rotation, TypeError or ValueError for a wrong argument. Thread-safety: as `step`.
 
@@ -339,7 +339,7 @@ def _drawn(self: StepperBase, alpha: Any, out: Any, living: Any) -> Any:
     rows = np.flatnonzero(alive) if alive is not None and living else slice(None)
     now = rotation.turned[rows]
     before = now if self._previous is None else self._previous[2][rows]
-    if self._slots is not None:  # bodies spawned after the last step are drawn in their present orientation
+    if self._slots is not None:  # bodies spawned after the last step have no previous orientation
         before = np.where(self._slots.needs_start[: self.n][rows, None] != 0, now, before)
     with np.errstate(all="ignore"):
         if rotation.dim == 3:

@@ -1,4 +1,4 @@
-"""Indexed bodies, and their coefficients: the `index=` argument of `set` and others."""
+"""The argument `index=` of `set` and other methods: rows of the indexed bodies, and their coefficients."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def rows_of(self: StepperBase, index: Any) -> Any:
-    """Replace ids in an index by their rows: every id is at least 2**32, every row is less."""
+    """Replace ids in an index by rows. Ids are at least 2**32, rows are less."""
     if isinstance(index, (list, np.ndarray, int, np.integer)):
         try:
             array = np.asarray(index)
         except ValueError:
-            return index  # invalid as an index: the caller raises the error
+            return index  # not a valid index: the caller raises the error
         if array.dtype.kind in "iu" and array.size and array.max() >= 2**32:
             return self.slots(index)
     return index
@@ -28,7 +28,7 @@ def rows_of(self: StepperBase, index: Any) -> Any:
 def with_rows(
     first: Declaration, today: Declaration, coefficients: dict[str, Any], rows: np.ndarray, n: int, dim: int
 ) -> dict[str, Any]:
-    """Return coefficients for all bodies, with those of some rows replaced.
+    """Return coefficients for all bodies, with the values of `rows` replaced.
 
     first, today: the declaration as declared, and with its current values. A coefficient that was declared uniform
     and is equal in all rows becomes uniform again, for canonical snapshots.
@@ -51,7 +51,7 @@ def with_rows(
         array[rows] = value
         single = np.shape(getattr(first, name)) == ((dim,) if vector else ())
         alike = single and n > 0 and bool((array == array[0]).all())
-        alike = alike and array.tobytes() == np.broadcast_to(array[:1], array.shape).tobytes()  # -0.0 is another number
+        alike = alike and array.tobytes() == np.broadcast_to(array[:1], array.shape).tobytes()  # -0.0 is not 0.0
         whole[name] = array[0] if alike else array
     return whole
 
