@@ -69,14 +69,14 @@ class SavedChanges(parts.Part):
 
 
 def _longest(origin: Origin, n: int, dim: int) -> int:
-    """Return the maximal length of a declaration's JSON: twice the bytes of each coefficient, and names."""
+    """Return the maximum length of a declaration's JSON: twice the bytes of each coefficient, plus names."""
     size = 512 + 64 * dim + sum(_longest(Origin(None, one, one, origin.at), n, dim) for one in _joints(origin.first))
     for name in (*origin.first.coefficients, *(["indices"] if "indices" in origin.first.coefficients else [])):
         array = np.asarray(getattr(origin.first, name))
         most = max(n * dim, n, array.size if array.dtype != object else 0, 64)
         pairs = getattr(origin.first, "pairs", None)
         size += 128 + 16 * max(most, 0 if pairs is None else len(pairs))
-        if name == "shapes":  # the number of shapes may differ in the snapshot: at most a million
+        if name == "shapes":  # the snapshot may have other shapes; a million of them is the limit
             size += 10**6 * 64 * dim
     return size
 
@@ -187,7 +187,7 @@ def _decoded(stepper: Any, data: bytes) -> tuple[tuple[Entry, ...], np.ndarray]:
 
 
 def _known(stepper: Any, keys: list[Any]) -> dict[str, list[Origin]]:
-    """Return the added declarations by key; of equal ones, those that the stepper has come first."""
+    """Return the added declarations by key; under each key, those that the stepper currently has come first."""
     present = {id(entry.origin) for entry in stepper._entries}
     known: dict[str, list[Origin]] = {}
     for token in {key.partition("+")[0] for key in keys if type(key) is str}:
@@ -201,7 +201,7 @@ def _entry(stepper: Any, saved: dict[str, Any], added: dict[str, list[Origin]], 
     used.add(id(origin))
     for entry in stepper._entries:
         if entry.origin is origin and _of(entry) == saved:
-            return entry  # the unchanged entry keeps its compiled part
+            return entry  # an unchanged entry is reused with its compiled part
     now, at = origin.first, origin.at
     if "set" in saved:
         at = np.array([float.fromhex(number) for number in saved["at"]])

@@ -27,9 +27,9 @@ LAST_GENERATION = 2**31 - 1
 
 
 class Slots:
-    """Masks, generations and ids of the slots, of the compiled stepper and of the reference.
+    """Masks, generations and ids of the slots; shared by the compiled stepper and the reference.
 
-    The caller must have locked the stepper, except to read `alive` and `ids`.
+    Callers must have the stepper's lock, except to read `alive` and `ids`.
     """
 
     def __init__(self, n: int, alive: np.ndarray | None = None) -> None:
@@ -57,7 +57,7 @@ class Slots:
 
     @property
     def untouched(self) -> bool:
-        """Whether no body was spawned or removed: all rows have their first body."""
+        """True if no body was spawned or removed: every row has its first body."""
         return bool((self.mask[: self.n] == 1).all() and (self.generation == 1).all())
 
     @property
@@ -65,7 +65,7 @@ class Slots:
         return np.flatnonzero(self.mask[: self.n] == 0)
 
     def free(self, wanted: int, among: range | np.ndarray) -> np.ndarray:
-        """Return the lowest free slots, among these ascending ones; raises CapacityError if there are too few."""
+        """Return the lowest `wanted` free slots of `among` (ascending); raise CapacityError if there are fewer."""
         own = slice(among.start, among.stop) if isinstance(among, range) else among
         rows = np.flatnonzero((self.mask[own] == 0) & (self.generation[own] < LAST_GENERATION))
         rows = rows + among.start if isinstance(among, range) else among[rows]
@@ -94,9 +94,9 @@ class Slots:
         return np.where(lives, slots, -1)
 
     def generations(self, name: str, bodies: np.ndarray) -> np.ndarray | None:
-        """Return the generations that a new declaration belongs to: the active ones, or the next ones of free slots.
+        """Return the generations of bodies for a new declaration: the active ones, or the next ones of free slots.
 
-        None if all are the first generation, as for constructor arguments. Raises ValueError for bodies out of range.
+        Return None if all are 1, as for constructor arguments. Raise ValueError for bodies out of range.
         """
         bodies = validation.within(name, bodies, len(self.generation))
         generations = self.generation[bodies] + (self.mask[bodies] == 0)
@@ -166,7 +166,7 @@ def chosen(slots: Slots, which: Any) -> np.ndarray:
 
 
 def living(alive: Any, n: int) -> np.ndarray | None:
-    """Return `alive=` as a mask, or None if it was left out."""
+    """Return the argument `alive` as a mask, or None if it was left out."""
     if alive is None:
         return None
     if isinstance(alive, (int, np.integer)) and not isinstance(alive, bool):
@@ -183,7 +183,7 @@ def living(alive: Any, n: int) -> np.ndarray | None:
 def spawns(self: StepperBase) -> bool:
     """Return whether rows may be free: `alive` was given, or a body was spawned or removed.
 
-    `_slots` alone does not show it: reading `ids` or `alive` creates the slots too.
+    The existence of `_slots` is no proof: reading `ids` or `alive` creates the slots too.
     """
     return self._alive_given or (self._slots is not None and not self._slots.untouched)
 
@@ -229,7 +229,7 @@ def _vectors(name: str, given: Any, dim: int, dtype: np.dtype) -> np.ndarray:
 
 
 class SlotsPart(Part):
-    """The snapshot section of masks and generations: per slot its generation, and whether it is active.
+    """Snapshot section "slots": the generation of each slot, and whether the slot is active.
 
     The section is empty while all initial bodies are active.
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Samples:
-    """Base of `Trajectory` and `ODETrajectory`: arrays over time; those that were not recorded are None."""
+    """Base of `Trajectory` and `ODETrajectory`: arrays over time; arrays that were not recorded are None."""
 
     _state: ClassVar[str]  #: the quantity that the repr describes
     time: np.ndarray

@@ -1,7 +1,7 @@
-"""Joining of similar records: all `Distance` with the same number of iterations, and all `Springs`.
+"""Merge similar records: all `Distance` with the same number of iterations, and all `Springs`.
 
-A record costs a pass over its pairs, and some fixed time. Joined, a hundred rods that were added one by one cost
-as much as one declaration of a hundred pairs.
+A record costs a pass over its pairs, and some fixed time. After merging, a hundred rods that were added one by one
+cost as much as one declaration of a hundred pairs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .pieces import ConstraintRecord, InteractionRecord
 PAIRED = ("distance", "compliant_distance")
 #: Fields that have one value for a record, not an item per pair.
 SHARED = ("iterations", "response")
-#: Stands for a field that a record does not have.
+#: Placeholder for a field that a record does not have.
 MISSING = np.zeros((0, 0))
 
 R = TypeVar("R", ConstraintRecord, InteractionRecord)
@@ -57,7 +57,7 @@ def tied(
 
 
 def _replaced(joined: ConstraintRecord, new: dict[ConstraintRecord, ConstraintRecord]) -> ConstraintRecord:
-    """Return a record with other members in the place of those that are keys of `new`, which move the same bodies."""
+    """Return a merged record with members replaced according to `new`; replacements move the same bodies."""
     if not joined.members:
         return new.get(joined, joined)
     members = tuple([new.get(each, each) for each in joined.members])
@@ -114,7 +114,7 @@ def _joined(
 
 
 def sprung(records: Sequence[InteractionRecord], known: Sequence[InteractionRecord]) -> list[InteractionRecord]:
-    """Join the records of springs, in the place of the first.
+    """Merge the records of springs into one record, at the position of the first.
 
     Springs with and without damping form one record: a damped spring may end with its bodies, which must not change the
     order in which forces are summed. known: previous records, which are reused with the same members.
@@ -135,13 +135,13 @@ def sprung(records: Sequence[InteractionRecord], known: Sequence[InteractionReco
 
 
 def _before(members: Sequence[R], known: Sequence[R]) -> R | None:
-    """Return the previous joined record of the first of these members that was in one; None if no member was."""
+    """Return the previous merged record that contained any of the members (the first match), or None."""
     of = {id(member): old for old in known for member in old.members}
     return next((of[id(member)] for member in members if id(member) in of), None) if of else None
 
 
 def _of_lineage(joined: R, before: R | None) -> R:
-    """Return the record with the lineage of `before`, if the members of both have the same lineages, in order."""
+    """Return `joined`, with the lineage of `before` if the members of both have the same lineages in the same order."""
     if before is None or [each.lineage for each in before.members] != [each.lineage for each in joined.members]:
         return joined
     return replace(joined, lineage=before.lineage)
@@ -182,7 +182,7 @@ def _names(record: Any) -> list[str]:
 
 
 def _items(members: Sequence[Any], counts: list[int], name: str) -> list[np.ndarray]:
-    """Return a field of each of these members, with an item per pair."""
+    """Return a field of each member, expanded to one item per pair."""
     values = [each.fields.get(name, MISSING) for each in members]
     if list(map(len, values)) != counts or any(map(is_, values, repeat(MISSING))):
         like = next(each for each in values if each is not MISSING)

@@ -55,7 +55,7 @@ def _check(label: str, array: np.ndarray, others: Mapping[str, np.ndarray]) -> N
 
 
 class UserArrays(Mapping[str, np.ndarray]):
-    """The arrays by name, as `state` returns them: they are changed in place, and not replaced."""
+    """The user's arrays by name, as `state` returns them. Arrays can be changed in place, but not replaced."""
 
     __slots__ = ("_arrays",)
 

@@ -1,4 +1,4 @@
-"""What `Worlds` is made of: arrays of all worlds, and private copies of the stepper that it was given."""
+"""Helpers to construct `Worlds`: arrays of all worlds, and private copies of the given stepper."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def rows_of(array: np.ndarray) -> np.ndarray:
 
 
 def of_all(name: str, own: np.ndarray, count: int, given: Any, alive: np.ndarray | None = None) -> np.ndarray:
-    """Return an array of all worlds: one that was handed in, or copies of the world's.
+    """Return an array of all worlds: the user's array `given` after checks, or copies of the template's array `own`.
 
-    alive: where bodies are, if not in all rows.
+    alive: mask of active bodies; None: all rows are active.
     """
     shape = (count, *own.shape)
     if given is None:
@@ -77,7 +77,7 @@ def counted(worlds: Any, given: dict[str, Any]) -> int:
 
 
 def overlaps(array: np.ndarray) -> bool:
-    """Return whether items of an array share memory, or may."""
+    """Return whether items of an array may share memory."""
     span = array.itemsize
     for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
         if size > 1 and array.size:

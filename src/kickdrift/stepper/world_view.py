@@ -1,4 +1,4 @@
-"""What `Worlds` shows of itself: one world, with the methods of a stepper, and the events of all."""
+"""Views of `Worlds`: World (one world, with the methods of a stepper), and WorldsEvents (events of all worlds)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class World:
         self._worlds, self._index = worlds, index
 
     def __getattr__(self, name: str) -> Any:
-        if name in World.__slots__:  # not set yet, as in a copy that is being made: no recursion
+        if name in World.__slots__:  # slots are unset while a copy is created: avoid infinite recursion
             raise AttributeError(name)
         worlds, index = self._worlds, self._index
         if name in _CALLS:

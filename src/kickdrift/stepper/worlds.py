@@ -1,4 +1,4 @@
-"""Worlds, as users call them."""
+"""The public class Worlds."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Worlds(WorldsBase, WorldsCore):
         return self._others[0].get(declaration, declaration) if isinstance(declaration, Declaration) else declaration
 
     def _arrange(self) -> None:
-        """Pair each array of the first private stepper with the array of all worlds that it is loaded from."""
+        """Pair each array of the first private stepper with the array of all worlds from which it is loaded."""
         guest = self._guest
         self._turning_arrays = [rows_of(self._given[name]) for name in [*self._given][2:]]
         self._applied_arrays, self._torque_arrays = (
@@ -221,7 +221,7 @@ class Worlds(WorldsBase, WorldsCore):
 
 
 def _strided(of_all: np.ndarray) -> Any:
-    """Return a function that makes an array with the strides of one world."""
+    """Return a function that creates an array with the strides of one world within `of_all`."""
     (count, n, dim), (_, body, component) = of_all.shape, of_all.strides
     if count == 0:  # the strides of an empty array are 0
         body, component = dim * of_all.itemsize, of_all.itemsize
