@@ -29,9 +29,9 @@ cdef class Clockwork:
     cdef readonly object _origin            # origin of time, in seconds
     cdef int64_t base_ns                    # base of `advance_to`
     cdef bint has_base
-    cdef bint running                       # whether a step runs
-    cdef bint planning                      # whether `plan` runs, without the GIL
-    cdef bint warned                        # whether the warning about milliseconds was given
+    cdef bint running                       # True while a step runs
+    cdef bint planning                      # True while `plan` runs without the GIL
+    cdef bint warned                        # True if the warning about milliseconds was issued
     cdef int64_t began_ns                   # time of the first step of the frame; -1: none yet
     cdef public object _stepper             # a weak reference to the stepper that owns this clock
 

@@ -46,7 +46,7 @@ cdef class Clockwork:
         self.warned = False
 
     def _begin_again(self, rate, tick, origin):
-        """Reset everything but rate, tick and time."""
+        """Reset all numbers except rate, tick and time."""
         settings = self._settings
         self._refuse_reentry()
         settings.check_range(rate, settings.scale)
@@ -438,7 +438,7 @@ cdef class Clockwork:
 
     @property
     def _now(self):
-        """Return all numbers by name."""
+        """Return all numbers of the clock by name."""
         return self.now
 
     cdef int put(self, dict changes, object origin) except -1:

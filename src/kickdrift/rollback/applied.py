@@ -36,7 +36,7 @@ class AppliedForces(Part):
         return not _arrays(stepper)
 
     def most(self, stepper: Any) -> int:
-        """Count all registered forces: the snapshot may be from a time when others were active."""
+        """Count all registered forces: other forces may have been active when the snapshot was saved."""
         added = [old.first for origins in stepper.__dict__.get("_added", {}).values() for old in origins]
         return sum(term.array.nbytes for term in (*stepper._handles, *added) if isinstance(term, Applied))
 

@@ -1,4 +1,4 @@
-"""The events of the last ticks, kept by a Rollback."""
+"""History of the events of the last ticks, owned by a Rollback."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class EventHistory:
 
     @property
     def owns(self) -> bool:
-        """Whether this history receives the stepper's events: it is the latest one that still exists."""
+        """True if this history receives the stepper's events, as the latest history that still exists."""
         other = owner(self._stepper)
         if other is None:
             self._own()
@@ -87,7 +87,7 @@ class EventHistory:
         return self._joined([self._rows[each] for each in range(tick - ticks + 1, tick + 1) if each in self._rows])
 
     def confirm(self, tick: int) -> np.ndarray:
-        """Return the events up to a tick, each once."""
+        """Return the events up to a tick; each event is returned only once."""
         now = int(self._stepper.tick)
         self.withdraw(now)
         tick = min(tick, now)  # the events of later ticks are still to come, and a later call returns them

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HEAD = struct.Struct("<q")
 #: Record fields that the numbers of bodies, walls, rods and shapes depend on: if they are the same, so are impulses.
 _LAYOUT = ("offset", "first", "generations", "shape_begin", "shape_segments", "shape_lower", "shape_upper")
-#: Maximal average number of near pairs per body.
+#: Maximum average number of near pairs per body.
 PAIRS_PER_BODY = 16
 
 
@@ -55,7 +55,7 @@ class Impulses:
         self.pull = [np.zeros((self.rods, 1), plan.dtype) for _ in range(2)]
 
     def unchanged(self) -> bool:
-        """Return whether the last step left all impulses as they were, to the bit."""
+        """Return whether the last step changed no bit of the impulses."""
         count, other = self.state[1:, 0].tolist()
         both = ([buffers[0][:count], buffers[1][:count]] for buffers in (self.pair, self.push))
         return count == other and all(one.tobytes() == two.tobytes() for one, two in (*both, self.pull))
@@ -96,7 +96,7 @@ class Impulses:
         return other
 
     def _with_rods(self, other: Impulses) -> Impulses:
-        """Return these impulses with another plan's rods; unchanged rods keep their impulses."""
+        """Return a copy for another plan that differs in rods only; unchanged rods keep their impulses."""
         new, place = copy.copy(self), int(self.state[0, 0])
         new.rods, new.ends, new.generations = other.rods, other.ends, other.generations
         new.state, new.pair, new.push = (
@@ -275,7 +275,7 @@ class ContactsPart(Part):
         return _HEAD.size + pairs * (8 + (5 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
 
     def parse(self, stepper: StepperBase, data: bytes) -> dict[str, Any]:  # type: ignore[override]
-        return {"contacts": data}  # parsed in `check`: the active bodies are in another section
+        return {"contacts": data}  # parsed in `check`: the mask of active bodies is in another section
 
     def check(self, stepper: StepperBase, saved: Any) -> None:  # type: ignore[override]
         data, slots = saved.changes.pop("contacts"), stepper._slots

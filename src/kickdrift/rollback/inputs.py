@@ -20,7 +20,7 @@ _HEAD = struct.Struct("<5sBBHIIIQ")
 _PEER = struct.Struct("<Ii")
 _RUN = struct.Struct("<IH")
 _CRC = struct.Struct("<I")
-#: Most inputs in a packet, and frames between two checksums.
+#: Maximum number of inputs in a packet; number of frames between two checksums.
 MOST, EVERY = 512, 8
 #: Largest fraction by which a player that is ahead slows down; number of frames ahead that is tolerated.
 SLOWEST, TOLERATED = 0.02, 0.5
@@ -82,19 +82,19 @@ class Inputs:
 
     @property
     def _complete(self) -> int:
-        """How many frames have all inputs known."""
+        """Number of frames whose inputs are all known."""
         return min(map(self._count, range(self.players)))
 
     @property
     def confirmed(self) -> int:
-        """How many frames have all inputs known, and were not played with others: the state before frame `confirmed`
+        """Number of frames whose inputs are all known and were played correctly: the state before frame `confirmed`
         can no longer change. A frame that was played with a wrong prediction counts from the next `play` on, which
-        corrects it. It may be ahead of the stepper."""
+        corrects the frame. The number may be ahead of the stepper."""
         return min([self._complete, *(now for now, used in self._used.items() if self._differs(now, used))])
 
     @property
     def ready(self) -> bool:
-        """Whether all other players were heard from."""
+        """True if a packet has arrived from every other player."""
         return all(heard >= 0 for player, heard in enumerate(self._heard) if player != self.me)
 
     @property
@@ -104,7 +104,7 @@ class Inputs:
 
     @property
     def rate(self) -> float:
-        """How fast to play, 0.98 to 1."""
+        """Factor on the speed of play, 0.98 to 1: a player that is ahead slows down."""
         return 1.0 - SLOWEST * min(1.0, max(0.0, (self.ahead - TOLERATED) / 2))
 
     def at(self, frame: int) -> list[int]:
@@ -187,7 +187,7 @@ class Inputs:
                 raise DesyncError(frame * substeps, self._sums[frame], theirs, player)
 
     def _forget(self) -> None:
-        """Drop inputs that all players know, and that no rollback needs."""
+        """Drop inputs that all players have received and that no rollback needs."""
         others = [count for player, count in enumerate(self._acknowledged) if player != self.me]
         first = min([self.confirmed, self._frame - MOST, *others])
         if first > self._first + MOST:

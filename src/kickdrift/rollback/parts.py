@@ -1,4 +1,4 @@
-"""Parts of a snapshot besides the state, each with a section of its own.
+"""Parts of a snapshot besides the state: each part writes one section.
 
 A stepper lists its parts in `_parts`, in the order in which their sections are written. To add one:
 

@@ -85,7 +85,7 @@ class Tape:
         return len(self._records)
 
     def __getstate__(self) -> dict[str, Any]:
-        # A copy has the ticks so far: only this tape records the stepper.
+        # A copy has the ticks recorded so far; only the original continues to record the stepper.
         return {"_first": self._first, "_records": [*self._records], "_stepper": None}
 
     # Called by steppers before and after each tick.
@@ -127,7 +127,7 @@ class Tape:
                 stepper._restore(snapshots.packed(stepper, _changed(stepper, snapshots.keep(stepper), record.change)))
             if stepper.tick >= validation.LARGEST_TICK:
                 raise SnapshotError(f"tape: expected a tick that another follows, got {stepper.tick}")
-            with suppress(NonFiniteError):  # the recorded run raised it too, or else the checksum differs
+            with suppress(NonFiniteError):  # the recorded run raised the same error, otherwise the checksum differs
                 stepper._step(1)
             checksum = stepper._checksum()
             if (stepper.tick, checksum) != (record.tick, record.checksum):

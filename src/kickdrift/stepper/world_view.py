@@ -97,7 +97,7 @@ class World:
 
     @property
     def tick(self) -> int:
-        """Completed steps."""
+        """Number of completed steps."""
         return int(self._worlds.tick[self._index])
 
     @property
