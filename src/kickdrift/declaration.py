@@ -160,7 +160,7 @@ def lazy(value: Any) -> bool:
     return hasattr(value, "__dask_graph__")
 
 
-#: `weighed` of what depends on no mass, apart from which are infinite.
+#: Value of `weighed` for parts that depend on no mass, except on which masses are infinite.
 NO_MASS = np.zeros(0, np.int64)
 #: Structural fields, which are not coefficients.
 _CONSISTS_OF = frozenset(("pairs", "generations", "force", "torque", "walls", "joints"))
@@ -268,13 +268,13 @@ class Declaration(Frozen):
         return dataclasses.replace(self, **coefficients)
 
     def _with(self, **values: Any) -> Self:
-        """Return a copy with other values, which are checked already."""
+        """Return a copy with other values that were already checked."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, **values)
         return other
 
     def equals(self, other: Declaration) -> bool:
-        """Return whether it may replace another declaration with equal contents."""
+        """Return whether this declaration may replace another one with equal contents."""
         return type(self) is type(other)
 
     def declared_values(self) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def integer(name: str, value: Any, minimum: int | None = None, maximum: int | No
 
 
 def threads(value: Any) -> int:
-    """Return a number of threads. Those that find no work are never started."""
+    """Return a valid number of threads. Threads without work are never started."""
     return integer("threads", value, 1, 2**31 - 1)
 
 
@@ -156,7 +156,7 @@ def plain(name: str, value: Any) -> np.ndarray:
 
 
 def in_float64(array: np.ndarray) -> np.ndarray:
-    """Return a copy in float64. What overflows is infinite, and refused as not finite."""
+    """Return a copy in float64. Numbers that overflow become infinite, and are later rejected as not finite."""
     if array.dtype == np.float64:
         return np.array(array, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # invalid: a signalling NaN

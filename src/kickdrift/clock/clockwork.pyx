@@ -373,7 +373,7 @@ cdef class Clockwork:
 
     @property
     def step_dt(self):
-        """Length in seconds of the step to run now: dt, or the measured frame under "variable"."""
+        """Length of the current step in seconds: dt, or the measured frame time under "variable"."""
         return step_length(&self.now)
 
     @property
