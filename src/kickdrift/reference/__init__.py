@@ -1,8 +1,7 @@
 """kickdrift in plain Python: the specification of the compiled kernels.
 
-Every computation of the kernels is written here a second time, to be read. Tests require bitwise equal
-results. Start with `integrators`, where each scheme is a few lines, then `forces` and `stepper`. `ode` and
-`flows` do it for y' = f(t, y).
+Each computation of the kernels has a readable counterpart here. Tests require bitwise equal results. Start with
+`integrators`, where each scheme is a few lines, then `forces` and `stepper`. For y' = f(t, y), read `ode` and `flows`.
 """
 
 from .clock import FixedClock

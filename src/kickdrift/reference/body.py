@@ -1,4 +1,4 @@
-"""Single bodies as integrators step them: one body, or a batch of bodies with identical control flow."""
+"""The bodies that integrators advance: a single body, or a batch of bodies with identical control flow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Body:
-    """One independent body during the steps of a call, or a batch of bodies with identical control flow.
+    """One independent body, or a batch of bodies with identical control flow, during the steps of a call.
 
     In a batch, index is an array, and each component is a column with one number per body.
     """
@@ -26,7 +26,7 @@ class Body:
         self.real = real = plan.dtype.type
         self.x, self.v = self._state(stepper._position), self._state(stepper._velocity)
         self.history: Any = self._state(stepper._history) if stepper._started and stepper._history is not None else None
-        self.needs_start = needs_start  #: whether it was spawned after the last step
+        self.needs_start = needs_start  #: whether the body was spawned after the last step
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
         self.constrained = bool(plan.constraint_records)
@@ -57,12 +57,12 @@ class Body:
             self.composition = [[real(number) for number in row] for row in stepper._composition]
         self.evaluations = 0
         self.done = 0
-        self.failure: tuple[int, float] | None = None  #: of a step that did not converge: body, residual
+        self.failure: tuple[int, float] | None = None  #: (body, residual) of a step that did not converge
         self._kept: Vector | None = None
         self.completed = self.x, self.v, self.history
 
     def run(self, n: int) -> None:
-        """Run n steps, or until one fails to converge or is not finite."""
+        """Run n steps; stop early if one does not converge, or makes the state non-finite."""
         self.begin()
         while self.done < n and self.finite:
             try:
@@ -76,7 +76,7 @@ class Body:
 
     @property
     def finite(self) -> bool:
-        """Return whether the state after the last step is finite; true before the first step."""
+        """Whether the state after the last step is finite; true before the first step."""
         return self.done == 0 or bool(np.isfinite([*self.x, *self.v]).all())
 
     def begin(self) -> None:
@@ -87,19 +87,19 @@ class Body:
         self.needs_start = False
 
     def step(self, h: Any) -> None:
-        """Run one step of the scheme between two half rotations of the velocity."""
+        """Run one step of the scheme, between two half rotations of the velocity by magnetic fields."""
         self.turn()
         SCHEMES[self.integrator.kind](self, h)
         self.turn()
 
     def complete(self) -> None:
-        """Finish a step: apply damping, unless constraints precede it, and count the step."""
+        """Apply damping and count the step. With constraints, `System` applies damping, after them."""
         if self.decay is not None and not self.constrained:
             self.damp(self.decay)
         self.count()
 
     def count(self) -> None:
-        """Save the present state, for recovery if a later step fails."""
+        """Count a completed step, and save its state for recovery if a later step fails."""
         self.tick += 1
         self.done += 1
         self.completed = self.x, self.v, self.history
@@ -118,11 +118,11 @@ class Body:
         return self.integrator.history == "previous position"
 
     def thermostatted(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
-        """Apply the thermostat in mid-drift under `velocity_verlet`: none for independent bodies."""
+        """Apply the thermostat in mid-drift under `velocity_verlet`; independent bodies have none, see `System`."""
         return x, v
 
     def around(self, x: Vector, v: Vector, history: Any = None) -> tuple[Vector, Any]:
-        """Wrap positions at the end of a drift: no effect on independent bodies."""
+        """Wrap positions at the end of a drift; no effect on independent bodies, see `System`."""
         return x, history
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
@@ -161,7 +161,7 @@ class Body:
         return dphi
 
     def damp(self, decay) -> None:
-        """Apply v *= exp(-rate h); for Verlet to the displacement from the previous position."""
+        """Apply v *= exp(-rate h); under Verlet, damp the displacement from the previous position, too."""
         self.v = decay * self.v
         if self.continues_positions:
             self.history = self.x - decay * (self.x - self.history)
@@ -182,12 +182,12 @@ class Body:
         return self.scalar(rows) if rows.ndim == 1 else self._vector(rows)
 
 
-#: Up to this number, stepping bodies one by one is faster than in a batch.
+#: Up to this number of bodies, stepping them one by one is faster than in a batch.
 FEW = 4
 
 
 def bodies(stepper: Stepper) -> list[Body]:
-    """Return independent active bodies, batched by control flow where that is faster."""
+    """Return the independent active bodies, in batches of identical control flow where that is faster."""
     slots = stepper._slots
     alive = np.arange(stepper.n) if slots is None else np.flatnonzero(slots.alive)
     needs_start = np.zeros(stepper.n, np.bool_) if slots is None else slots.needs_start[: stepper.n] != 0

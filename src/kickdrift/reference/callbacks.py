@@ -26,12 +26,12 @@ from .vector import Vector, largest, sqrt
 
 
 def function(system, interaction, t, x, v):
-    """Evaluate a user's function on arrays; it writes into a zeroed array."""
+    """Return the accelerations by a user's function of arrays, see `shown`."""
     return shown(system, interaction.term.evaluate, t, x, v)
 
 
 def shown(system, evaluate, t, *vectors):
-    """Return the values that a function writes into a zeroed array."""
+    """Call a function with read-only arrays; return the rows that it writes into a zeroed array."""
     arrays = [np.array(rows, dtype=system.plan.dtype) for rows in vectors]
     for array in arrays:
         array.flags.writeable = False

@@ -1,17 +1,16 @@
 """The fixed-step clock, exact and made to be read.
 
-A game draws when the display allows it; a simulation must advance in steps of one length. The clock
-converts frame times to steps. `left` is the time that was fed and not yet simulated. Each frame adds
-to it, each step subtracts dt:
+A game draws when the display allows it; a simulation must advance in steps of one length. The clock converts frame
+times to steps. `left` is the time that was fed and not yet simulated. Each frame adds to `left`, each step subtracts
+dt:
 
     left += frame;  n = left // dt;  left -= n * dt;  alpha = left / dt
 
-A nanosecond may be missing: a step is due when left + 1 ns >= dt.
+A step may run a nanosecond early: it is due when left + 1 ns >= dt.
 
-Every time is a `fractions.Fraction` of a second, therefore nothing is rounded. The compiled clock
-computes in 64-bit integers of 1/(hz.numerator * 10**9) seconds. This is exact, too: dt and every
-nanosecond are whole multiples of that unit. `acc` in a saved state is `left` in this unit.
-Policies and overload rules are in `clock_rules.py`.
+Every time is a `fractions.Fraction` of a second, therefore nothing is rounded. The compiled clock computes in 64-bit
+integers of 1/(hz.numerator * 10**9) seconds. This is exact, too: dt and every nanosecond are whole multiples of that
+unit. `acc` in a saved state is `left` in this unit. Policies and overload rules are in `clock_rules.py`.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class FixedClock(Readings):
             tolerance=tolerance,
             phase=phase,
         )
-        self._running = False  # whether a step runs; in steps() until the loop ends
+        self._running = False  # whether a step is running; in steps(): until the loop ends
         self._begin_again(self._settings.rate)
         self._warned = False  # whether the warning about milliseconds was given
         self._stepper: Any = None  # a weak reference to the stepper that owns this clock
@@ -97,11 +96,11 @@ class FixedClock(Readings):
 
         self._fed_ns = self._clamped_ns = self._paused_ns = self._backwards = 0
         self._dropped = Fraction(0)  # time lost, in steps
-        self._quiet_ns = NANO  # time fed since the last loss, up to a second
+        self._quiet_ns = NANO  # time fed since time was last lost, in ns, counted up to a second
 
         self._base_ns: int | None = None  # argument of the last advance_to
-        self._next_rate: tuple[Fraction, bool] | None = None  # set inside a frame, applied after it
-        self._open = False  # whether a frame was begun by any method, and not closed
+        self._next_rate: tuple[Fraction, bool] | None = None  # set inside a frame, for its end
+        self._open = False  # whether a frame is open: begun by any method, and not yet closed
         self._taken = 0  # due steps that a stepper's frame runs now; counted when they are complete
         self._began_ns: int | None = None  # time of the first step of this frame, under "budget"
         self._handed = 0  # integrator steps counted in this frame that the stepper has not run yet
@@ -166,8 +165,8 @@ class FixedClock(Readings):
     def _early(self, float_rest: float, scale_rest: Fraction) -> Fraction:
         """Return the time in seconds by which a step may run early.
 
-        It is one nanosecond plus the remainders below a nanosecond, which are fed but not yet counted; at most
-        half a step. The remainder is computed in floats, as in the compiled clock.
+        It is one nanosecond plus the fractions of a nanosecond that were fed but are not yet in `left`; at most half a
+        step. These fractions are computed in floats, as in the compiled clock.
         """
         if not self._settings.policy.waits:
             return Fraction(0)
@@ -235,11 +234,11 @@ class FixedClock(Readings):
             frame, scale_rest = Fraction(math.floor(scaled), NANO), scaled - math.floor(scaled)
         left = self._left + frame
 
-        # Number and length of the steps.
+        # The policy chooses number and length of the steps.
         due = left + self._early(float_rest, scale_rest)
         n, h, lost = POLICIES[policy.name](self, frame, left, due)
 
-        # On overload the rule decides what is lost. A policy loses time only if it returns n <= max_steps.
+        # On overload, the rule chooses the lost time. A policy itself loses time only if it returns n <= max_steps.
         backlog = 0
         if n > most:
             n, backlog, lost = OVERLOADS[overload.name](self, n, h, left)
@@ -247,7 +246,7 @@ class FixedClock(Readings):
 
         thrown_away = Fraction(0) if self._settings.carry else max(left - (n + backlog) * h, Fraction(0))
 
-        # No state has changed up to here; from here on nothing can fail.
+        # A failing call must not change the state: all that may raise is above, all changes are below.
         self._left = left - thrown_away
         if lost or thrown_away:
             self._dropped += (lost + thrown_away) / self._step
@@ -260,12 +259,12 @@ class FixedClock(Readings):
         return n
 
     def _matches(self, deviation: Fraction, rest: Fraction) -> bool:
-        """Return whether the frame is close to a whole number of steps, and the clock to real time after them."""
+        """Return whether a frame is close to a whole number of steps, after which the clock is close to real time."""
         slack, tolerance = self._settings.slack, self._settings.tolerance
         return abs(deviation) <= tolerance * self._step and -slack * self._step <= rest < (1 + slack) * self._step
 
     def _enter(self, ns: int, clamped: int = 0, paused: int = 0) -> None:
-        """Add to the sums of real time. All stop at one limit, so that their differences stay right."""
+        """Add to the totals of real time. All totals stop at one limit, which keeps their differences correct."""
         if self._fed_ns < LEDGER_FULL:
             self._fed_ns += ns
             self._clamped_ns += clamped
@@ -288,7 +287,7 @@ class FixedClock(Readings):
         return n
 
     def _within_budget(self) -> bool:
-        """Return whether steps may run; under "budget", drop due steps once those of this frame took too long."""
+        """Return whether steps may run; under "budget", drop the due steps once this frame has used its time."""
         if self._settings.overload.name != "budget":
             return True
         now = time.perf_counter_ns()
@@ -341,7 +340,7 @@ class FixedClock(Readings):
         return 1
 
     def resync(self) -> None:
-        """Drop all waiting time; the next advance_to sets a new base."""
+        """Drop all waiting time; the next advance_to only sets a new reference time."""
         running = self._taken * (self._step if self._measured is None else self._measured)
         self._dropped += max(self._left - running, Fraction(0)) / self._step
         self._left = min(self._left, running)
@@ -370,7 +369,7 @@ class FixedClock(Readings):
         self.set_hz(value)
 
     def set_hz(self, hz: Any, keep: str = "time") -> None:
-        """Change the rate; keep the waiting time, or the fraction of a step."""
+        """Change the rate. keep: whether the waiting time stays equal, or the fraction of a step."""
         rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
         self._settings.check_range(rate, int(self._scale * SCALE_ONE))
         if self._open:
@@ -386,7 +385,7 @@ class FixedClock(Readings):
         self._set_rate(rate)
         self._dropped = math.floor(self._dropped) + self._on_grid(self._dropped % 1 * step) / step
 
-        # A "match" clock runs ahead of time. At a new rate that may be millions of steps; 64 bits limit it.
+        # A "match" clock may be ahead of real time, at a new rate by millions of steps: limit this to 64 bits.
         self._left = max(self._on_grid(left), -HALF_RANGE * self._unit)
         self._due = self._backlog = 0
         if self.deterministic:
@@ -413,7 +412,7 @@ class FixedClock(Readings):
         self._tick = options.parse_tick(t)
 
     def state(self) -> State:
-        """Return the state as a tuple that JSON can store; without the base of advance_to."""
+        """Return the state as a tuple that JSON can store; without the reference time of advance_to."""
         next_rate, next_keep = self._next_rate or (None, False)
         return State(
             version=1,
@@ -446,7 +445,7 @@ class FixedClock(Readings):
         )
 
     def load(self, state: Any) -> None:
-        """Restore a saved state; the next advance_to sets a new base."""
+        """Restore a saved state; the next advance_to only sets a new reference time."""
         if self._taken:
             self._refuse_reentry()
         s = State.parse(state, self._settings)

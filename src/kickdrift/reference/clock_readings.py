@@ -35,7 +35,7 @@ class Readings:
     _quiet_ns: int
 
     def _early(self, float_rest: float, scale_rest: Fraction) -> Fraction:
-        """Return the time by which a step may be early: see FixedClock."""
+        """Return the time in seconds by which a step may run early: see FixedClock."""
         raise NotImplementedError
 
     @property

@@ -33,14 +33,14 @@ def _match(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) ->
 
 
 def _variable(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
-    """Return one step of the waiting time, in whole nanoseconds."""
+    """Return one step as long as the waiting time, up to the longest allowed step; in whole nanoseconds."""
     longest = Fraction(clock._settings.max_step_ns, NANO)
     lost = max(left - longest, Fraction(0))
     h = Fraction((left - lost) * NANO // 1, NANO)
     return int(h > 0), h, lost
 
 
-# "locked" ignores real time: each frame counts as `steps` times dt, so that exactly these steps fit.
+# "locked" ignores real time: each frame adds a fixed number of steps to `left`, and all of them run.
 POLICIES = {"exact": _exact, "match": _match, "locked": _exact, "variable": _variable}
 require_entries(__name__, POLICIES, options.POLICIES)
 

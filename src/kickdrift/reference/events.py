@@ -21,7 +21,7 @@ class Contact(NamedTuple):
     time_since: Any
     left: Any
     speed: Any
-    slow: Any  #: approach speeds up to this are resting contact
+    slow: Any  #: contacts with approach speeds up to this are resting
     impulse: Any
     point: Any
     normal: Any
@@ -46,7 +46,7 @@ class Log:
         self.rows = [row for row in self.rows if row[0] <= tick]
 
     def follow(self, before, now) -> None:
-        """Carry pairs in contact over to changed constraints: to the same constraint, else to the same number."""
+        """Assign the pairs in contact to a changed list of constraints: by identity, else by number."""
         old, new, touching = reporting(before), reporting(now), {}
         numbers = {id(before.constraints[source]): source for source in old}
         for source, kind in new.items():
@@ -56,12 +56,12 @@ class Log:
         self.touching = touching
 
     def forget_spawned(self, lives) -> None:
-        """Forget the pairs of rows in which bodies were spawned since the last step: the bodies before them touched."""
+        """Forget pairs with bodies spawned since the last step: the previous bodies in these slots were in contact."""
         for keys in self.touching.values() if lives is not None else ():
             keys[:] = [each for each in keys if not any(lives.needs_start[slot] for slot in slots(each) if slot >= 0)]
 
     def report_impacts(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
-        """Derive the events of a step from the contacts, which are by constraint and key."""
+        """Derive the events of a step from its contacts, by number of the constraint and key of the pair."""
         for source, kind in sorted(reporting(system.plan).items()):
             record = next(
                 record
@@ -86,7 +86,7 @@ class Log:
         begin, end = (region or self.asked.begin), (region or self.asked.end)
         zero = system.real(0)
         if contact is not None and contact.impulse < 0:
-            contact = contact._replace(impulse=0.0)  # a correction of the speed of bodies that move apart
+            contact = contact._replace(impulse=0.0)  # the impulse only corrected the speed of separating bodies
         if contact is None:
             if was == now:
                 return
@@ -96,7 +96,7 @@ class Log:
             met = False
         else:
             met = True
-        again = was and not contact.impulse > 0  # sensor contacts hit only once
+        again = was and not contact.impulse > 0  # a continuing sensor contact is no HIT
         fast = contact.speed > self.asked.hits_above and contact.speed > contact.slow
         if met and not region and fast and not again:
             self.add(system, HIT, source, each, contact.time_since, contact)
@@ -128,7 +128,7 @@ class Log:
 
 
 def is_active(system, each) -> bool:
-    """Return whether the bodies of a pair are active: killed ones touch nothing."""
+    """Return whether all bodies of a pair are active; despawned ones have no contacts."""
     return all(slot < 0 or system.alive[slot] for slot in slots(each))
 
 

@@ -1,4 +1,4 @@
-"""Bits of floats, polynomials, and sums of two floats: what the functions of `functions.py` consist of."""
+"""Bits of floats, polynomials, and sums of two floats: building blocks of `functions.py`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The built-in right-hand sides, and a sine that is bitwise equal on all platforms.
 
-A flow is a class of two functions of its parameters: the rate of change, and its Jacobian, which the
-implicit method needs. Matrices are lists of rows.
+A flow is a class of parameters with two methods: the rate of change, and its Jacobian for the implicit method. Matrices
+are lists of rows.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def sine(x):
     per_pi, rounder, pi_1, pi_2, pi_3, _, half, one, two, *taylor = constants
     n = (x * per_pi + rounder) - rounder  # the nearest whole number
     r = ((x - n * pi_1) - n * pi_2) - n * pi_3  # |r| <= pi/2, sin x = (-1)^n sin r
-    odd = n - two * ((half * n + rounder) - rounder)  # 0 where n is even, +1 or -1 where it is odd
+    odd = n - two * ((half * n + rounder) - rounder)  # 0 for even n, +1 or -1 for odd n
     z = r * r
     p = taylor[-1]
     for coefficient in reversed(taylor[:-1]):

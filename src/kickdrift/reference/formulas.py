@@ -52,7 +52,7 @@ def floor(real: Any, a: Any) -> Any:
 
 
 def evaluate(program: Any, real: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the results of a program for these inputs."""
+    """Return the results of a program for the given inputs."""
     seen: list[Any] = []
     for operation, *operands in program.nodes:
         if operation == "const":

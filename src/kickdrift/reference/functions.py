@@ -68,11 +68,11 @@ ROOTS = (1.0, 1.2599210498948732, 1.5874010519681996)  # cube roots of 1, 2 and 
 THIRD = 0.3333333333333333
 TWO_THIRDS, TWO_THIRDS_LO = 0.6666666567325592, 9.934107462565104e-09  # TWO_THIRDS has 26 bits
 TWO_OVER_PI = 0.6366197723675814
-# pi/2 as a sum of three. The first two have 33 bits, so that small multiples of them are exact.
+# pi/2 as a sum of three floats. The first two have 33 significant bits: products with small integers are exact.
 HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
 HALF_PI_HI, HALF_PI_LO = 1.5707963267948966, 6.123233995736766e-17
 FAR = 400000.0  # limit of the simple reduction of arguments of sin, cos and tan
-NEAR = 2.0**-14  # limit of the reduced argument: below it, reduce exactly
+NEAR = 2.0**-14  # if the reduced argument is smaller than this, reduce exactly
 #: The fractional bits of 2/pi, as many as the exponents of float64 need.
 TWO_OVER_PI_BITS = int(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea09d1921cfe1deb1cb129a73ee8"
@@ -204,13 +204,13 @@ def exactly_reduced(x: float) -> tuple[int, float, float]:
     mantissa = i & (2**52 - 1) | 2**52
     first = max(e - 2, 0)  # number of skipped bits of 2/pi
     window = TWO_OVER_PI_BITS >> BITS - first - 192 & (2**192 - 1)
-    # Two bits are before the point.
+    # Two bits of the product are before the binary point.
     p = (mantissa * window >> first + 2 - e) & (2**192 - 1)
     n = (p + 2**189 >> 190) & 3
     p = p + 2**189 & (2**190 - 1)
     negative = p < 2**189
     p = 2**189 - p if negative else p - 2**189
-    # The first 53 bits, and the following bits.
+    # Split the fraction into its first 53 significant bits and the next 53.
     shift = 192 - p.bit_length()
     p = p << shift
     fh, fl = math.ldexp(p >> 139, 139 - 190 - shift), math.ldexp(p >> 86 & 2**53 - 1, 86 - 190 - shift)
@@ -334,7 +334,7 @@ def atan2(y: float, x: float) -> float:
     low = -((((p - nh) + e) - nl) + th * dl) / dh
     z = th * th
     rest = th * z * polynomial(z, ATAN) + (low - low * z)
-    # The multiple of pi / 4 that is added to the atan, or that it is subtracted from.
+    # The result is a multiple of pi/4, plus or minus the atan of the ratio.
     eighths = (1.0 if big else 0.0) if not swap else (1.0 if big else 2.0)
     minus = int(swap)
     if back:

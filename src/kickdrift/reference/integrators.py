@@ -133,7 +133,7 @@ def verlet(body, h):
     x, v, previous, last = body.x, body.v, body.history, body.last_h
     central = body.integrator.velocity == "central"
     if body.velocity_dependent and not central:
-        v = v + last / 2 * body.a(x, v)  # v was (x - previous) / last, half a step old
+        v = v + last / 2 * body.a(x, v)  # v was (x - previous) / last, that at half a step before x
     a = body.kept(x, v)
     x, previous = x + (h / last * (x - previous) + h * (h + last) / 2 * a), x
     v = (x - previous) / h
@@ -221,7 +221,7 @@ def energy_together(system, h):
 
 
 def energy_kept(x, v, a, h, difference):
-    """Return the new position, and the velocity that conserves energy. difference: potential there minus that at x."""
+    """Return the new position, and the velocity that conserves energy. difference: potential at y minus that at x."""
     y, turned = x + h * v, False
     if dot(v, v) - 2 * difference(y, turned) <= 0:  # close to a turning point
         y, turned = x + h * (v + h / 2 * a), True

@@ -61,7 +61,7 @@ def pair_potential(system, interaction, t, x, v):
 
 
 def nothing(system, interaction, t, x, v):
-    """Return no acceleration, for thermostats: they act outside of the sum of forces."""
+    """Return zero accelerations for a thermostat, which acts outside of the sum of forces."""
     return [zero(system) for _ in x]
 
 

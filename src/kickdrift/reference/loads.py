@@ -10,7 +10,7 @@ from .vector import dot, split, sqrt
 
 
 class Cell(NamedTuple):
-    """Where load and break of a pair are kept: a row of an array of kickdrift/stepper/loads.py."""
+    """Storage of a pair's load and broken flag: a row of an array of kickdrift/stepper/loads.py."""
 
     owner: np.ndarray
     row: int
@@ -21,14 +21,14 @@ class Cell(NamedTuple):
 
 
 def cells(plan, record, fields) -> list[Cell]:
-    """Return the cell of each pair of a record. fields: those of the pairs that act."""
+    """Return the cell of each pair of a record. fields: of the active pairs."""
     owners = plan.owners(record)
     members = fields.get("member", [0] * len(fields["pair"]))
     return [Cell(owners[member], 1 + pair) for member, pair in zip(members, fields["pair"], strict=True)]
 
 
 class Loads:
-    """The loads of a step, which are kept if it is completed."""
+    """The loads of a step, which are stored when the step is complete."""
 
     def __init__(self) -> None:
         self.pairs: list[tuple[Any, ...]] = []
@@ -38,7 +38,7 @@ class Loads:
         self.pairs.append((cell, i, j, load, limit))
 
     def resolve(self, system) -> None:
-        """Keep the loads, and break pairs."""
+        """Store the loads, and break the pairs whose load exceeds their limit."""
         for cell, i, j, load, limit in self.pairs:
             cell.owner[cell.row, 0] = load
             if not cell.broken and limit >= 0 and (load > limit or -load > limit):

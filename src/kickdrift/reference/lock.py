@@ -13,7 +13,7 @@ from .checksum import digest
 
 
 def taped(step: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
-    """Wrap `_step`: while a tape records, run single steps with its hooks before and after each."""
+    """Wrap `_step` for tapes: while a tape records, run single steps, with its hooks before and after each."""
 
     @wraps(step)
     def _step(self: Any, n: int) -> None:

@@ -76,7 +76,7 @@ class Index:
             share[k], i[k] = min(found, default=(1.0, -1))
 
     def _images(self, x, origin, motion, reach):
-        """Return a point, or in a periodic box all images that the motion may touch."""
+        """Return a point; in a periodic box, all of its images that the motion may touch."""
         if self._torus is None:
             return [x]
         places = []
@@ -85,7 +85,7 @@ class Index:
         ):
             turns = range(1)
             if not math.isfinite(o + m):
-                return []  # NaN and infinity are near nothing
+                return []  # NaN and infinity have no neighbours
             if width > 0:
                 first = math.floor((min(o, o + m) - reach - upper) * share)
                 turns = range(first, math.floor((max(o, o + m) + reach - lower) * share) + 2)

@@ -1,15 +1,13 @@
 """Implicit Euler with forces between bodies: one system of equations for all velocities.
 
-    f(u) = u - v - h a(x + h u, u) = 0
+f(u) = u - v - h a(x + h u, u) = 0 is solved by Newton's method. The matrix of each iteration, J = 1 - h (da/dv + h
+da/dx), is never stored: only products J p are needed (Baraff, Witkin 1998; Knoll, Keyes 2004). Inner products are
+weighted by the masses: if all forces have a potential, J is symmetric in this inner product.
 
-is solved by Newton's method. The matrix of each iteration, J = 1 - h (da/dv + h da/dx), is never
-stored: only products J p are needed (Baraff, Witkin 1998; Knoll, Keyes 2004). Inner products are
-weighted by the masses: if forces have a potential, J is symmetric in them.
-
-The linear solver is Orthomin (Vinsome 1976; Saad 2003, Iterative Methods, 6.9). For symmetric J it is
-the conjugate residual method. Compressed springs can make J indefinite: iteration then stops, and the result so
-far is still a descent direction (Dembo, Steihaug 1983). There is no line search: shorter steps do not help
-stiff springs. A full step is wrong because it is straight, and the next iteration corrects that.
+The linear solver is Orthomin (Vinsome 1976; Saad 2003, Iterative Methods, 6.9). For symmetric J it is the conjugate
+residual method. Compressed springs can make J indefinite: iteration then stops, and the result so far is still a
+descent direction (Dembo, Steihaug 1983). There is no line search: shorter steps do not help stiff springs. A full step
+is wrong because it is straight, and the next iteration corrects that.
 """
 
 from __future__ import annotations
@@ -18,10 +16,10 @@ from .callbacks import TANGENTS
 from .integrators import NotConverged
 from .vector import Vector, dot, flat, largest, split
 
-KEPT = 8  # previous directions that a new one is orthogonalized against
+KEPT = 8  # number of previous directions to which a new one is made orthogonal
 MOST_PRODUCTS = 1000  # maximum number of products J p per linear system
 SHARE = 0.01  # reduction of the residual by one linear solve
-SUMS = 16  # at least the number of lanes of any vector
+SUMS = 16  # partial sums; at least the number of lanes of any vector
 
 
 def implicit_euler(system, h):

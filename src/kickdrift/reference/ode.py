@@ -178,7 +178,7 @@ class FunctionSystem(FlowSystem):
         if self.jacobian is not None:
             out = self._call("jacobian", self.jacobian, 1, u, (self.n, self.dim, self.dim))
             return [[self._numbers(row) for row in matrix] for matrix in out]
-        # One column of all matrices at a time: the change of f with component j.
+        # Differentiate f by component j of all trajectories at once: one column of each Jacobian.
         matrices = [[[None] * self.dim for _ in range(self.dim)] for _ in range(self.n)]
         for j in range(self.dim):
             moved, steps = u.rows(self.dim), []
@@ -193,7 +193,7 @@ class FunctionSystem(FlowSystem):
         return matrices
 
     def _increment(self, now, before, rate, j):
-        """Return the increment of component j: a small share of it, or of other scales if it is close to zero."""
+        """Return the increment of component j: a share of its size, or of another scale if it is close to zero."""
         share, floor = map(self.real, QUOTIENT[self.dtype.name])
         size = abs(now[j])
         if abs(before[j]) > size:
@@ -201,7 +201,7 @@ class FunctionSystem(FlowSystem):
         if floor * largest(now) > size:
             size = floor * largest(now)
         if size < self.smallest:
-            size = largest(rate)  # at rest: use the rate
+            size = largest(rate)  # the state is 0: use the rate
         if size < self.smallest:
             size = self.real(1)
         return share * size
@@ -298,7 +298,7 @@ class ODEStepper(Exclusive, ODEBase):
                     self._run(system(self), 1)
 
     def _run(self, system: FlowSystem, n: int) -> None:
-        """Run n steps, or until one fails to converge or is not finite; the array contains completed steps only."""
+        """Run n steps, at most up to one that does not converge or is not finite; store completed steps only."""
         scheme, h = SCHEMES[self.integrator.name], system.real(self._h)
         finite, failure = np.ones(len(self._y), np.bool_), None
         evaluations = list(system.evaluations)

@@ -18,7 +18,7 @@ from .vector import Vector, dot
 class Level:
     """Bodies, walls and shapes of a stepper, for queries.
 
-    record, part: numbers of a constraint record of the plan, and of a part of its shapes. scene: the `Scene` of the
+    record, part: indices of a constraint record of the plan, and of a part of its shapes. scene: the `Scene` of the
     plan. x: positions of all rows.
     """
 
@@ -40,7 +40,7 @@ class Level:
         return Shapes(SimpleNamespace(real=np.float64, alive=(), epsilon=np.finfo(np.float64).eps), fields)
 
     def first_bodies(self, scene, x, origins, motions, reach, seen, skip):
-        """Return the row of the body that each ray hits first, or -1, and the share of its motion."""
+        """Return the row of the body that each ray hits first, or -1, and the fraction of the motion until the hit."""
         rows = np.flatnonzero(self._alive & (scene.category & np.uint64(seen) != 0) & (scene.sensor == 0))
         rows = rows[reach + scene.radius[rows] > 0]
         skipped = None if skip is None else [int(np.searchsorted(rows, row)) if row in rows else -1 for row in skip]
@@ -74,7 +74,7 @@ class Level:
         return hits
 
     def _cast_at_planes(self, side, x, motions, r, share, normal):
-        """Return the number of the plane that each ray hits before its share, or -1; update the shares and normals."""
+        """Return the plane that each ray hits before its present share, or -1; update the shares and normals."""
         found = np.full(len(x), -1)
         for number, (n, offset) in enumerate(zip(side.normals, side.offsets, strict=True)):
             gap, speed = dot(n, x.T) - offset - r, -dot(n, motions.T)
@@ -86,7 +86,7 @@ class Level:
 
     @np.errstate(all="ignore")  # squares of large distances overflow
     def _cast_at_shapes(self, side, origins, motions, reach, shares, normals):
-        """Return the number of the shape that each ray hits before its share, or -1; update the shares and normals.
+        """Return the shape that each ray hits before its present share, or -1; update the shares and normals.
 
         A ray that begins in a shape hits it with a share of 0.
         """
@@ -99,7 +99,7 @@ class Level:
                     continue
                 shares[k], numbers[k] = share, number
                 n = shapes.away(y + share * displacement, a, b)[1]
-                # Beside a thin segment the sign of the normal is that of a rounding error.
+                # Beside a thin segment, the sign of the normal is decided by rounding errors: turn it against the ray.
                 normals[k] = -1 * n if shapes.segments and share > 0 and dot(n, displacement) > 0 else n
         return numbers
 
@@ -180,7 +180,7 @@ class Level:
         return listed(found, x.shape[1])
 
     def _at_shapes(self, part, rows, x):
-        """Return the contacts with shapes, in the form of `_at_planes`."""
+        """Return the contacts with shapes, in the same form as `_at_planes`."""
         reach, through = part.reach[rows], part.through[0, rows]
         large = reach + dot(Vector(abs(x.T)), Vector(np.ones(x.shape[1])))
         reach = np.where(np.isfinite(large), reach + reach / 1024 + part.slack * large, -np.inf)

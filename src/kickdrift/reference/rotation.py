@@ -41,7 +41,7 @@ class Turning:
                 self.angular_velocity[i] = self.angular_velocity[i] + self.h * acceleration
 
     def complete(self) -> None:
-        """Update the angles by the present angular velocities, apply damping, and store both."""
+        """Update the angles by the present angular velocities, apply damping, and store angles and velocities."""
         for i in self.living:
             w = self.angular_velocity[i]
             row = self.rotation.turned[i]
@@ -74,5 +74,5 @@ def turned(q: Vector, w: Vector, h: Any, real: type) -> Vector:
             d + (u[2] * a + (u[0] * c - u[1] * b)),
         )
     )
-    # Normalize: the length is that of q times sqrt(1 + u u), and rounding errors accumulate.
+    # Normalize: the product has the length of q times sqrt(1 + u u), and rounding errors would accumulate.
     return q / sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])

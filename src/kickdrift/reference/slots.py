@@ -1,7 +1,8 @@
 """Spawn and despawn in plain Python, and their effect on the constraints of a plan.
 
-Rows of inactive bodies are zeroed. These bodies take no part in pairs and collisions, and forces that functions
-write for them are ignored. Springs, distances and pins act only on the generation of bodies they were declared for.
+Rows of inactive bodies are zeroed. Inactive bodies take no part in pairs and collisions, and forces that functions
+write for them are ignored. Springs, distances and pins act only on the generation of bodies for which they were
+declared.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class SlotArrays:
         return self._book().find(ids)
 
     def _zero_inactive(self) -> None:
-        """Zero the rows of inactive bodies, and histories not yet started."""
+        """Zero the rows of inactive bodies, and the histories of bodies spawned after the last step."""
         if self._slots is not None:
             if self._history is not None:
                 self._history[self._slots.needs_start[: self._slots.n] == 1] = 0
@@ -93,9 +94,9 @@ class SlotArrays:
                     array[self._slots.dead] = 0
 
 
-#: Record fields that have one value for all pins or pairs.
+#: Names of record fields with one value for all pins or pairs.
 FOR_ALL = ("iterations", "response")
-#: Record fields of `Contacts` that have an item per rod.
+#: Names of record fields of `Contacts` with one item per rod.
 RODS = ("first", "second", "length", "compliance", "number", "pair", "member", "lower", "upper", "limit")
 
 
@@ -140,7 +141,7 @@ def pinned(system: Any) -> np.ndarray:
 
 
 def present_at_rest(system: Any) -> np.ndarray | None:
-    """Return `Plan.at_rest`, with 0 for bodies that no active link holds; None if the plan has none."""
+    """Return `Plan.at_rest`, with 0 for bodies without an active link; None if the plan has none."""
     slots, plan = system.slots, system.plan
     if slots is None or plan.at_rest is None:
         return plan.at_rest

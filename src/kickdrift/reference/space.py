@@ -22,7 +22,7 @@ class Space:
         return x
 
     def seen(self, x: Vector) -> np.ndarray:
-        """Return a mask of the bodies whose positions are valid for the broad phase; components are arrays."""
+        """Return a mask of the bodies with valid positions for the broad phase; components of x are arrays."""
         return np.array(True)
 
 

@@ -43,7 +43,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
     _measured: int | None = None  # monotonic time in ns of the last frame without an explicit time
 
     _clock_type = FixedClock
-    _world = 0  # number among `Worlds`, which is added to the keys of noise
+    _world = 0  # index of the world in `Worlds`, which is added to the keys of noise
     # Constants that depend on dt, see `_numbers`.
     _h: float
     _decay: np.ndarray | None
@@ -51,8 +51,8 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
     _flow: np.ndarray | None
     _composition: tuple | None
     _spin_decay: np.ndarray | None
-    _turning: Turning | None = None  # rotation during the running step
-    _held: np.ndarray  # gravity plus the forces in users' arrays, for one call
+    _turning: Turning | None = None  # rotation of the bodies during a step
+    _held: np.ndarray  # gravity plus the accelerations in users' arrays, for one call
 
     def _bind(self) -> None:
         self._tick = 0
@@ -117,7 +117,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         touching=None,
     ) -> None:
         """Apply several changes; the compiled implementation does it atomically."""
-        # What may raise comes first, before anything has changed.
+        # All that may raise comes first, before any change.
         if clock_anew is not None:
             self._clock._begin_again(*clock_anew)
         if clock_rate is not None:
@@ -154,7 +154,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         self._started, self._last_h = False, self._h
 
     def step(self, n: int = 1, progress: bool = False) -> None:
-        """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
+        """Run n fixed steps, with the arguments and errors of `kickdrift.Stepper.step`."""
         n = validation.steps(n, self.tick)
         if validation.flag("progress", progress):
             in_parts(self.step, n, True)
@@ -189,7 +189,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         if n == 0 or self.count == 0:
             if n and self._log is not None:
                 self._log.forget_spawned(self._slots)
-                self._log.report_impacts(System(self), {})  # contacts of the last bodies end, which were killed
+                self._log.report_impacts(System(self), {})  # all bodies were despawned: end their contacts
             if self._motion is not None:
                 self._motion.coast(self._plan, n, self._h)
             self._tick += n
@@ -199,9 +199,9 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
             # The history is from steps of another dt: the first step has other constants, so run it alone.
             self._step(1)
             n -= 1
-            self._evaluations -= self._keeps  # an evaluation that the next step of the call reuses counts once
+            self._evaluations -= self._keeps  # an evaluation that two steps share counts once
         if n > 1 and self._rotation is not None:
-            # Run one step per call; only the count of evaluations treats them as one call.
+            # Run one step at a time, but count force evaluations as in one call.
             for left in reversed(range(n)):
                 self._step(1)
                 self._evaluations -= self._keeps and left > 0
@@ -297,7 +297,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         return self._exclusively(self._frame, self._seconds_of(seconds))
 
     def _seconds_of(self, seconds: float | None) -> float:
-        """Return the time of a frame: the given one, or that since the last frame that was measured here."""
+        """Return the time of a frame in s: the given one, or the time since the last call without an argument."""
         if seconds is not None:
             return seconds
         last, self._measured = self._measured, monotonic_ns()
@@ -306,8 +306,8 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
     def _frame(self, seconds: float) -> int:
         """Feed the clock a frame, and run the steps that are due.
 
-        All but the last are one call: the state before the last one is kept for interpolation. Under a budget each is a
-        call, and the time is checked before it.
+        All but the last step are one call: the state before the last step is kept for interpolation. Under "budget",
+        each step is a call of its own, and the time is checked before it.
         """
         clock, first, done = self.clock, self.tick, 0
         due, substeps = clock.feed(seconds), clock.substeps
@@ -365,13 +365,13 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         self._move_rows(body, position)
 
     def _watch(self, clock: FixedClock) -> None:
-        pass  # the engine registers with its clock; here `step` reads the clock
+        pass  # only the engine registers with its clock; here `step` reads the clock
 
     def _last_step(self, substeps: int) -> None:
         self._exclusively(self._keep_and_step, substeps)
 
     def _keep_and_step(self, substeps: int) -> None:
-        """Run one step of the clock. Interpolation begins at the state before it, which is kept."""
+        """Run one clock step; keep the state before it, from which interpolation begins."""
         before = self._copied()
         self._step(substeps)
         self._drawn = (self.tick, before)
@@ -381,7 +381,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
     def _copied(self) -> tuple[np.ndarray, ...]:
         """Return copies of the present state, from which interpolation will begin."""
         turned = () if self._rotation is None else (self._rotation.turned.copy(),)
-        self._drawn = None  # if the step fails, the present state is drawn
+        self._drawn = None  # if the step fails, the present state will be drawn
         if self._motion is not None:
             self._motion.keep()
         return self._position.copy(), self._velocity.copy(), *turned
@@ -405,7 +405,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
         target = result if out is None else canvas(out, self, count)
         real = float if self.dtype == np.float64 else np.float32
         drawn = np.full((self.n, self.dim), np.nan, target.dtype)
-        with np.errstate(all="ignore"):  # non-finite states may be drawn, as in compiled code
+        with np.errstate(all="ignore"):  # drawing a non-finite state must not warn, as in compiled code
             for i in rows:
                 # A body that was spawned after the last step is drawn at its present position.
                 spawned = self._slots is not None and self._slots.needs_start[i] and mode != "extrapolate"

@@ -45,14 +45,15 @@ class System(Body):
         self.space = space_of(self.plan.torus, self.real)
         self.weights = self.scalar(self.plan.weight)
         turning = stepper._turning
-        #: Where bodies rotate, rad/s and 1/I of each, see `Turning`. Constraints write to the former.
+        #: Angular velocity (rad/s) and 1/I of each body, see `Turning`; None without rotation. Constraints change the
+        #: former.
         self.angular_velocity: list[Any] | None = None if turning is None else turning.angular_velocity
         self.inverse_inertia: list[Any] | None = None if turning is None else turning.inverse_inertia
         living = np.ones(self.n, np.bool_) if self.slots is None else self.slots.alive
         self.alive = living.astype(np.bool_)
         #: Whether forces move a body: inactive and pinned ones stay where they are.
         self.movable = self.alive & ~pinned(self)
-        #: Impulses of the last completed step, which warm-start the next one: by contact, and of rods.
+        #: Impulses of the last completed step, which warm-start the next one: of contacts, by pair, and of rods.
         self.remembered: dict[tuple[int, int], Any] = {}
         self.remembered_rods: list[Any] = []
         if stepper._impulses is not None:
@@ -63,7 +64,7 @@ class System(Body):
         self._next: Any = None
 
     def remember(self, impulses_by_pair: dict[tuple[int, int], Any], pull: list[Any]) -> None:
-        """Store the impulses that warm-start the next step, see `Impulses`, except those that have overflowed."""
+        """Store the impulses that warm-start the next step, see `Impulses`; discard those that have overflowed."""
         finite = {pair: numbers for pair, numbers in impulses_by_pair.items() if np.isfinite(numbers).all()}
         self._next = finite, [each if np.isfinite(each) else self.real(0) for each in pull]
 
@@ -78,7 +79,7 @@ class System(Body):
 
     @once
     def parts(self) -> list[Body]:
-        """All bodies, active or not, for computations that are not done in columns."""
+        """All bodies, active or not, as single `Body` objects, for computations body by body."""
         return [Body(self.stepper, index) for index in range(self.n)]
 
     def joined(self, vectors: Any) -> Vector:
@@ -86,14 +87,14 @@ class System(Body):
         return stacked(vectors, self.real)
 
     def run(self, n: int) -> None:
-        """Run n steps, or until one fails to converge or is not finite."""
+        """Run n steps; stop early if one does not converge, or makes the state non-finite."""
         if self.plan.interactions:
             super().run(n)
         else:
             self._run_parts(n)
 
     def begin(self) -> None:
-        """Initialize the history of active bodies, or if it is filled, of those spawned since the last step."""
+        """Initialize the history: of all bodies in the first step, later of bodies spawned since the last step."""
         start = STARTS.get(self.integrator.kind)
         v, history = self.v, self.history
         needs_start = np.zeros(self.n, np.bool_) if self.slots is None else self.slots.needs_start[: self.n] != 0
@@ -124,14 +125,14 @@ class System(Body):
         return x, history
 
     def keep(self, a: Vector) -> Vector:
-        """Cache an acceleration for the next step; wrapping into a periodic box does not change it."""
+        """Cache an acceleration for the next step; wrapping positions into a periodic box does not change it."""
         super().keep(a)
         if self.wraps_early:
             self._kept = a
         return a
 
     def of_movable(self, vectors: Vector) -> Vector:
-        """Zero the vectors of inactive and pinned bodies, NaN included."""
+        """Zero the vectors of inactive and pinned bodies, even if they are NaN."""
         return either(self.movable, vectors, Vector([self.real(0)] * self.dim))
 
     def step(self, h: Any) -> None:
@@ -162,7 +163,7 @@ class System(Body):
                         yield i, keep, kick if self.movable[i] else [self.real(0) * each for each in kick]
 
     def apply_thermostat(self) -> None:
-        """Apply the thermostat for a whole step; for Verlet to the displacement from the previous position."""
+        """Apply the thermostat to velocities, and to Verlet's displacement, for a whole step."""
         x, v, s = self.rows()
         for i, keep, kick in self._baths():
             v[i] = keep * v[i] + Vector(kick)
@@ -184,7 +185,7 @@ class System(Body):
         return self.joined(xs), self.joined(vs)
 
     def _run_parts(self, n: int) -> None:
-        """Run n steps of bodies that interact by constraints only: each body is integrated separately."""
+        """Run n steps of bodies that interact only by constraints: each body is integrated separately."""
         parts = bodies(self.stepper)
         while self.done < n and self.finite:
             for part in parts:
@@ -255,7 +256,7 @@ class System(Body):
             self.reports.add(source, *event)
 
     def has_room(self, i, number, most) -> bool:
-        """Return whether body i may record this contact: it is recorded already, or fewer than `most` of i are."""
+        """Return whether there is room to record this contact: it is known already, or i has fewer than `most`."""
         if not self.reporting:
             return False
         own = self.reports.contacts.get(self.source, {})
@@ -283,7 +284,7 @@ class System(Body):
         return self.of_movable(a)
 
     def work(self, x: Vector, y: Vector) -> Any:
-        """Compute the work from x to y per unit of mass, from the interactions' potentials: a column."""
+        """Return the interactions' potential energy at y minus that at x, per unit of mass: a column."""
         total = None
         for interaction in self.plan.interactions:
             here, there = (
@@ -295,9 +296,10 @@ class System(Body):
         return total
 
     def time(self, after: Any) -> float:
-        """Return the time at `after` s after the last tick; after a whole step exactly that at which the next begins.
+        """Return the time in s at `after` s after the last tick.
 
-        Otherwise forces that the next step reuses would differ from those that it evaluates at the start of a call.
+        After a whole step, it is exactly the time at which the next step begins: forces that the next step reuses must
+        equal those that it would evaluate at the start of a call.
         """
         self.stepper._tick = self.tick  # for user functions that read the tick
         ticks = math.floor(float(after) / float(self.h))
@@ -313,7 +315,7 @@ class System(Body):
         return self.real(normals(k + self.stepper._world, self.noise_tick, i, 2, self.generation(i))[0])
 
     def damp(self, decay) -> None:
-        """Apply damping, but not to the share of `delta_v` that linked bodies have as velocity at rest."""
+        """Apply damping, except to the share `at_rest` of `delta_v`: linked bodies at rest have it as velocity."""
         if self.at_rest is None:
             super().damp(decay)
             return

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-#: numpy.float64 or numpy.float32, the dtype of the state. Unlike Python's floats they divide by zero, as kernels do.
+#: numpy.float64 or numpy.float32, the dtype of the state. Unlike Python's floats, they give inf or NaN when divided by
+#: zero, as in the kernels.
 Number = Any
 
 
@@ -62,7 +63,7 @@ class Vector(tuple[Any, ...]):
 
 
 def dot(u: Vector, v: Vector) -> Number:
-    """Return the scalar product, summed from the first component on."""
+    """Return the scalar product, summed from the first component to the last."""
     n = len(u)
     if n == 2:
         return u[0] * v[0] + u[1] * v[1]
@@ -85,29 +86,29 @@ def stacked(vectors: Iterable[Vector], real: type | None = None) -> Vector:
 
 
 def either(condition: Any, yes: Vector, no: Vector) -> Vector:
-    """Select per body from two vectors of columns, by condition."""
+    """Select vectors per body, by a mask, from two vectors of columns."""
     return Vector([np.where(condition, a, b) for a, b in zip(yes, no, strict=True)])
 
 
 def flat(columns: Vector) -> list[Number]:
-    """Return all numbers of columns, body after body."""
+    """Return all numbers of the columns, body after body."""
     return [number for row in split(columns) for number in row]
 
 
 def quotient(a: Number, b: Number) -> Number:
-    """Return a / b where b > 0, else 0, also where b is NaN; of numbers or columns."""
+    """Return a / b where b > 0, and 0 elsewhere, also where b is NaN; for numbers or columns."""
     if isinstance(b, np.ndarray):
         return np.where(b > 0, a / b, b.dtype.type(0))
     return a / b if b > 0 else type(b)(0)
 
 
 def later(i: int, chosen: Any) -> list[int]:
-    """Return the indices after i in a mask, in order."""
+    """Return the indices greater than i in a mask, in order."""
     return [i + 1 + j for j in np.flatnonzero(chosen[i + 1 :]).tolist()]
 
 
 def largest(u: Sequence[Number]) -> Number:
-    """Return the largest component by magnitude, NaN if any is NaN; of columns the largest number."""
+    """Return the largest component by magnitude, NaN if any is NaN; of columns, the largest of all bodies."""
     if isinstance(u[0], np.ndarray):
         u = flat(u)  # type: ignore[arg-type]
     result = abs(u[0])
@@ -117,7 +118,7 @@ def largest(u: Sequence[Number]) -> Number:
 
 
 def sqrt(q: Number) -> Number:
-    """Return the square root in the number's own type, or of a column.
+    """Return the square root of a number, in its own type, or of a column.
 
     For float32, rounding the float64 root gives the correctly rounded root.
     """

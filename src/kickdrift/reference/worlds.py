@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Worlds(WorldsBase):
-    """`kickdrift.Worlds` in plain Python: a loop over steppers, each in its rows of the arrays.
+    """`kickdrift.Worlds` in plain Python: a loop over steppers, each on its rows of the shared arrays.
 
     >>> import kickdrift as kd
     >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=0.5)
@@ -52,10 +52,10 @@ class Worlds(WorldsBase):
         self._others.append(others)
 
     def _made(self, world: StepperBase, i: int) -> tuple[Any, dict[Declaration, Any]]:
-        """Return a stepper in the rows of a world."""
+        """Return a stepper on the rows of one world."""
         arrays: dict[str, Any] = {name: array[i] for name, array in self._given.items()}
         before = {name: array.copy() for name, array in arrays.items()}
-        for name, array in arrays.items():  # numbers that the constructor accepts; the given ones are restored below
+        for name, array in arrays.items():  # values that the constructor accepts; the given ones are restored below
             array[...] = (1, 0, 0, 0) if name == "orientation" else 0
         state = {name: array[i, ...] for name, array in self._user.items()}
 
@@ -128,7 +128,7 @@ class Worlds(WorldsBase):
             for own, of_all in ((plan.applied, self._applied), (plan.torques, self._torques)):
                 for k, each in enumerate(of_all):
                     term = next(one for one in stepper.forces if getattr(one, "array", None) is own[k])
-                    array = each[i]  # the same object in term and plan: the line above compares identity
+                    array = each[i]  # one object in term and plan: the line above compares identity
                     object.__setattr__(term, "_array", array)
                     own[k] = array
 

@@ -52,7 +52,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         )
         if found is None:
             return
-        apart, turned, met, lost = found  # see the results of `collide`
+        apart, turned, met, lost = found  # separation correction, velocity change, contact data, friction loss
         if w is not None and lost is not None:
             twist = cross(met[-1], lost)
             w[i], w[j] = w[i] + turn[i] / total * twist, w[j] + turn[j] / total * twist
@@ -63,7 +63,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         replace(system, x, v, s, j, x[j] + share_j * apart, v[j] + share_j * turned)
 
     def touch(i, j):
-        """Return the time since impact of a pair, after both bodies' previous impacts; 0 without one."""
+        """Return the time since a pair's impact; 0 if there is none after the last impacts of both bodies."""
         if seen.senses(i, j) or not weight[i] + weight[j] > 0 or (last[i] == j and last[j] == i):
             return system.real(0)
         time = when(displacement(x[j] - x[i]), v[j] - v[i], radius[i] + radius[j])
@@ -72,7 +72,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
     times: dict = {}
     turned = set(range(len(x)))  # bodies whose velocity changed in the last round
     for _ in range(0 if swept is None else ROUNDS):
-        # Resolve impacts that are the earliest of both bodies, then search again: the others may no longer occur.
+        # Resolve each impact that is the earliest of both its bodies, then search again: it may prevent later impacts.
         earliest: dict = {}
         for i, j in pairs:
             if i in turned or j in turned:
@@ -165,13 +165,13 @@ def when(d, u, size):
 
 
 def swept_pairs(x, v, radius, h, alive, space, seen):
-    """Broad phase of swept bodies. For `few_pairs` the size of a body is its radius plus half of its displacement."""
+    """Broad phase of bodies with continuous detection. Size for `few_pairs`: radius plus half of the displacement."""
     places, speeds, radii = stacked(x), stacked(v), np.array(radius)
     displacement = (h * speeds) / 2
     there = alive & space.seen(places - displacement)
 
     def near(i):
-        """Return a mask of the bodies that come within 5/4 of the sum of both radii of body i in the step."""
+        """Return a mask of the bodies that come closer to body i in the step than 5/4 of the sum of both radii."""
         d, u = space.nearest(places - x[i]), speeds - v[i]
         time = quotient(dot(d, u), dot(u, u))
         time = np.where(time > h, h, time)
@@ -181,23 +181,23 @@ def swept_pairs(x, v, radius, h, alive, space, seen):
 
 
 def near_pairs(x, radius, alive=None, space=None, seen=None):
-    """Broad phase of bodies at their present positions, see `few_pairs`."""
+    """Broad phase at the present positions, see `few_pairs`."""
     alive = np.ones(len(x), np.bool_) if alive is None else np.asarray(alive)
     space = Space() if space is None else space
     places, radii = stacked(x), np.array(radius)
     alive = alive & space.seen(places)
 
     def near(i):
-        """Return a mask of the bodies within 5/4 of the sum of both radii of body i."""
+        """Return a mask of the bodies closer to body i than 5/4 of the sum of both radii."""
         return alive[i] & alive & is_near(space.nearest(places - x[i]), radius[i] + radii)
 
     return few_pairs(near, radius, seen)
 
 
 def few_pairs(near, size, seen=None):
-    """Select pairs i < j in order: per body, the first few neighbours that are larger, or equal with a higher index.
+    """Select pairs i < j, in order; per body at most CROWD neighbours that are larger, or equal with a higher index.
 
-    Bodies without deep overlap have no more neighbours. The limit bounds the time in dense crowds, and it is local:
+    Without deep overlap, no body has more such neighbours. The limit bounds the time in dense crowds, and it is local:
     distant bodies do not affect the selection, nor do pairs that the filter `seen` excludes.
     """
     pairs, met = [], [0] * len(size)
@@ -220,14 +220,16 @@ def is_near(d, size):
 def collide(
     d, u, size, overlap, delta_v, restitution, friction, h, lag, first, axis, given=None, spin=None, share=1,
 ):  # fmt: skip
-    """Resolve a collision: corrections of the separation d and the relative velocity u, and contact data; or None.
+    """Resolve a collision. Return changes of the separation d and the relative velocity u, contact data, friction loss.
 
-    size: sum of the radii. overlap: size² - |d|². delta_v: velocity change of each body by the forces of the step.
-    lag: number of steps by which the velocity is behind the position. first: whether this is the first sweep: bodies
-    that separate may then have touched within the step, and passed their closest approach. axis: of the normal for
-    coincident centers. given: time since impact, if known. spin: see `slip`. share: the change of the relative
-    velocity that ends a slip, as a fraction of the slip. The last result is what friction takes from the relative
-    velocity, or None.
+    The result is None without a collision. The friction loss, or None, is what friction takes from the relative
+    velocity.
+
+    size: sum of the radii. overlap: size² - |d|². delta_v: velocity change of each body by the forces of the step. lag:
+    number of steps by which the velocity is behind the position. first: whether this is the first sweep, in which even
+    separating bodies may have collided within the step. axis: direction of the normal for coincident centers. given:
+    time since impact, if known. spin: see `slip`. share: the change of the relative velocity that ends a slip, as a
+    fraction of the slip.
     """
     zero = 0 * h
     together, time = -dot(d, u), zero
@@ -237,7 +239,7 @@ def collide(
         time = overlap / (sqrt(together * together + dot(u, u) * overlap) + together)
     elif first and dot(u, u) > 0:
         time = (sqrt(together * together + dot(u, u) * overlap) - together) / dot(u, u)
-    since = at_most(h, time, zero)  # for events; where bodies touched follows from `time`
+    since = at_most(h, time, zero)  # for events; the positions at the impact follow from `time`
     touched = since > 0
     at = d - time * u if touched else d
     r = sqrt(dot(at, at))
@@ -245,7 +247,7 @@ def collide(
     speed = -dot(n, u)
     depth = speed * time if touched else size - r
     if speed <= 0 and not depth > -h * speed:
-        return None  # the present velocities separate them within the next step
+        return None  # the bodies separate by themselves within the next step
 
     deltas = [dot(n, g) for g in delta_v]
     pull = deltas[0] - deltas[1]

@@ -14,23 +14,24 @@ from .impacts import apply, approach, collide, turn
 #: Over-relaxation of contacts that persist from the last step damps waves in a pile (Young 1954: every factor
 #: below 2 dissipates energy). Under-relaxed friction brings sliding bodies to rest. Impacts are not relaxed.
 EAGER, CALM = 1.25, 0.9
-#: Maximal phase in rad that the oscillation of a soft contact, or of a rod, advances in a substep.
+#: Limit of angular frequency times substep, in rad, of soft contacts and of rods.
 CONTACT_ANGLE, ROD_ANGLE = 0.6 * np.pi, 0.5 * np.pi
 #: Deep contacts are stiffer: a push-out speed of r times the limit is multiplied by 1 + 5 r, but at most by 2.
 #: Larger factors make a body jitter between a floor and a very heavy body.
 HARD = 5
-#: From this number of substeps on, contacts are stiff enough to need no carried load at small compression.
+#: From this number of substeps on, contacts are stiff enough to need no carried load (see `carried`) at small
+#: compression.
 FINE = 8
-#: Time constant of the carried load, in steps.
+#: Time constant of the carried load, in steps, see `carried`.
 STEPS = 36
 
 
 class Contact:
-    """A possible contact in this step: bodies i and j, or body i and a wall or shape, numbered after the bodies.
+    """A possible contact in this step, of bodies i and j, or of body i and a wall or shape.
 
-    n: unit normal from i to j. size: separation along n at touch. w_i, w_j: inverse masses. In a periodic box n points
-    to the minimum image of j, and size includes the displacement from there to j. push and friction_impulse: normal and
-    tangent impulse of the last substep.
+    Numbers of walls and shapes follow those of the bodies. n: unit normal from i to j. size: separation along n at
+    touch. w_i, w_j: inverse masses. In a periodic box n points to the minimum image of j, and size includes the
+    displacement from there to j. push and friction_impulse: normal and tangent impulse of the last substep.
     """
 
     n: Any
@@ -38,11 +39,11 @@ class Contact:
     push: Any
     friction_impulse: Any
     roll: Any  # impulse of rolling resistance, an angular momentum
-    load: Any  # part of the normal impulse that causes no compression
+    load: Any  # part of the normal impulse that causes no compression, see `carried`
     most: Any  # largest normal impulse in the step
-    speed: Any  # approach speed before the step; after the impact: at the impact
+    speed: Any  # approach speed before the step; from the impact on, that at the impact
     pull: Any  # change of the approach speed by forces, per substep
-    slow: Any  # bound of the change of the approach speed by the forces of a step: slower contacts rest
+    slow: Any  # largest change of the approach speed by the forces of a step; slower contacts are resting
     group: int  # connected component
     known: bool  # whether the contact persists from the last step
     total: Any  # sum of the normal impulses of the completed substeps
@@ -54,7 +55,7 @@ class Contact:
 
     def __init__(self, i, j, size, width, w_i, w_j, restitution, friction):
         self.i, self.j, self.size, self.w_i, self.w_j = i, j, size, w_i, w_j
-        self.fastest = 2 * width  # m/s, limit of the push-out speed: deep overlaps must not burst
+        self.fastest = 2 * width  # m/s, limit of the push-out speed: deep overlaps must not explode
         self.mass = self.along = self.across = 1 / (w_i + w_j)
         self.restitution, self.friction, self.shape = restitution, friction, None
         self.space = Space()  # walls have no periodic images
@@ -62,9 +63,9 @@ class Contact:
         self.spins = False
 
     def rotates(self, arms, eases, rolling):
-        """Let friction rotate the bodies. arms: radii; eases: inverse inertias, 0 for a wall; rolling: torque / force.
+        """Enable rotation. arms: radii; eases: inverse inertias, 0 for a wall; rolling: rolling torque / force, in m.
 
-        share: the mass that counts for friction, as a share of that for the normal impulse.
+        share: effective mass for friction / effective mass for the normal impulse.
         """
         total = self.w_i + self.w_j
         self.spins, self.arms, self.eases, self.rolling = True, arms, eases, rolling
@@ -80,7 +81,7 @@ def direct(contact, p, n):
         displacement = p[contact.j] - p[contact.i]
         d = contact.space.nearest(displacement)
         r = sqrt(dot(d, d))
-        zero = 0 * contact.touch  # the size is negative across a side
+        zero = 0 * contact.touch  # not 0 * size: size is negative across a periodic boundary
         axis = (contact.j - contact.i - 1) % len(d)
         contact.n = d / r if r > 0 else Vector([1 + zero if k == axis else zero for k in range(len(d))])
         if contact.space.torus is not None:
@@ -88,18 +89,18 @@ def direct(contact, p, n):
 
 
 def touches(contact, time_since, fast, place, radius):
-    """Store the impact of a contact; place: the position of body i at that time."""
+    """Store the impact of a contact. place: the position of body i at that time."""
     contact.time_since, contact.fast, contact.displacement = time_since, fast, contact.n
     contact.point = place + radius[contact.i] * contact.n
 
 
 def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, behind):
-    """Apply one normal impulse, one of rolling resistance and one of friction; return whether the overlap is deep.
+    """Apply a normal, a rolling and a friction impulse; return whether the overlap is deep.
 
     Friction comes last, because a remaining slip is more visible than a remaining overlap.
 
-    times: extra factor of over-relaxed contacts. left: time from the present positions to the end of the step.
-    given, count, behind: see `collide`.
+    times: extra factor of over-relaxed contacts. left: time from the present positions to the end of the step. given,
+    count, behind: see `collide`.
     """
     i, j, n = contact.i, contact.j, contact.n
     mass = times * contact.along if contact.along > contact.mass else contact.along
@@ -170,11 +171,11 @@ def stiffness_of(h, stiffness):
 
 
 def carried(contact, h, substeps):
-    """Compute the load that causes no compression of a contact from the next step on.
+    """Compute the load of a contact that will cause no compression from the next step on.
 
-    It is 90 % of the normal impulse beyond the weight of ten such bodies, averaged over 36 steps, and at most 90 % of
-    the present one. Without it, heavy bodies sink into light ones. Lighter loads do not need it, and without friction
-    it would let a pile creep.
+    This carried load is 90 % of the normal impulse beyond the weight of ten such bodies, averaged over 36 steps, and at
+    most 90 % of the present excess. Without it, heavy bodies sink into light ones. Lighter loads do not need it, and
+    without friction it would let a pile creep.
 
     The delay of the average feeds waves: they grow at a rate of 0.45 / (36 dt) per second, and contacts damp long waves
     least. Piles of more than about 100 layers therefore do not come to rest. From `FINE` substeps on, the load starts
@@ -192,6 +193,6 @@ def carried(contact, h, substeps):
 
 
 def impulses(contact, load):
-    """Return the numbers that outlive the step, see `Impulses`."""
+    """Return the impulses that warm-start the next step, see `Impulses`."""
     roll = contact.roll if isinstance(contact.roll, Vector) else [contact.roll]
     return contact.push, load, *contact.friction_impulse, *(roll if contact.spins else ())

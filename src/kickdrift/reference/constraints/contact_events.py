@@ -1,4 +1,4 @@
-"""Events of contacts, and of bodies that touch a sensor: walls and shapes among them."""
+"""Events of `Contacts`: contacts with an impulse, and sensor contacts between bodies, walls and shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def report_contacts(system, found, u):
             continue
         closing = -dot(approach(contact, u), contact.n)
         if closing > 0 and not contact.known:
-            impulse = impulse + contact.mass * closing  # impact that is not over: add what is left to stop
+            impulse = impulse + contact.mass * closing  # unfinished impact: add the impulse that would stop the bodies
         left = contact.time_since if closing < 0 or not contact.push > 0 else system.real(-1)
         event = contact.i, contact.j if contact.j < n else n - 1 - contact.j
         system.report(
@@ -25,7 +25,7 @@ def report_contacts(system, found, u):
 
 
 def report_sensors(system, sensed, before, x, radius, normal, offset, level):
-    """Record the pairs (i, j) of which one is a sensor: two bodies, or a body with a wall or shape."""
+    """Record the sensor contacts (i, j) of two bodies, or of a body with a wall or shape."""
     n, beyond = len(x), len(x) + len(offset)
     for i, j in sensed:
         if j < n:
@@ -70,7 +70,7 @@ def report_sensor_shape(system, level, before, x, i, shape, number, r):
     """Record the sensor contact of a body with a shape, assuming straight motion in the step."""
     part, a, b = level.known[shape]
     shapes = level.parts[part]
-    if shapes.motion is not None:  # relative to where the shape is now
+    if shapes.motion is not None:  # make `before` relative to the present position of the shape
         before = shapes.motion.along(shape - int(level.begin[part]), 0.0, shapes.motion.h, before)
     motion = x - before
     if not shapes.away(before, a, b)[0] >= shapes.reach[i]:

@@ -1,20 +1,21 @@
-"""Which groups of bodies are at rest, for `Contacts(sleep=True)`."""
+"""Detection of groups of bodies at rest, for `Contacts(sleep=True)`."""
 
 from __future__ import annotations
 
 from ..vector import Vector, dot
 
-#: Square of the share of a step's forces below which a body is slow: 1/1024 of the velocity change.
+#: Square of 1/1024: slow bodies are below this share of the velocity change by the forces of a step.
 SHARE = 2.0**-20
 
 
 def those_awake(system, contacts, rods, groups, moved, before, p, u, w, radius):
     """Return the groups that are not at rest.
 
-    At rest a body moves and turns by less than 1/1024 of what the forces of the step do: a net force below a thousandth
-    of its weight is ignored. It is touched by nothing that moves, and its contacts are those of the last step.
+    A body at rest is slower than 1/1024 of the velocity change by the forces of the step, in translation and rotation:
+    a net force below a thousandth of its weight is ignored. Nothing that moves touches it, and its contacts are those
+    of the last step.
 
-    contacts: all of this step, and those that go on into the next one.
+    contacts: (all of this step, those that continue in the next step).
     """
     found, lasting = contacts[0], set(contacts[1])
     awake = {groups[i] for i, moves in enumerate(moved) if moves and not is_slow(system, i, before, p, u, w, radius)}

@@ -9,10 +9,10 @@ from .impacts import apply
 class Rod:
     """A joint between bodies i and j in a step.
 
-    number: its index among the declared ones, at which `pull` has its impulse, negative in tension. limits: see
-    `limits_of`. limit: the load that breaks it. displacement, length: unit vector from i to j and distance at the start
-    of the substep; the length of a slack rod is updated after the drift. slack: whether it is free between limits.
-    used: whether it had an impulse in the step. total: sum of the impulses of the substeps.
+    number: its index among the declared joints, and in `pull`, the list of impulses, which are negative in tension.
+    limits: see `limits_of`. limit: the load that breaks it, in N. displacement, length: unit vector from i to j and
+    distance at the start of the substep; the length of a slack rod is updated after the drift. slack: whether it is
+    free between limits. used: whether it had an impulse in the step. total: sum of the impulses of the substeps.
     """
 
     def __init__(self, i, j, number, wanted, compliance, limits, limit, cell):
@@ -39,9 +39,9 @@ class Rod:
         apply(u, i, j, weight[i], weight[j], -change * self.displacement)
 
     def change(self, wanted, now, total, speed, h, soft, scale):
-        """Return the change of the impulse that moves the rod to a length, or stops it there.
+        """Return the change of the impulse that corrects the length to `wanted`, or without `soft` stops its change.
 
-        A rod within its limits may move as far as the limit in the substep.
+        A rod within its limits may reach the limit in the substep, but not pass it.
         """
         off = self.length - wanted
         if self.compliance > 0:

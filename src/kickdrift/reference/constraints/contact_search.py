@@ -5,14 +5,15 @@ from __future__ import annotations
 from ..vector import Vector, dot
 from .collisions import near_pairs
 
-#: Colours of the graph colouring. Contacts for which none is free are solved last.
+#: Number of colours of the contact graph. Contacts for which no colour is free are solved last.
 COLOURS = 64
 
 
 def candidates(system, x, p, radius, weight, normal, offset, alive, seen, through, level):
     """Broad phase: pairs i < j of bodies, and bodies with walls and shapes, which are numbered after the bodies.
 
-    Returns (i, j, whether it is a sensor contact). through: per wall and body, 1 for a sensor contact, 2 for none.
+    Returns (i, j, whether it is a sensor contact). through: per wall and body, 1 for a sensor contact, 2 for no
+    contact.
     """
     n = len(x)
     partners: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
@@ -58,9 +59,9 @@ def in_colours(found, moved):
 
 
 def group(found, rods, moved):
-    """Number the connected components over movable bodies, and return that of each body.
+    """Find the connected components of contacts and rods over movable bodies; return the component of each body.
 
-    Relaxation and rest are decided by group, so that results do not depend on distant bodies.
+    Relaxation and rest are decided by component, so that results do not depend on distant bodies.
     """
     n, above = len(moved), list(range(len(moved)))
 

@@ -78,7 +78,7 @@ class Level:
     def near(self, i, start, end, free, alive, first):
         """Return the shapes that a body may touch in a step, in order: (number, whether it is a sensor contact).
 
-        The body is assumed to move no farther than without contacts. free: whether it has finite mass. first: the
+        The body is assumed to move no farther than without contacts. free: whether the body has finite mass. first: the
         number of the first shape, after those of bodies and walls.
         """
         displacement = end - start
@@ -99,15 +99,15 @@ class Level:
         return sorted((number, senses) for _, number, senses in sorted(found)[:SHAPES_PER_BODY])
 
     def opens(self, number, y, reach):
-        """Return whether a one-way shape lets a body at y pass, unless it has rested on the shape so far."""
+        """Return whether a one-way shape lets a body at y pass, see `Shapes.passes`."""
         part, a, b = self.known[number]
         return self.parts[part].passes(y, reach, number - int(self.begin[part]), a, b)
 
     def kept(self, i, start, end, then):
-        """Return the position of a body after a substep: a fast body stops at its first impact with a shape.
+        """Return (position of a body after a substep, fraction of the substep until an impact, or None).
 
-        It then moves with the shape. The second result is the fraction of the substep until the impact, or None without
-        one. then: the time after the beginning of the step at which the substep ends.
+        A fast body stops at its first impact with a shape; from then on it moves with the shape. then: time from the
+        beginning of the step to the end of the substep, in s.
         """
         least, place = None, end
         for number, part, a, b in self.all:
@@ -117,7 +117,7 @@ class Level:
             square, reach = dot(motion, motion), shapes.reach[i]
             if self.through[part][i] != 0 or not 16 * square > reach * reach or self.opens(number, start, reach):
                 continue
-            # A body that already overlaps the shape, as in resting contact, is kept out of its middle.
+            # A body that already overlaps the shape, as in resting contact, stops at half of the contact distance.
             distance, size = shapes.away(start, a, b)[0], reach - reach / 64
             size = size if distance >= size else reach / 2
             if distance >= size:

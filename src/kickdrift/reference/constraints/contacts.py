@@ -18,8 +18,8 @@ from .joints import limits_of, numbers
 RELAXING = 2
 #: Relaxation sweeps for groups with a deep contact: an overlap of more than an eighth of the diameter.
 DEEP = 8
-#: Factors on EAGER in relaxation sweeps: two sweeps at 1.4 in total; the eight sweeps of deep groups at 1, because
-#: more than two over-relaxed sweeps destabilize a pile.
+#: Factors on EAGER in relaxation sweeps: 1.12 * 1.25 = 1.4 in the usual two sweeps, and 0.8 * 1.25 = 1 in the eight of
+#: deep groups, because more than two over-relaxed sweeps destabilize a pile.
 RELAXED, PLAIN = 1.12, 0.8
 
 
@@ -34,8 +34,8 @@ def contacts(system, before, **fields):
 class Pile:
     """The bodies, walls and shapes of a step, which are numbered in this order, and the contacts among them.
 
-    p, u, w: positions, velocities and angular velocities within the step. Bodies of infinite mass keep their motion.
-    x, v, s: the integrator's result. found: contacts in order; coloured: in the order of solving.
+    p, u, w: positions, velocities and angular velocities within the step. x, v, s: the integrator's result, which
+    bodies of infinite mass follow. found: the contacts; coloured: the same contacts in the order of solving.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Pile:
         self.tie(zip(first, second, number, length, compliance, limits, limit, cells, strict=True))
 
     def begin(self):
-        """Set positions and velocities to those before the step, without its forces."""
+        """Start from the positions and velocities before the step, without its forces."""
         system, n, level = self.system, self.n, self.level
         self.zero = system.real(0)
         self.still = Vector([self.zero] * system.dim)
@@ -84,7 +84,7 @@ class Pile:
     # The contacts.
 
     def find(self, seen, through):
-        """Find the contacts, and the pairs with a sensor; start contacts from the impulses of the last step."""
+        """Find contacts and sensor contacts; warm-start the contacts with the impulses of the last step."""
         self.found, self.sensed = [], []
         for i, j, senses in candidates(
             self.system, self.x, self.p, self.radius, self.weight, self.normal, self.offset, self.system.alive, seen,
@@ -107,7 +107,7 @@ class Pile:
         self.shape_contacts = [contact for contact in self.found if contact.shape is not None]
 
     def between(self, i, j):
-        """Make the contact of body i with a body, wall or shape j."""
+        """Create the contact of body i with a body, wall or shape j."""
         n, radius, weight, level = self.n, self.radius, self.weight, self.level
         running_surfaces = self.wall_belt is not None or (level is not None and (level.belt is not None or level.moves))
         surface = self.still
@@ -137,7 +137,7 @@ class Pile:
         return contact
 
     def rotate(self, contact):
-        """Let a contact rotate its bodies; the greater rolling resistance of the two counts, at the lesser radius."""
+        """Enable rotation in a contact; of two bodies, the larger rolling resistance and the smaller radius count."""
         bodies = [k for k in (contact.i, contact.j) if k < self.n]
         arms, eases, resists = [
             [each[k] for k in bodies] + [self.zero] * (2 - len(bodies))
@@ -147,7 +147,7 @@ class Pile:
         contact.rotates(arms, eases, (resists[1] if resists[1] > resists[0] else resists[0]) * least)
 
     def warm_start(self, contact):
-        """Take the impulses of the last step, if the contact was there."""
+        """Set the impulses of a contact to those of the last step; 0 for a new contact."""
         system, dim = self.system, self.system.dim
         contact.push, contact.load, *known = system.remembered.get(
             (contact.i, contact.j), (self.zero, self.zero, *self.still)
@@ -164,9 +164,9 @@ class Pile:
                 contact.across = system.real(CALM) * contact.mass
 
     def tie(self, declared):
-        """Take the rods that are not broken, with the impulses of the last step; find the groups.
+        """Set up the unbroken rods, with their impulses of the last step; find the groups.
 
-        pull: the impulse of each declared rod; `rods` contains only those between active bodies.
+        pull: impulse of each declared rod; `rods` contains only those between active bodies.
         """
         declared = list(declared)
         self.rods = [Rod(*rod) for rod in declared if not rod[-1].broken]
@@ -190,8 +190,8 @@ class Pile:
             rod.act(self.pull, u, weight, h, self.rod_soft, self.rod_scale)
         forces = system.real(number + 1), self.parts, self.behind
         deep = set()  # groups with a deep contact
-        # After an impact the warm start is no load: it moves bodies apart until its contact is solved. Therefore that
-        # comes first. Otherwise the approach speeds of other impacts would include this motion.
+        # Impulses left from an impact support no load: as a warm start, they separate bodies until the contact is
+        # solved. Solve these contacts first: otherwise approach speeds of other impacts would include this motion.
         impulsive = [contact.push > 2 * contact.mass * contact.slow for contact in self.coloured]
         for first in (True, False):
             for contact, comes_first in zip(self.coloured, impulsive, strict=True):
@@ -210,7 +210,7 @@ class Pile:
             rod.total = rod.total + self.pull[rod.number]
 
     def kick(self, number):
-        """Apply the forces of the substep, and the impulses of the substep before: a warm start."""
+        """Apply the forces of a substep, and the impulses of the previous substep (warm start)."""
         system, u, weight = self.system, self.u, self.weight
         for i in range(self.n):
             if weight[i] > 0:
@@ -234,7 +234,7 @@ class Pile:
                     turn(self.w, contact, contact.friction_impulse)
 
     def drift(self, number):
-        """Move all bodies, but none through a shape."""
+        """Move all bodies by a substep; fast bodies stop at shapes."""
         level, then = self.level, float(self.system.stepper._h)
         if number + 1 < self.substeps:
             then = then * (number + 1) / self.substeps
@@ -244,7 +244,7 @@ class Pile:
                 place, share = level.kept(i, self.p[i], place, then)
                 if share is not None:
                     self.touched[i] = True
-                    # Remove the velocity change by the forces of the rest of the substep.
+                    # Forces end with the motion: remove their velocity change in the rest of the substep.
                     self.u[i] = self.u[i] - (self.system.real(1) - share) * self.delta_v[i]
             self.p[i] = place
         if level is not None and level.moves:
@@ -267,10 +267,10 @@ class Pile:
         tight = [rod for rod in self.rods if rod.used or not rod.slack]
         stop_rods(tight, pull, u, weight, self.h, self.sweeps)
 
-    # The end of the step.
+    # End of step.
 
     def finish(self):
-        """Bounce, let groups rest, store the states of bodies that touch, and what outlives the step."""
+        """Apply restitution, stop groups at rest, and store states, events and the impulses for the next step."""
         system, p, u, w, moved, touched = self.system, self.p, self.u, self.w, self.moved, self.touched
         for contact in self.coloured:
             bounce(contact, p, u, w, self.h, self.behind)
@@ -297,7 +297,7 @@ class Pile:
         self.remember(lasting, awake)
 
     def store(self):
-        """Store the states of bodies that touch anything, and the loads of rods."""
+        """Store the states of touched bodies, and the loads of rods."""
         system, p, u = self.system, self.p, self.u
         if self.w is not None:
             system.angular_velocity[:] = self.w[: self.n]
@@ -311,12 +311,11 @@ class Pile:
         system.put(self.x, self.v, self.s)
 
     def catch_up(self):
-        """Move bodies by the integrator's displacement less that of the substeps, as far as nothing held them.
+        """Replace the displacement of the substeps by that of the integrator, where bodies moved freely.
 
-        The substeps apply forces in equal parts. Without this, positions would not follow from velocities as in the
-        integrator, and springs would not conserve energy. Only directions without a contact count, and there the share
-        of the velocity change by forces that is left: friction that holds a body leaves none. Bodies on rods stay where
-        these put them.
+        Substeps apply the forces in equal parts, which gives other positions than the integrator. Without this
+        correction, springs would not conserve energy. It acts along directions without a contact, in proportion to the
+        remaining velocity change by forces: static friction leaves none. Bodies on rods are not corrected.
         """
         system, p, u = self.system, self.p, self.u
         half, one = system.real(0.5), system.real(1)
@@ -337,12 +336,12 @@ class Pile:
                 p[i] = p[i] + (left / square if left < square else one) * lacks[i]
 
     def remember(self, lasting, awake):
-        """Keep the impulses of contacts that go on, and of rods; those of groups at rest stay as they were."""
+        """Store the impulses of continuing contacts and of rods; those of groups at rest do not change."""
         system = self.system
         impulses_by_pair = {
             (contact.i, contact.j): impulses(contact, carried(contact, self.h, self.substeps))
             if contact.group in awake
-            else system.remembered[contact.i, contact.j]  # unchanged, so that the next step repeats this one
+            else system.remembered[contact.i, contact.j]  # unchanged: a group at rest repeats this step
             for contact in lasting
         }
         for rod in self.rods:

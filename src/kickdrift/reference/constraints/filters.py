@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Filter:
-    """category, mask and sensor of bodies from the fields of a constraint; without them all bodies collide."""
+    """Category, mask and sensor flag of each body; by default all bodies collide."""
 
     def __init__(self, n, fields):
         def each(name, default):

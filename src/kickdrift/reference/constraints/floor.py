@@ -8,11 +8,11 @@ from ..vector import dot, sqrt
 
 
 def floor_friction(system, before, deceleration, **_weight):
-    """Slow bodies down. Bodies that stop within the step stay where they stop."""
+    """Decelerate bodies at a constant rate. A body that stops within the step stays where it stops."""
     x, v, s = system.rows()
     zero, one, half = system.real(0), system.real(1), system.real(0.5) * system.h
     for i, each in enumerate(np.broadcast_to(deceleration, (len(x),))):
-        fall = each * system.h  # loss of speed in this step
+        fall = each * system.h  # loss of speed in this step, m/s
         if not fall > 0:
             continue
         first = v[i] - system.delta_v[i]

@@ -1,9 +1,9 @@
-"""Friction between surfaces, and the rotation of bodies by it: one law for all constraints.
+"""Friction between surfaces, and the rotation of bodies by friction: one law for all constraints.
 
-Of two bodies A and B with unit normal n from A to B, the surfaces slip by the part along the surface of
-v_B - v_A - (r_A w_A + r_B w_B) x n. An impulse P along the surface on B, and -P on A, changes the slip by
-(1/m_A + 1/m_B + r_A² / I_A + r_B² / I_B) P: for discs and spheres this is a number. Angular velocities w change by
--r (n x P) / I each. Surfaces of walls and shapes may have a velocity, and then count with that.
+For bodies A and B with unit normal n from A to B, the slip velocity is the tangential part of v_B - v_A - (r_A w_A +
+r_B w_B) x n. A tangential impulse P on B, and -P on A, changes the slip by (1/m_A + 1/m_B + r_A² / I_A + r_B² / I_B) P:
+for discs and spheres this factor is a number. Angular velocities w change by -r (n x P) / I each. Walls and shapes may
+have a surface velocity, which enters in place of v.
 
 Angular velocities and angular momenta are numbers in the plane, counter-clockwise, and vectors in space.
 """
@@ -14,7 +14,7 @@ from ..vector import Vector, dot, sqrt
 
 
 def cross(a, b):
-    """Return the vector product in space; in the plane a number is a vector out of it."""
+    """Return the vector product; in the plane, a number stands for a vector normal to the plane."""
     if not isinstance(a, Vector):
         return Vector([-a * b[1], a * b[0]])
     if len(a) == 2:
@@ -23,27 +23,27 @@ def cross(a, b):
 
 
 def slip(along, spin, n):
-    """Return how fast two surfaces slip. along: velocity along the surface; spin: r_A w_A + r_B w_B, or None."""
+    """Return the slip velocity. along: tangential relative velocity; spin: r_A w_A + r_B w_B, None without rotation."""
     return along if spin is None else along - cross(spin, n)
 
 
 def running(belt, n):
-    """Return the velocity of a belt with normal n. belt: speed along (-n_y, n_x) in the plane, and a vector."""
+    """Return the surface velocity of a belt with normal n. belt: speed along (-n_y, n_x) in the plane, and a vector."""
     v = Vector(belt[1:])
     v = v - dot(v, n) * n
     return v + belt[0] * Vector([-n[1], n[0]]) if len(v) == 2 else v
 
 
 def cone(v, limit):
-    """Shorten a vector or number to Coulomb's limit: clamped by component, it would change its direction."""
+    """Clamp a vector or number to Coulomb's limit, by length: clamping components would change the direction."""
     square = dot(v, v) if isinstance(v, Vector) else v * v
     return limit / sqrt(square) * v if square > limit * limit else v
 
 
 def friction_impulse(system, i, r, weight, n, along, limit, belt=None):
-    """Return the velocity that friction with a surface takes from a body of radius r, and rotate the body.
+    """Return the velocity that friction with a surface takes from a body of radius r; also change its rotation.
 
-    n: normal towards the body. along: velocity along the surface. limit: of the velocity change. belt: see `running`.
+    n: normal towards the body. along: tangential velocity. limit: of the velocity change. belt: see `running`.
     """
     if belt is not None:
         along = along - running(belt, n)

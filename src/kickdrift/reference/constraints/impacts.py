@@ -9,11 +9,13 @@ from .friction import cone, cross, slip
 def collide(contact, closing, gap, h, given, count, behind, ahead):
     """Compute the approach speed at an impact in this substep, and the acceleration along the normal.
 
-    Under constant acceleration, speed² - 2 pull gap / h is conserved. Substeps use semi-implicit Euler, whose velocity
-    is off by half a pull at each position; the initial velocity of the step is that of the integrator.
+    With pull, the change of the approach speed per substep, speed² - 2 pull gap / h is conserved. Substeps use
+    semi-implicit Euler, whose velocity is off by pull / 2 at each position; the initial velocity of the step is that of
+    the integrator.
 
     contact.speed: approach speed before the step. given: number of substeps whose forces the velocity includes. behind:
-    number of substeps by which the integrator's velocity is behind. ahead: whether positions include `closing`, too.
+    number of substeps by which the integrator's velocity is behind its position. ahead: whether positions already
+    include the displacement by `closing`.
     """
     most = contact.slow / count
     pull = (closing - contact.speed) / given  # per substep; other contacts may contribute
@@ -36,8 +38,8 @@ def approach(contact, u):
 def bounce(contact, p, u, w, h, behind):
     """Apply restitution to impacts that are faster than the velocity change by the forces of a step.
 
-    Bodies stay in contact until the end of the step. The speed is corrected for their positions at that time. Friction
-    acts on this impulse, too.
+    Bodies stay in contact until the end of the step, and bounce then, at a speed corrected for their positions at that
+    time. Friction acts on this impulse, too.
     """
     if contact.restitution > 0 and contact.speed > contact.slow and contact.most > 0:
         i, j, n = contact.i, contact.j, contact.n
@@ -63,7 +65,7 @@ def bounce(contact, p, u, w, h, behind):
 
 
 def goes_on(contact, u):
-    """Return whether to warm-start the next step with this contact: it is active, and does not separate."""
+    """Return whether this contact warm-starts the next step: it is active, and does not separate."""
     parts = contact.restitution > 0 and dot(approach(contact, u), contact.n) > contact.slow
     return contact.push > 0 and not parts
 
@@ -77,7 +79,7 @@ def turn(w, contact, friction_impulse):
 
 
 def apply(u, i, j, w_i, w_j, impulse):
-    """Apply an impulse to the second body, and its opposite to the first. w_i, w_j: inverse masses, or inertias."""
+    """Apply an impulse to the second body, and its opposite to the first. w_i, w_j: inverse masses or inertias."""
     if w_i > 0:
         u[i] = u[i] - w_i * impulse
     if w_j > 0:

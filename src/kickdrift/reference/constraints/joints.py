@@ -19,7 +19,7 @@ def pin(system, before, indices):
     system.put(x, v, s)
 
 
-#: A pair within this share of its limit is at the limit.
+#: Relative distance to a length limit within which a pair counts as at the limit.
 NEAR = 1 / 1024
 
 
@@ -31,10 +31,11 @@ def distance(
 
     Pairs are in the order of the solver: as declared, sorted by colour (`colours` in kickdrift/constraints/joints.py),
     or as joined by `tied` (kickdrift/stepper/tying.py) if several declarations share a body.
-    direction of corrections, one or per pair: 0 after the step (Jakobsen), 1 before the step (SHAKE), 2 before the
-    step, with velocity projection (RATTLE). compliance: negative for rigid pairs. lower, upper: limits of the length,
-    negative for pairs of fixed length. limit: load in N that breaks a pair, negative for none. unit: load in N of a
-    rigid pair that is corrected by 1 m/s².
+
+    direction of corrections, one for all or one per pair: 0 after the step (Jakobsen), 1 before the step (SHAKE), 2
+    before the step, with velocity projection (RATTLE). compliance: negative for rigid pairs. lower, upper: limits of
+    the length, negative for pairs of fixed length. limit: load in N that breaks a pair, negative for none. unit: load
+    in N of a rigid pair that is corrected by 1 m/s².
     """
     pairs = Pairs(system, first, second, length, direction, limits_of(system, lower, upper, cells))
     if compliance is None:
@@ -85,7 +86,7 @@ def distance(
     rate = system.real(1) / system.h
     for pair, cell in enumerate(cells):
         if rigid[pair]:
-            # Where steps continue from positions, corrected velocities are no load.
+            # Under Verlet, velocities only follow from positions: their corrections are no load.
             slowed = system.real(0) if system.continues_positions else pairs.slowed[pair]
             load = (pairs.pulled[pair] * rate + slowed) * rate * system.real(unit[pair])
         else:
@@ -97,7 +98,7 @@ compliant_distance = distance
 
 
 def limits_of(system, lower, upper, cells):
-    """Return (least, most) of the length of each pair; None for a fixed length. A broken pair has no limits."""
+    """Return the (minimum, maximum) length of each pair; None for fixed length. Broken pairs may have any length."""
     if upper is None:
         return [None] * len(cells)
     free = system.real(0), np.finfo(system.real).max
@@ -111,8 +112,8 @@ class Pairs:
     """State of the distance solver.
 
     pulled: accumulated correction of each pair in this step. slowed: accumulated velocity correction. loose: pairs that
-    turned or were corrected too far, whose velocity impulse is not that of the first half; without limits they get no
-    velocity projection. limits: (least, most) length; None: `length`.
+    turned or were corrected too far: their velocity correction does not start from the impulse of the first half, and
+    without limits they get none. limits: (minimum, maximum) length; None: fixed `length`.
     """
 
     def __init__(self, system, first, second, length, direction, limits):
@@ -126,7 +127,7 @@ class Pairs:
         self.bounds: list[Any] = [None] * self.count
 
     def aim(self, x):
-        """Compute the unit vector from first to second body of each pair; 0 for coincident bodies."""
+        """Compute the unit vector from the first to the second body of each pair; 0 for coincident bodies."""
         self.displacements = []
         for i, j in self.ends:
             d = self.system.space.nearest(x[j] - x[i])
@@ -134,9 +135,9 @@ class Pairs:
             self.displacements.append((1 / r if r > 0 else 0 * r) * d)
 
     def wanted(self, pair, r, along, back):
-        """Return the length that a pair is moved to; None if it is within its limits without its own correction.
+        """Return the target length of a pair; None if it would be within its limits without its corrections so far.
 
-        back: the displacement by its correction so far. along: the length along the direction of correction.
+        back: the displacement by these corrections. along: the length along the direction of correction.
         """
         if self.limits[pair] is None:
             return self.length[pair]
@@ -163,7 +164,7 @@ class Pairs:
         if self.direction[pair] == 0:
             self.pulled[pair] = pulled + f * r
             return f * d
-        # The smaller root of |d - share n| = length.
+        # share is the smaller root of |d - share n| = wanted.
         far = (r - wanted) * (r + wanted)
         left = along * along - far
         share = zero
@@ -183,10 +184,10 @@ class Pairs:
         return share * n + f * d
 
     def bound(self, x, pulled):
-        """Set the range of each pair's velocity correction; None for no bounds.
+        """Set the bounds of each pair's velocity correction; None for pairs of fixed length.
 
-        A pair at its upper limit may pull, one at its lower limit may push. Others have no impulse. What the first half
-        of the step has pulled may be taken back: a rope that was too long does not pull its bodies into motion.
+        A pair at its upper limit may pull, one at its lower limit may push. Between them it has no impulse of its own,
+        but may take back that of the first half of the step: a corrected rope must not leave its bodies in motion.
         """
         zero, most = self.system.real(0), np.finfo(self.system.real).max
         for pair, (i, j) in enumerate(self.ends):
@@ -204,7 +205,7 @@ class Pairs:
             )
 
     def within(self, pair, change):
-        """Return a velocity correction, limited to what keeps the sum of a pair's corrections within its bounds."""
+        """Clamp a velocity correction, to keep the sum of a pair's corrections within its bounds."""
         if self.bounds[pair] is None:
             return change
         low, high = self.bounds[pair]
@@ -215,8 +216,8 @@ class Pairs:
 class Soft:
     """Pairs with compliance (XPBD): `force` is the accumulated Lagrange multiplier, the force of the step times h².
 
-    With direction 2 a pair applies equal impulses in both halves of the step. response: the share that drag leaves of
-    an impulse's effect on the position, and on the final velocity: see `left_by_drag`.
+    With direction 2 a pair applies equal impulses in both halves of the step. response: coefficients of `left_by_drag`,
+    two for the effect of an impulse on the position, then two for that on the final velocity.
     """
 
     def __init__(self, system, move_first, move_second, drag_first, drag_second, response, compliance):
@@ -228,7 +229,7 @@ class Soft:
         self.force, self.pull = [self.zero] * len(compliance), [self.zero] * len(compliance)
 
     def shares(self, rigid, response):
-        """Return the displacement of both bodies per correction, reduced by drag; rigid pairs are not reduced."""
+        """Return the displacements of both bodies per correction, reduced by drag, but not for rigid pairs."""
         return [
             [
                 w if hard else w * left_by_drag(c, self.h, *response)
@@ -274,7 +275,7 @@ def left_by_drag(c, h, first, second):
 
 
 def follow(system, x, v, s):
-    """Change velocities by the corrections of positions, divided by h. The previous positions of Verlet stay."""
+    """Change velocities by the corrections of positions, divided by h; Verlet's previous positions do not change."""
     was, _, _ = system.rows()
     v = [
         Vector([c if a == b else c + (a - b) / system.h for a, b, c in zip(x[i], was[i], v[i], strict=True)])

@@ -1,7 +1,7 @@
-"""Shapes that move: where they are within a step, and how fast their surfaces are.
+"""Moving shapes: their positions within a step, and the velocities of their surfaces.
 
-The numbers of a motion are float64, whatever those of bodies are. Places follow from displacement and angle, so that a
-shape that rotates stays rigid.
+Motions are in float64, for any dtype of the bodies. Positions follow from displacement and angle, so that a rotating
+shape stays rigid.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from math import sqrt
 from ..functions import cos, sin
 from ..vector import Vector
 
-#: Most straight pieces of a path relative to a shape that rotates.
+#: Maximal number of straight pieces of a path relative to a rotating shape.
 MOST_PIECES = 32
 
 
 class Motion:
     """The motion of the shapes of one part in a step, at constant velocities.
 
-    rows: of each shape displacement, angle, velocity and angular velocity at the beginning of the step.
+    rows: displacement, angle, velocity and angular velocity of each shape at the beginning of the step.
     """
 
     def __init__(self, system, fields, rows):
@@ -57,10 +57,10 @@ class Motion:
         return [middle[0] + (c * x - s * y) + displacement[0], middle[1] + (s * x + c * y) + displacement[1]]
 
     def pieces(self, k, start, y, since, r):
-        """Return the number of straight pieces for a path relative to a shape that rotates, and a negligible gap.
+        """Return (number of straight pieces that approximate a path relative to a rotating shape, negligible gap).
 
-        Between two positions a time t apart the path deviates from the straight line by at most t²/8 times its
-        acceleration, w² R + 2 w v. The pieces are so many that this is negligible.
+        Over a time t the path deviates from a straight line by at most t²/8 times its acceleration, w² R + 2 w v. The
+        number of pieces keeps this below the gap.
         """
         row, time = self.rows[k], self.h - since
         angle = abs(row[-1]) * since
@@ -82,9 +82,9 @@ class Motion:
         return self._vector(v)
 
     def along(self, k, now, then, point):
-        """Return the place of a point that moves with the shape from the time `now` to `then`, in either direction.
+        """Return the position at the time `then` of a point that moves with the shape, and is at `point` at `now`.
 
-        Where a body at the time `now` is relative to the shape, the moved body is relative to the shape at `then`.
+        Its position relative to the shape is equal at both times; `then` may be earlier.
         """
         w = self.rows[k][-1]
         if w == 0:
@@ -95,7 +95,7 @@ class Motion:
         return self._vector([there[0] + (c * x - s * y), there[1] + (s * x + c * y)])
 
     def turned(self, k, time, n):
-        """Return a direction that rotates with the shape from the beginning of the step."""
+        """Rotate a direction with the shape, from the beginning of the step to `time`."""
         w = self.rows[k][-1]
         if w == 0:
             return n
@@ -112,20 +112,20 @@ def advance(rows, dim, h):
 
 
 def motion_rows(system, record):
-    """Return the rows of the shapes of a record, part by part; None for parts that do not move."""
+    """Return the motion rows of a record's shapes, part by part; None for static parts."""
     motion = system.stepper._motion
     shapes = record.constraint.shapes if record.kind == "contacts" else (record.constraint,)
     return [motion.of(part) if part.moves else None for part in shapes]
 
 
 def moved_records(system):
-    """Return the records with shapes that move."""
+    """Return the records with moving shapes."""
     names = ("far", "shape_far")
     return [record for record in system.plan.constraint_records if any(name in record.fields for name in names)]
 
 
 def laid_out(system, record, time):
-    """Return the fields of a record with the ends of its shapes at a time after the beginning of the step."""
+    """Return the fields of a record, its shapes at their positions a time after the beginning of the step."""
     fields = record.fields
     if "far" in fields:
         return {**fields, **_ends(system, fields, motion_rows(system, record)[0], time)}
@@ -141,7 +141,7 @@ def laid_out(system, record, time):
 
 
 def part_of(fields, own):
-    """Return the fields of a motion for a part of contact shapes."""
+    """Select the fields of `Motion` for one part of contact shapes."""
     return {name: fields[f"shape_{name}"][own] for name in ("lower", "upper", "center", "far")}
 
 

@@ -1,4 +1,4 @@
-"""Sensor regions, which record the bodies that pass through them."""
+"""Sensor regions, which record the bodies in them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..vector import Vector, dot, sqrt
 
 
 def sensor(system, before, lower, upper, ball, watched, weight=None):
-    """Record when bodies are inside the region, assuming straight motion in the step."""
+    """Record when each body enters and leaves the region, assuming straight motion in the step."""
     x, _, _ = system.rows()
     low, high = (Vector([system.real(a) for a in rows[0]]) for rows in (lower, upper))
     for i in range(len(x)):

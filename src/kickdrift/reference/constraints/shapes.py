@@ -9,7 +9,7 @@ from .friction import friction_impulse
 from .motion import Motion
 from .walls import Wall, arrival, at_least, replace
 
-#: Secant steps to the time when a body touches a shape that rotates.
+#: Secant iterations for the time of impact with a rotating shape.
 REFINED = 4
 #: Maximal impacts of a body per step; it then stays at the last impact.
 BOUNCES = 8
@@ -24,7 +24,7 @@ class Shapes:
         self.system = system
         self.segments = bool(fields["segments"][0])
         rows = fields.get("motion")
-        #: None where the shapes do not move. Their ends are those at the beginning of the step, until `lay` moves them.
+        #: Motion of the shapes; None if static. `lay` moves `ends` to other times than the beginning of the step.
         self.motion = None if rows is None else Motion(system, fields, rows)
         self.now = 0.0
         self.ends = [
@@ -39,13 +39,13 @@ class Shapes:
         self.one_way = fields.get("one_way")
 
     def lay(self, time):
-        """Move the shapes to where they are at a time after the beginning of the step."""
+        """Move the shapes to their positions at a time after the beginning of the step."""
         if self.motion is not None:
             self.now = time
             self.ends = [(number, *self.motion.ends(number, time)) for number, _, _ in self.ends]
 
     def path(self, number, start, y, since, until=0.0):
-        """Return start and motion of a body relative to a shape, from `since` to `until` before the end of the step."""
+        """Return start and motion of a body relative to a shape, from `since` s to `until` s before the step's end."""
         if self.motion is None:
             return start, y - start
         k, h = self.ends[number][0], self.motion.h
@@ -55,8 +55,8 @@ class Shapes:
     def collide(self, number, at, since):
         """Return (distance, normal, surface velocity, `at` at the end of the step) for a body and a shape.
 
-        at: position of the body, `since` before the end of the step. It moves with the surface until the end. The
-        velocity is None for shapes that do not move.
+        at: position of the body `since` s before the end of the step; from then on it moves with the surface. The
+        velocity is None for static shapes.
         """
         k, a, b = self.ends[number]
         if self.motion is None:
@@ -69,18 +69,18 @@ class Shapes:
         return distance, n, v, at + since * v
 
     def carried(self, number, at, since):
-        """Return the place of a body that moves with a shape in the last `since` of the step."""
+        """Return the position at the end of the step of a body that moves with a shape for the last `since` s."""
         assert self.motion is not None
         h = self.motion.h
         return self.motion.along(self.ends[number][0], h - float(since), h, at)
 
     def first_touch(self, number, start, y, since, r, through):
-        """Return the fraction of a motion in the last `since` of the step until y is at distance r, or None."""
+        """Return the fraction of a motion to y, in the last `since` s of the step, until the distance is r; or None."""
         k, a, b = self.ends[number]
         if self.motion is None or self.motion.rows[k][-1] == 0:
             begin, displacement = self.path(number, start, y, since)
             return self.touch(begin, displacement, r, a, b, through)
-        # Relative to a shape that rotates the path is curved: straight pieces of it are close enough to begin with.
+        # Relative to a rotating shape the path is curved. Straight pieces give the first guess for the secant method.
         pieces, nearly = self.motion.pieces(k, start, y, float(since), float(r))
         real = self.system.real
         shares = [real(piece) / real(pieces) for piece in range(pieces + 1)]
@@ -92,12 +92,12 @@ class Shapes:
             if t is None:
                 continue
             t, gap = self.refined(number, start, y, since, r, shares[piece], (real(piece) + t) / real(pieces))
-            if float(gap) <= nearly:  # else it passes the shape where the straight piece does not
+            if float(gap) <= nearly:  # otherwise the curved path misses the shape
                 return t
         return None
 
     def refined(self, number, start, y, since, r, last, now):
-        """Return the fraction of a motion until y is at distance r from a shape that rotates, and the gap then."""
+        """Return the fraction of a motion until the distance from a rotating shape is r, and the remaining gap."""
         one = self.system.real(1)
 
         def gap(t):
@@ -115,14 +115,14 @@ class Shapes:
         return now, here
 
     def away(self, y, a, b):
-        """Return distance and outward normal from a shape to y; inside, those of the closest face."""
+        """Return distance and outward normal from a shape to y; in a box, minus the depth and the nearest normal."""
         return self.away_from_segment(y, a, b) if self.segments else self.away_from_box(y, a, b)
 
     def passes(self, y, r, number, a, b):
-        """Return whether a one-way shape lets a body pass that begins a step at y: it is not above the shape.
+        """Return whether a one-way shape lets a body pass: the body is not above the shape at y, where its step begins.
 
         Above a segment is the left of the line from a to b, or the right if `one_way` is negative; above a box is the
-        declared direction.
+        side of the declared direction.
         """
         if self.one_way is None:
             return False
@@ -139,7 +139,7 @@ class Shapes:
         zero, e = self.system.real(0), b - a
         along, square = dot(y - a, e), dot(e, e)
         if 0 < along < square:
-            # Beside the segment. The distance may be tiny, therefore the normal is not computed from it.
+            # y is beside the segment. Its distance may be tiny, therefore the normal is computed from the segment.
             size = sqrt(square)
             w = Vector([(zero - e[1]) / size, e[0] / size])
             q = dot(w, y - a)
@@ -152,7 +152,7 @@ class Shapes:
         zero = self.system.real(0)
         d = y - Vector([low if x < low else high if x > high else x for x, low, high in zip(y, a, b, strict=True)])
         r = sqrt(dot(d, d))
-        if not r <= 0:  # NaN, too, is not inside
+        if not r <= 0:  # NaN counts as outside, too
             return r, d / r
         displacements = [(x - low, -1, j) for j, (x, low) in enumerate(zip(y, a, strict=True))]
         displacements += [(high - x, 1, j) for j, (x, high) in enumerate(zip(y, b, strict=True))]
@@ -160,8 +160,8 @@ class Shapes:
         return zero - depth, Vector([zero + sign if j == axis else zero for j in range(len(y))])
 
     def touch(self, y, motion, r, a, b, through):
-        """Return the fraction of a motion until y is at distance r, or None. through: None if it starts closer."""
-        # Rounding turns the motion of a sliding body a little into the shape. Motion by up to `small` into the tangent
+        """Return the fraction of a motion from y until the distance is r, or None. through: None if already closer."""
+        # Rounding tilts the motion of a sliding body slightly into the shape. Motion by up to `small` into the tangent
         # plane is no collision: where two shapes share an edge, the body would collide with both in turn, and stop.
         # Ignoring it is safe: shapes are convex, so the body gets no deeper than `small`.
         small = 0 * r
@@ -181,7 +181,7 @@ class Shapes:
             return first
         distance, n = self.away(y + first * motion, a, b)
         if not distance > small:
-            return first  # too close to know the side from which it comes
+            return first  # too close to determine on which side the body is
         return first if dot(n, motion) < -small else None
 
     def around_segment(self, y, motion, r, a, b):
@@ -207,7 +207,7 @@ class Shapes:
             yield t
 
     def around_box(self, y, motion, r, a, b):
-        """Continuous collision detection with faces, edges and corners: outside of one, two or three pairs of faces."""
+        """Continuous collision detection with faces, edges and corners: y is outside of 1, 2 or 3 pairs of faces."""
         dim = len(y)
         for j in range(dim):
             if motion[j] > 0 and y[j] <= a[j]:
@@ -228,7 +228,7 @@ class Shapes:
                         yield t
 
     def is_within(self, y, motion, t, a, b, but):
-        """Return whether the point at fraction t is between all pairs of faces except those in `but`."""
+        """Return whether the point at fraction t is between all pairs of faces, ignoring the axes in `but`."""
         others = [j for j in range(len(y)) if j not in but]
         return all(a[j] <= y[j] + t * motion[j] and y[j] + t * motion[j] <= b[j] for j in others)
 
@@ -297,16 +297,15 @@ def go_through(system, wall, shapes, i, start, y, u):
         t = shapes.first_touch(number, start, y, system.h, shapes.reach[i], through=True)
         if t is not None:
             come(number, t)
-        elif system.has_room(i, -1 - name, BOUNCES):  # overlap since before the step
+        elif system.has_room(i, -1 - name, BOUNCES):  # in contact since before the step
             zero, r = wall.zero, wall.coefficients(i)[2]
             system.report(i, -1 - name, system.h, zero, zero, zero, zero, y - r * n, -1 * n)
 
 
 def first_touch(shapes, i, start, y, since, through=False, but=()):
-    """Find the first impact: (fraction of the motion, shape, position); of simultaneous ones the first shape.
+    """Find the first impact: (fraction of the motion, shape, position); of simultaneous impacts, the first shape's.
 
-    but: these are skipped, such as the previous one: shapes are convex, and the body moves along its contact plane or
-    away.
+    but: shapes to skip, such as the one hit last: it is convex, and the body moves along its contact plane or away.
     """
     first, which = None, None
     for number in range(len(shapes.ends)):
@@ -340,7 +339,7 @@ def turn(system, wall, shapes, i, number, time_since, depth, y, u, n, at, moves)
 
 
 def report_impacts(system, wall, shapes, i, number, time_since, depth, u, n, impulse, at):
-    """Record a contact, up to the limit per body. A sensor contact ends after the step."""
+    """Record a contact, up to the limit per body. A sensor contact separates at the end of the step."""
     name = shapes.ends[number][0]
     if not system.has_room(i, -1 - name, BOUNCES):
         return

@@ -1,8 +1,8 @@
 """Contact tests at the end of a step: one function for each kind of constraint that records events.
 
-Each takes the system and the fields of the constraint. It returns two functions of a pair's key, for pairs in contact
-before or during the step: whether they are in contact now, and (point, normal). A pair that a filter excludes by now
-is not in contact.
+Each takes the system and the fields of the constraint, and returns two functions of a pair's key, for pairs in contact
+before or during the step. The first returns whether the pair is in contact now, the second (point, normal). A pair that
+a filter now excludes is not in contact.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def contacts(system, fields):
         return x[i] + system.real(fields["radius"][i]) * normal, normal
 
     def at_shape(i, number):
-        """Return the two functions of the shape's part, and the key within that part."""
+        """Return both functions for the part of a shape, and the key within that part."""
         part = max(part for part in range(len(parts)) if begin[part] <= number)
         return parts[part], key(i, -1 - (number - int(begin[part])))
 
@@ -142,7 +142,7 @@ def region(system, fields):
 
 
 def within(system, fields):
-    """Return the test whether a position is in the region of a sensor."""
+    """Return a function that tests whether a position is in a sensor region."""
     low, high = ([system.real(a) for a in fields[name][0]] for name in ("lower", "upper"))
 
     def in_box(y):

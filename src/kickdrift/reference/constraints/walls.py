@@ -26,7 +26,7 @@ def bounce(depth, speed, pull, slow, restitution, h, longest, pressed):
         return still, zero, pressed
     time = at_most(longest, 2 * depth / (at_wall + fast), zero)
     inwards = restitution * at_wall
-    if inwards <= pull / h * time / 2:  # the forces have pushed it back to the wall
+    if inwards <= pull / h * time / 2:  # the forces have pushed the body back to the wall
         return still, zero, time
     return (inwards - pull / h / 2 * time) * time, inwards - pull / h * time, time
 
@@ -36,7 +36,7 @@ def speed_at_wall(depth, fast, pull, h):
     zero = 0 * h
     if pull < 0:  # decelerated since the impact
         return sqrt(at_least(fast * fast - 2 * pull / h * depth, zero))
-    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # energy gained since the impact
+    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # kinetic energy acquired since the impact
     return fast * sqrt(1 - share) if share < 1 else zero
 
 
@@ -46,7 +46,7 @@ def at_least(number, zero):
 
 
 def at_most(longest, time, zero):
-    """Return the time since an impact; 0 if it exceeds `longest`, the age of the step, by more than rounding."""
+    """Return the time since an impact; 0 if it exceeds `longest`, the length of the step, by more than rounding."""
     if time <= longest:
         return time
     return longest if time <= longest + longest / 1024 else zero
@@ -112,7 +112,7 @@ class Wall:
 
     @property
     def pressed(self):
-        """Time for which a velocity change spread over the whole step has affected the position."""
+        """Effective duration (s) in which a velocity change, spread over the step, has changed the position."""
         return self.h * (0.5 + self.lag)
 
 
@@ -124,7 +124,7 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
         e, mu, r = wall.coefficients(i)
         y, u = list(x[i]), list(v[i])
         if all(low + r < c < high - r for low, c, high in zip(lower, y, upper, strict=True)):
-            continue  # untouched: `replace` would make a previous position of -0 a 0
+            continue  # no contact: `replace` would turn a previous position of -0 into 0
         for j in range(system.dim):
             low, high = lower[j] + r, upper[j] - r
             for sign, place, other in ((-1, low, high), (1, high, low)):  # outward sign, this wall, the opposite one
@@ -197,7 +197,7 @@ def plane(
     system.put(x, v, s)
 
 
-#: Record fields with the places of walls.
+#: Names of the record fields that contain positions of walls.
 PLACES = ("lower", "upper", "normal", "offset")
 #: Maximal iterations over the walls of a corner until convergence.
 SWEEPS = 256
@@ -208,7 +208,7 @@ def corners(system, before, normal, offset, weight, lag, wall, number):
 
     Solved separately, each wall would push a body into the previous one, or along it. Bouncing bodies, whose approach
     speed exceeds the velocity change by the forces of two steps, are left to the single walls. Contacts are recorded
-    here, as those of the single walls. wall: of each plane the number of its wall, whose coefficients hold there.
+    here, as those of the single walls. wall: index of each plane's declaration, for its coefficients.
     """
     x, v, s = system.rows()
     lag, zero = system.real(lag[0]), system.real(0)
