@@ -1,11 +1,11 @@
 """Base classes of constraints.
 
-Constraints are applied after each step, in the order of their `turn`, and within a turn in the order given; `Damping`
-comes after them. Only `Contacts` keeps state between steps: its impulses, which snapshots contain.
+Constraints are applied after each step, in the order of their `turn`, and within a turn in declared order; `Damping`
+is applied last. Only `Contacts` keeps state between steps: its impulses, which snapshots contain.
 
-No constraint moves pinned or infinitely heavy bodies. The others share a correction by the inverse of their masses.
-`verlet` derives the next step from positions, not velocities. There constraints also correct the previous position,
-to agree with the corrected position and velocity.
+No constraint moves pinned or infinitely heavy bodies. Other bodies share a correction by the inverse of their masses.
+`verlet` derives the next step from positions, not velocities: constraints then also correct the previous position, to
+agree with the corrected position and velocity.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ if TYPE_CHECKING:
 
 
 class AfterStep(Declaration):
-    """Base of what acts on the state after a step: all constraints, and forces that act like one."""
+    """Base of declarations that act on the state after a step: constraints, and forces such as `FloorFriction`."""
 
-    #: Order of acting: 0 floor friction and pins, 1 distances, 2 collisions, 3 walls, shapes and contacts, which decide
-    #: the final positions, 4 sensors, which record these, 5 periodic boundaries, which wrap them.
+    #: Order of application: 0 floor friction and pins; 1 distances; 2 collisions; 3 walls, shapes and contacts, which
+    #: decide the final positions; 4 sensors, which record these; 5 periodic boundaries, which wrap them.
     turn = 3
-    #: Whether bodies bounce off it or rest on it: `ElasticCollisions` applies it after each sweep, and `cast` hits it.
+    #: Whether bodies bounce off this constraint or rest on it: `ElasticCollisions` applies it after each sweep, and
+    #: `cast` detects it.
     solid = False
-    #: Rank of its `radius` as the radius of bodies: the lowest rank above 0 counts; 0: it does not define one.
+    #: Priority of the field `radius` as the radius of bodies: of all constraints, the lowest rank above 0 counts. 0: no
+    #: radius.
     radius_rank = 0
 
     @property
@@ -40,14 +42,14 @@ class AfterStep(Declaration):
 
     @property
     def distances(self) -> tuple[Any, ...]:
-        """The `Distance` constraints that it consists of."""
+        """The `Distance` constraints contained in this constraint."""
         return ()
 
     #: Whether collisions between bodies are recorded as events.
     reports_pairs = False
 
     def sides(self, plan: Plan) -> int | None:
-        """Return the number of walls or shapes that record events, or None if it records none."""
+        """Return the number of walls or shapes that record events; None if the constraint records none."""
         return None
 
     def most_sides(self, plan: Plan) -> int:
@@ -59,23 +61,22 @@ class Constraint(AfterStep):
     """Base of all constraints."""
 
 
-#: In a joined record, the values of fields that a pair's own record lacks: rigid, of fixed length, never breaks, of the
-#: first generation.
+#: Values of fields that a pair lacks when records are joined: rigid, of fixed length, unbreakable, first generation.
 ABSENT = {
     "compliance": -1.0, "drag_first": 0.0, "drag_second": 0.0, "unit": 1.0, "lower": -1.0, "upper": -1.0, "limit": -1.0,
     "generations": 1,
 }  # fmt: skip
-#: The limit of a pair whose breaks_at is infinite. Its load is part of snapshots, so that each step stores it.
+#: Limit of a pair whose breaks_at is infinite: its load is stored in each step, because snapshots contain it.
 NEVER_BREAKS = -2.0
 ALL_BITS = 2**64 - 1
-#: Contacts of one body with shapes per step, at most; the nearest shapes are used.
+#: Maximal number of shapes that touch one body in a step: the nearest ones.
 SHAPES_PER_BODY = 8
-#: Prefixes of the coefficients of shapes and of joints, among the names of changed coefficients of their `Contacts`.
+#: Prefixes of changed coefficients of a `Contacts` that belong to its shapes or its joints.
 OF_SHAPES, OF_JOINTS = "shapes.", "joints."
 
 
 def bits(name: str, value: Any) -> np.ndarray:
-    """Return bits as uint64, a number or one per body; a read-only copy."""
+    """Validate bit masks, a number or one per body; return a read-only copy in uint64."""
     array = validation.plain(name, value)
     unsure = array.dtype == object or isinstance(value, (list, tuple))  # ints of 2**63 and more
     if (array.dtype.kind not in "iu" and not unsure) or validation.holds_bool(value):
@@ -89,7 +90,7 @@ def bits(name: str, value: Any) -> np.ndarray:
             sound = all(0 <= number <= ALL_BITS and number == int(number) for number in array.ravel().tolist())
         if not sound:
             raise ValueError(f"{name}: expected ints from 0 to 2**64 - 1, got {validation.show(value)}")
-    except (TypeError, ArithmeticError):  # Decimal's are of the second kind
+    except (TypeError, ArithmeticError):  # Decimals raise ArithmeticError
         raise TypeError(f"{name}: expected ints of up to 64 bits, got {validation.show(value)}") from None
     array = np.array(value, np.uint64)
     array.flags.writeable = False
@@ -97,7 +98,7 @@ def bits(name: str, value: Any) -> np.ndarray:
 
 
 def flags(name: str, value: Any) -> np.ndarray:
-    """Return a bool or one per body; a read-only copy."""
+    """Validate a bool, or one per body; return a read-only copy."""
     array = np.array(validation.plain(name, value))
     if array.dtype != bool:
         raise TypeError(f"{name}: expected True or False, or bool of shape (n,), got {validation.show(value)}")
@@ -107,7 +108,7 @@ def flags(name: str, value: Any) -> np.ndarray:
     return array
 
 
-#: The fields of filters and their checks.
+#: Fields of collision filters, and the functions that validate them.
 _FILTERS = {"category": bits, "mask": bits, "sensor": flags}
 
 
@@ -145,7 +146,7 @@ class Filtered(Constraint):
     def _changed_filters(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        """Return the record fields of filters, or none if no name is a filter; None if fields come or go."""
+        """Return changed record fields of filters, or {} if no filter changes; None if fields appear or disappear."""
         if _FILTERS.keys().isdisjoint(names):
             return {}
         fields = self._filters(plan)
@@ -154,7 +155,7 @@ class Filtered(Constraint):
     def _selected(self, plan: Plan, owner: Filtered | None = None) -> np.ndarray:
         """Return for each body whether its category passes the mask of a wall or shape.
 
-        owner: the `Contacts` that it is part of, if any, whose category replaces one of 1 for all bodies.
+        owner: the `Contacts` that contains the wall or shape, if any. Its category replaces the default category, 1.
         """
         category = self._scalars(plan, "category")
         if owner is not None and len(category) == 1 and category[0] == 1:
@@ -191,7 +192,7 @@ def weights_of(plan: Plan, bodies: np.ndarray, generations: np.ndarray | None = 
 
 
 def generation_fields(generations: np.ndarray | None) -> dict[str, np.ndarray]:
-    """Return the record field with generations, or no field for None."""
+    """Return the record field of generations; no field for None."""
     return {} if generations is None else {"generations": generations}
 
 

@@ -17,26 +17,26 @@ import numpy as np
 if TYPE_CHECKING:
     from .periodic import Torus
 
-#: Pairs per body with larger bodies, or equal ones of higher index, at most. It bounds the cost of a crowd.
+#: Maximal number of pairs per body with larger bodies, or equal ones of higher index. It bounds the cost of a crowd.
 CROWD = 16
-#: Size classes at most; the last one includes all smaller sizes.
+#: Maximal number of size classes; the last one includes all smaller sizes.
 MOST_CLASSES = 15
-#: Cell number up to which rounding is small relative to a cell. Farther out cells become wider.
+#: Cell number up to which rounding is small relative to a cell. More distant cells are wider.
 FAR = 2**46
 
 
 class Grid:
-    """Cell sizes and hash for bodies of these radii; torus: the space of a periodic box."""
+    """Cell sizes and hash for bodies of these radii. torus: geometry of a periodic box, or None."""
 
     def __init__(self, radius: np.ndarray, dim: int, torus: Torus | None = None):
         radius = np.asarray(radius, np.float64)
-        #: Size class per body: 0 for the largest. Points cannot overlap each other: their class is the last.
+        #: Size class of each body: 0 for the largest. Points cannot overlap each other: they have the last class.
         self.size_class = np.zeros(len(radius), np.uint8)
-        #: 1 / cell width per size class, except that of points.
+        #: 1 / cell width of each size class, except that of points.
         self.per_cell: list[float] = []
         widest = float(radius.max(initial=0))
         while widest > 0:
-            # The reach is 5/4 of two radii, at most 2.5 times the largest. The margin of 1/64 exceeds rounding errors.
+            # Pairs reach 5/4 of two radii, at most 2.5 times the largest. The margin of 1/64 exceeds rounding errors.
             self.per_cell.append(min(1 / widest / (2.5 * (1 + 1 / 64)), 1e300))
             if len(self.per_cell) == MOST_CLASSES:
                 break
@@ -45,7 +45,7 @@ class Grid:
             widest = float(radius[rest].max(initial=0))
         self.size_class[radius == 0] = len(self.per_cell)
         self.buckets, self.step = ring(len(radius), dim)
-        #: Periodic only: per size class and axis, the number of cells and 1 / cell width.
+        #: In a periodic box: the number of cells and 1 / cell width, per size class and axis.
         self.laid: list[list[tuple[int, float]]] = []
         if torus is not None:
             self.lower, self.width = torus.lower.tolist(), torus.width.tolist()
@@ -67,7 +67,7 @@ class Grid:
         return found
 
     def around(self, cells: list[int], size_class: int) -> list[list[int]]:
-        """Return along each axis the cell itself and its neighbours."""
+        """Return the cell itself and its neighbours, along each axis."""
         if not self.laid:
             return [[number - 1, number, number + 1] for number in cells]
         return [
@@ -84,12 +84,13 @@ class Grid:
         return bucket
 
 
-#: Cells along an axis of a periodic box, at most: rounding of positions stays below a cell width, in float32 too.
+#: Maximal number of cells along an axis of a periodic box: even in float32, rounding of positions stays below a cell
+#: width.
 MOST_CELLS = 2**16
 
 
 def laid_around(width: list[float], per_cell: float, buckets: int) -> list[tuple[int, float]]:
-    """Return the number of cells along each axis of a periodic box, at most `buckets` in all, and 1 / cell width.
+    """Return (number of cells, 1 / cell width) along each axis of a periodic box, with at most `buckets` cells.
 
     Open axes, of width 0, have the largest number of cells; cells farther apart than that share a number.
     """
@@ -117,7 +118,7 @@ def cell(place: float, per_cell: float, body: int) -> int:
     if -FAR <= c <= FAR:
         return math.floor(c)
     if math.isfinite(c):
-        # Logarithmic cells of about 2^-46 of the coordinate: 46 of the 52 mantissa bits of a float64.
+        # Cells in proportion to the coordinate, about 2^-46 of it: the leading 46 of 52 mantissa bits of a float64.
         number = FAR + ((_bits(abs(c)) - _bits(float(FAR))) >> 6)
         return number if c > 0 else -1 - number
     return _bits(place) if math.isfinite(place) else body
@@ -128,7 +129,7 @@ def _bits(number: float) -> int:
 
 
 def fit(out: Any, counts: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Return views of the given arrays, or new arrays, of the lengths wanted."""
+    """Return views of the given output arrays, or new arrays, of the required lengths."""
     if out is None:
         first, second = (np.empty(count, np.int64) for count in counts)
         return first, second

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .periodic import Periodic
 
 
-#: The checks of some coefficients, in the constructor's order, and the classes of the parts of `Contacts`.
+#: Functions that validate single-valued coefficients, in the order of the constructor, and classes of nested parts.
 _CHECKED: dict[str, Callable[[str, Any], Any]] = {
     "substeps": lambda label, value: validation.integer(label, value, 1, 10**6),
     "sleep": validation.flag,
@@ -228,7 +228,7 @@ class Contacts(Filtered):
         own = {name for name in names if not name.startswith((OF_SHAPES, OF_JOINTS))}
         if not own <= Filtered.independent | softness | writable:
             return None
-        if "mass" in names and self.joints:  # pairs of immovable bodies are left out: their number may change
+        if "mass" in names and self.joints:  # the number of rods may change: pairs of immovable bodies are left out
             return None
         fields = self._changed_filters(plan, names, before)
         if fields is None:
@@ -268,7 +268,7 @@ class Contacts(Filtered):
         if "enabled" in names:
             fields["shape_enabled"] = np.concatenate([shapes.flags() for shapes in self.shapes])
         if not {"enabled", "thickness"}.isdisjoint(names):
-            # Not the rounded radius of the record: the sum with the thickness is rounded once.
+            # Use the unrounded radius: its sum with the thickness is rounded once.
             radius = np.broadcast_to(self._scalars(plan, "radius"), (plan.n,))
             fields["shape_reach"] = np.stack([shapes.reach(plan, radius) for shapes in self.shapes])
         if "friction" in names:
@@ -285,7 +285,7 @@ class Contacts(Filtered):
     def _rod_numbers(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        """Return the record fields for changed coefficients of joints; None if fields or rods come or go."""
+        """Return record fields for changed coefficients of joints; None if fields or rods appear or disappear."""
         if not names:
             return {}
         if not set(names) <= {"length", "max_length", "min_length", "compliance"}:
@@ -297,7 +297,7 @@ class Contacts(Filtered):
         return {name: rods[name] for name in changing if name in rods}
 
     def _through_parts(self, plan: Plan, parts: Sequence[Wall]) -> np.ndarray:
-        """Return `Wall._through` for each wall or shapes and body; sensors pass through all of them."""
+        """Return `Wall._through` per part (a wall or shapes) and body; sensor bodies pass through all parts."""
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
         rows = [np.maximum(part._through(plan, self), sensor) for part in parts]
         return np.array(rows, np.uint8).reshape(len(parts), plan.n)
@@ -309,7 +309,7 @@ class Contacts(Filtered):
         return [len(wall.faces(plan)[1]) for wall in self.walls]
 
     def _friction_of(self, plan: Plan, parts: Sequence[Any]) -> np.ndarray:
-        """Return the friction of each wall or shapes and body; one without friction uses that of the body."""
+        """Return the friction per part (a wall or shapes) and body; a part without friction uses that of the body."""
         friction, rows = self._scalars(plan, "friction"), np.empty((len(parts), plan.n))
         for row, part in zip(rows, parts, strict=True):
             own = part._scalars(plan, "friction")
@@ -317,7 +317,7 @@ class Contacts(Filtered):
         return rows
 
     def _frictions(self, plan: Plan) -> dict[str, np.ndarray]:
-        """Return frictions per body, and per wall or shapes and body."""
+        """Return the friction of each body, and per wall or part of shapes and body."""
         walls = np.repeat(self._friction_of(plan, self.walls), self._sides_of_walls(plan), axis=0)
         found = {"friction": np.broadcast_to(self._scalars(plan, "friction"), (plan.n,)), "wall_friction": walls}
         return found | ({"shape_friction": self._friction_of(plan, self.shapes)} if self.shapes else {})
@@ -365,7 +365,7 @@ class Contacts(Filtered):
         )
 
     def _rods(self, plan: Plan) -> dict[str, np.ndarray]:
-        """Return record fields of all rods, one joint after the other; limits only if a rod has some."""
+        """Return record fields of all rods, joint after joint; with limits only if some rod has limits."""
         whole, real = np.zeros(0, np.int64), np.zeros(0)
         none = {
             "first": whole,
@@ -383,7 +383,7 @@ class Contacts(Filtered):
         return fields | {"member": np.repeat(np.arange(len(rods)) - 1, [len(each["first"]) for each in rods])}
 
     def _level(self, plan: Plan, radius: np.ndarray, frictions: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return record fields of the shapes, concatenated: per part, per part and body, and per shape."""
+        """Return record fields of the shapes of all parts: arrays per part, per part and body, or per shape."""
         if not self.shapes:
             return {}
         found: dict[str, list[np.ndarray]] = {}
@@ -413,7 +413,7 @@ class Contacts(Filtered):
 
 
 def check_walls(plan: Plan) -> None:
-    """Refuse separate walls for bodies of contacts, because each would undo the corrections of the other."""
+    """Refuse walls beside `Contacts` for the same bodies, because each would undo the corrections of the other."""
     resting = [record.constraint for record in plan.constraint_records if record.kind == Contacts.kind]
     if len(resting) > 1:
         raise ValueError("constraints: expected one Contacts at most, got two")
@@ -444,7 +444,7 @@ def check_sides(plan: Plan, record: ConstraintRecord) -> None:
         across = [axis for axis in around if abs(normal[axis]) > 1e-9]
         if not across or not held.size:
             continue
-        # Smallest component along the normal that any point in the box has, over the periodic axes. Less the offset it
+        # Smallest component along the normal of any point in the box, summed over periodic axes. Minus the offset, it
         # is the smallest distance from the wall.
         least = sum(a * (low[axis] if a > 0 else high[axis]) for axis, a in enumerate(normal) if axis in around)
         alone = not any(normal[axis] for axis in range(plan.dim) if axis not in around)

@@ -179,7 +179,7 @@ class Distance(Constraint):
 
     @property
     def limited(self) -> bool:
-        """Whether it has limits instead of a length."""
+        """Whether pairs have length limits instead of a fixed length."""
         return self.max_length is not None or self.min_length is not None
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
@@ -225,7 +225,7 @@ class Distance(Constraint):
             # Placeholders: the plan knows the drag only after all forces are merged.
             fields["drag_first"] = fields["drag_second"] = np.zeros(len(first))
             fields["response"] = np.array(plan.integrator.responses_to_drag)
-            # Doubled where the impulse is split into two halves, because only the first half changes positions.
+            # Compliance is doubled where the impulse is split into two halves: only the first half changes positions.
             fields["compliance"] = self._each("compliance")[free] * (2 if splits else 1)
         fields |= generation_fields(None if self.generations is None else self.generations[free])
         kind = self.kind[self.compliance is not None]
@@ -247,7 +247,7 @@ class Distance(Constraint):
         return fields if fields.keys() <= before.keys() and ("upper" in fields) == ("upper" in before) else None
 
     def _lengths(self, plan: Plan, pairs: np.ndarray) -> dict[str, np.ndarray]:
-        """Return record fields of these pairs: the length; also the limits, if it has limits or pairs may break."""
+        """Return record fields of pairs: the length, and limits if pairs have limits or may break."""
         if self.limited:
             most = np.broadcast_to(np.finfo(plan.dtype).max, (len(pairs),))
             upper = most if self.max_length is None else self._each("max_length")[pairs]
@@ -281,7 +281,7 @@ class Distance(Constraint):
         return colours(np.asarray(self.pairs))
 
     def _each(self, name: str) -> np.ndarray:
-        """Return one value per pair."""
+        """Broadcast a coefficient to one value per pair."""
         array, count = np.asarray(getattr(self, name)), len(np.asarray(self.pairs))
         if array.ndim and array.shape != (count,):
             raise ValueError(

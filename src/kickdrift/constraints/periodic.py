@@ -44,7 +44,7 @@ class Torus(NamedTuple):
 
 #: Rounding constant per item size: adding and subtracting it rounds to an integer.
 WHOLE = {8: 1.5 * 2.0**52, 4: 1.5 * 2.0**23}
-#: Limit in widths outside of the box, per item size. Beyond it rounding loses the position within the box.
+#: Distance from the box, in widths, beyond which rounding loses the position within the box; per item size.
 FAR_OUT = {8: 2.0**37, 4: 2.0**8}
 
 

@@ -56,7 +56,7 @@ class Sensor(Filtered):
         numbers = self.center is self.radius is None and lower is not None and upper is not None
         dims = [validation.plain(f"Sensor({name})", getattr(self, name)).ndim for name in ("lower", "upper")]
         if numbers and dims == [1, 0]:
-            # Positional vector and number: center and radius.
+            # A vector and a number, given by position, are center and radius.
             for name, value in (("center", lower), ("radius", upper), ("lower", None), ("upper", None)):
                 object.__setattr__(self, name, value)
         given = {name: getattr(self, name) for name in ("lower", "upper", "center", "radius")}
@@ -91,7 +91,7 @@ class Sensor(Filtered):
         told = {name: coefficients.get(name, getattr(self, name)) for name in ("lower", "upper", "radius")}
         dims = [validation.plain(f"Sensor({name})", told[name]).ndim for name in ("lower", "upper")]
         if told["radius"] is None and dims == [1, 0]:
-            # Broadcast, else the constructor would read a vector and a number as a ball.
+            # Broadcast: the constructor would interpret a vector and a number as a ball.
             coefficients = {**coefficients, "upper": np.broadcast_to(told["upper"], np.shape(told["lower"]))}
         return super().changed(coefficients)
 

@@ -1,4 +1,4 @@
-"""Shapes that stand or move with a given velocity: platforms, bricks, lifts, the walls of a level."""
+"""Shapes, static or moving with a given velocity: platforms, bricks, lifts, the walls of a level."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 #: Shapes per leaf of the bounding volume tree.
 LEAF = 4
-#: Least distance of bodies from shapes, by size of a number in bytes: a multiple of the machine epsilon times the
-#: largest coordinate of enabled shapes. Points do not tunnel in steps up to some 30 (float32) or 1,000 (float64) times
-#: as long as that coordinate; a larger distance would be visible in float32.
+#: Minimal distance of bodies from shapes, per item size: a multiple of the machine epsilon times the largest coordinate
+#: of enabled shapes. Points do not tunnel in steps up to some 30 (float32) or 1,000 (float64) times as long as that
+#: coordinate; a larger distance would be visible in float32.
 SKIN = {4: 64, 8: 4096}
 
 
@@ -64,7 +64,7 @@ class Shapes(Wall):
         """Return a copy with other ends or corners."""
         raise NotImplementedError
 
-    # Copies of shapes reference the user's object as their handle: `set` and others find them by it.
+    # Copies of shapes keep the user's object as their handle, by which `set` and other methods find them.
 
     @property
     def handle(self) -> Shapes:
@@ -101,11 +101,11 @@ class Shapes(Wall):
 
     @property
     def moves(self) -> bool:
-        """Whether the shapes have a velocity, if only 0: then they may get another one."""
+        """Whether the shapes have a velocity that `set` can change, even if it is 0."""
         return getattr(self, "velocity", None) is not None or getattr(self, "angular_velocity", None) is not None
 
     def initial_rows(self, dim: int) -> np.ndarray:
-        """Return of each shape displacement, angle, velocity and angular velocity as declared, see `Motion`."""
+        """Return the declared displacement, angle, velocity and angular velocity of each shape, see `Motion`."""
         rows = np.zeros((self.count, 2 * dim + 2))
         rows[:, dim + 1 : -1] = self._of_each("velocity", 0.0)
         rows[:, -1] = self._of_each("angular_velocity", 0.0)
@@ -116,13 +116,13 @@ class Shapes(Wall):
         return np.asarray(default if value is None else value)
 
     def centers(self) -> np.ndarray:
-        """Return the center of rotation of each shape: as declared, or the middle of all."""
+        """Return the center of rotation of each shape: as declared, or the middle of all shapes."""
         points = np.concatenate(self.ends())
         middle = (points.min(axis=0) + points.max(axis=0)) / 2 if len(points) else np.zeros(points.shape[1])
         return np.broadcast_to(self._of_each("center", middle), (self.count, points.shape[1]))
 
     def posed(self, rows: np.ndarray) -> Self:
-        """Return a copy whose places and velocities are those of the rows, see `Motion`."""
+        """Return a copy with the positions and velocities of motion rows, see `Motion`."""
         dim = self.ends()[0].shape[1]
         initial, center, way, angle = self.initial_rows(dim), self.centers(), rows[:, :dim], rows[:, dim]
         more = {}
@@ -148,7 +148,7 @@ class Shapes(Wall):
         return self._with_ends(*ends, **more).named(self.handle)
 
     def _motion(self) -> dict[str, np.ndarray]:
-        """Return the record fields of shapes that move."""
+        """Return the record fields of moving shapes."""
         rows, center, ends = self.initial_rows(dim := self.ends()[0].shape[1]), self.centers(), self.ends()
         far = np.sqrt(np.max([((end - center) ** 2).sum(axis=1) for end in ends], axis=0)) * (1 + 1e-6)
         return {"center": center, "velocity": rows[:, dim + 1 : -1], "angular_velocity": rows[:, -1], "far": far}
@@ -157,7 +157,7 @@ class Shapes(Wall):
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
         if not self.places.isdisjoint(names):
-            return None  # the tree depends on where shapes are: compile again
+            return None  # the tree depends on positions: compile again
         reaching = {"enabled", "thickness", "radius"}
         fields = super().fields_of(plan, set(names) - reaching, before)
         if fields is None or reaching.isdisjoint(names):
@@ -190,7 +190,7 @@ class Shapes(Wall):
         raise NotImplementedError
 
     def described(self, plan: Plan, radius: np.ndarray) -> dict[str, np.ndarray]:
-        """Return record fields: coordinates of shapes, which are enabled, and margins for these radii."""
+        """Return record fields of the shapes: coordinates, enabled flags, motion, and contact distances per radius."""
         name = type(self).__name__
         countable(name, plan)
         lower, upper = self.ends()
@@ -205,7 +205,7 @@ class Shapes(Wall):
         }
 
     def flags(self) -> np.ndarray:
-        """Return which shapes are enabled."""
+        """Return the enabled flag of each shape."""
         enabled = np.asarray(self.enabled)  # type: ignore[attr-defined]
         if enabled.shape not in ((), (self.count,)):
             raise ValueError(
@@ -370,9 +370,8 @@ def tree(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     """Build a bounding volume tree by median splits along the longest axis: return order, bounds, first, count.
 
     bounds: lower and upper corners, shape (nodes, 2, dim). A node with a count is a leaf, whose shapes begin at
-    `first`; any other node has two children, at `first` and `first` + 1. The arrays of the last trees are kept, and are
-    not to be written to: a change of masses or radii needs the tree of the same shapes again, which takes 7 ms for a
-    thousand.
+    `first`; any other node has two children, at `first` and `first` + 1. Recent trees are cached, because a change of
+    masses or radii needs the tree of the same shapes again: do not write to the arrays.
     """
     return _tree(lower.shape, lower.tobytes(), upper.tobytes())
 

@@ -42,7 +42,7 @@ class Wall(Filtered):
         raise NotImplementedError
 
     def _through(self, plan: Plan, owner: Filtered | None = None) -> np.ndarray:
-        """Return for each body 0: collides, 1: passes and records events, 2: passes. owner: see `_selected`."""
+        """Return for each body 0 (collides), 1 (passes with an event) or 2 (passes). owner: see `_selected`."""
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
         return np.where(self._selected(plan, owner), sensor.astype(np.uint8), np.uint8(2))
 
@@ -63,7 +63,7 @@ class Wall(Filtered):
         return fields if self.places.isdisjoint(names) else fields | self._places(plan)
 
     def belt(self, plan: Plan) -> np.ndarray:
-        """Return the velocity of the surface: along (-n_y, n_x), of the normal n towards a body, and a vector."""
+        """Return the surface velocity: speed along (-n_y, n_x), for the normal n towards a body, then a vector."""
         speed: np.ndarray = np.asarray(self.surface_speed)  # type: ignore[attr-defined]
         if speed.shape != (plan.dim,) and not (speed.shape == () and (plan.dim == 2 or not speed)):
             known = "a number or " if plan.dim == 2 else ""
@@ -74,7 +74,7 @@ class Wall(Filtered):
         return np.concatenate([[speed], np.zeros(plan.dim)] if speed.ndim == 0 else [[0.0], speed])
 
     def _places(self, plan: Plan) -> dict[str, np.ndarray]:
-        """Return the record fields with the coordinates."""
+        """Return the record fields with the coordinates of the wall."""
         raise NotImplementedError
 
     def _compile(self, plan: Plan, **places: np.ndarray) -> None:
@@ -203,7 +203,7 @@ class Plane(Wall):
     radius_rank = 5
     independent = Wall.independent | {"radius"}
 
-    normal: ArrayLike = numbers(place=True)  # declared with `offset`, which depends on its length
+    normal: ArrayLike = numbers(place=True)  # not normalized: `offset` refers to its length
     offset: ArrayLike = numbers(place=True)
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
     friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
@@ -253,9 +253,9 @@ class Plane(Wall):
 def add_corners(plan: Plan, walls: list[Wall]) -> None:
     """Add a record before all walls that constrains bodies in corners, with the coefficients of the walls.
 
-    Sides of a `Box` are at right angles: corners change nothing there, except friction along an edge.
+    One `Box` needs no such record, because its sides are at right angles, except for friction along an edge.
     """
-    walls = [wall for wall in walls if isinstance(wall, Box | Plane)]  # `Segments` and `Boxes` treat corners themselves
+    walls = [wall for wall in walls if isinstance(wall, Box | Plane)]  # `Segments` and `Boxes` solve corners themselves
     planes = any(isinstance(wall, Plane) for wall in walls) and len(walls) > 1
     edges = plan.dim > 2 and any(isinstance(wall, Box) and wall._scalars(plan, "friction").any() for wall in walls)
     if plan.dim == 1 or not (planes or edges):
@@ -268,7 +268,7 @@ def add_corners(plan: Plan, walls: list[Wall]) -> None:
         offset=np.concatenate([offset for _, offset in faces]),
         weight=weights(plan),
         lag=np.array([plan.integrator.velocity_lag]),
-        # For each plane the index of its wall, and its event number.
+        # per plane, the index of its wall and its event number
         wall=np.repeat(np.arange(len(walls)), [len(offset) for _, offset in faces]),
         number=np.concatenate([wall.numbers(plan) for wall in walls]),
     )

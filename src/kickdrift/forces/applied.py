@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @declaration()
 class Applied(Term):
-    """Base of forces and torques in a user's array, which is the only field."""
+    """Base of forces and torques in a user's array, the only field of the declaration."""
 
     affine = True
-    conservative: ClassVar[bool] = True  # conservative within a step, as `energy_euler` requires
+    conservative: ClassVar[bool] = True  # constant within a step: `energy_euler` accepts it
     turns: ClassVar[bool] = False  #: whether it is a torque
     _field: ClassVar[str]
-    _axes: ClassVar[dict[int, str]]  #: shapes by number of axes, for messages
+    _axes: ClassVar[dict[int, str]]  #: accepted shapes by number of axes, for error messages
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,7 +39,7 @@ class Applied(Term):
             raise ValueError(f"{name}: expected a writable, aligned array, for `restore` to write to")
         if validation.overlaps_itself(array):
             raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones")
-        # A view, because its shape cannot be changed from outside; it also blocks resizing of its base.
+        # A view: callers cannot change its shape, and it blocks resizing of the base array.
         object.__setattr__(self, "_array", array.view())
 
     @property
@@ -47,14 +47,14 @@ class Applied(Term):
         return f"{type(self).__name__}({self._field})"
 
     def equals(self, other: Declaration) -> bool:
-        """Return whether both reference the same array, because the caller writes to that one."""
+        """Return whether both reference the same array: equal contents do not suffice, the caller writes to one."""
         if type(other) is not type(self):
             return False
         mine, others = self.array.__array_interface__, other.array.__array_interface__
         return all(mine[name] == others[name] for name in ("data", "shape", "strides"))
 
     def declared_values(self) -> dict[str, Any]:
-        """Return nothing: the contents of the array are part of the state."""
+        """Return no values: the contents of the array are part of the state."""
         return {}
 
     @property

@@ -76,5 +76,5 @@ class Elastic(Term):
         """Return stiffness and damping per unit of mass."""
         omega = 2 * math.pi * validation.numbers(f"{cls.__name__}(hertz)", hertz, minimum=0.0)
         ratio = validation.numbers(f"{cls.__name__}(damping_ratio)", damping_ratio, minimum=0.0)
-        with np.errstate(over="ignore"):  # overflow is rejected as not finite
+        with np.errstate(over="ignore"):  # infinity by overflow is rejected later
             return omega * omega, 2 * ratio * omega

@@ -51,7 +51,7 @@ class Callback(Interaction):
         return ()
 
     def equals(self, other: Declaration) -> bool:
-        """Return whether the functions are interchangeable; their names do not count."""
+        """Return whether the functions are interchangeable, regardless of their names."""
         names = ("function", "potential", "jacobian", "user_data", "threadsafe")
         pairs = [[getattr(each, name, None) for each in (self, other)] for name in names]
         return super().equals(other) and all(_do_the_same(*pair) for pair in pairs)

@@ -3,7 +3,7 @@
 A declaration validates coefficients and adds them to a `Plan`. The affine forces (gravity,
 linear drag, anchored springs) are merged there into one acceleration
 
-    a = g - c (v - w) - k (x - p)        per component,
+    a = g - c (v - w) - k (x - p)        per component.
 
 Every other force becomes a `Record` that the reference and the kernels evaluate after it, in declared
 order. Forces that are evaluated for many bodies at once are in `callbacks.py` and `interactions.py`. Forces are
@@ -257,7 +257,7 @@ class Damping(Term):
 
     rate: ArrayLike = numbers(minimum=0.0, per_body="number")
     angular: ArrayLike = numbers(minimum=0.0, per_body="number", default=0.0)
-    conservative: ClassVar[bool] = True  # it dissipates between steps only
+    conservative: ClassVar[bool] = True  # energy is lost between steps only
 
     @classmethod
     def per_frame(cls, loss: ArrayLike, fps: float = 60) -> Damping:
@@ -271,7 +271,7 @@ class Damping(Term):
         share = validation.numbers("Damping(loss)", loss, minimum=0.0)
         if share.size and share.max() >= 1:
             raise ValueError(f"Damping(loss): expected numbers below 1, got {share.max():g}")
-        with np.errstate(over="ignore"):  # overflow is rejected as not finite
+        with np.errstate(over="ignore"):  # infinity by overflow is rejected later
             rate = exact_math.decay_rates(share) * validation.real("Damping(fps)", fps, above=0)
         return cls(rate)
 
@@ -316,7 +316,7 @@ class FloorFriction(Term, AfterStep):
     weighed = NO_MASS
 
     deceleration: ArrayLike = numbers(minimum=0.0, per_body="number")
-    conservative: ClassVar[bool] = True  # it dissipates between steps only
+    conservative: ClassVar[bool] = True  # energy is lost between steps only
 
     def compile(self, plan: Plan) -> None:
         plan.add_constraint(self.kind, self, deceleration=self._scaled(plan, "deceleration", "mobility"))

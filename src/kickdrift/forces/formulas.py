@@ -103,7 +103,7 @@ class Formula(Interaction):
 
     @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
-        """The builder with the parsed expressions, and the nodes of the force components."""
+        """A builder with the parsed expressions, and the nodes of the force components."""
         raise NotImplementedError
 
     def _finished(self, nodes: dict[str, int]) -> Program:
@@ -162,7 +162,7 @@ class Formula(Interaction):
         """Whether an expression uses noise."""
         return any(node[0] == "noise" for node in self._nodes[0].nodes)
 
-    # Changes of parameters at run time; the program stays.
+    # Parameters can change at run time; the program does not.
 
     @property
     def coefficients(self) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ class Formula(Interaction):
         return other
 
     def declared_values(self) -> dict[str, Any]:
-        """Return the contents, for comparison with others of its class."""
+        """Return the values that identify this declaration in comparisons."""
         return {"label": self.label, **self.parameters}
 
     # In a stepper.

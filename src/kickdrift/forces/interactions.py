@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 
-#: The fields of springs, by the coefficients that they depend on.
+#: Record fields of springs, by the coefficients that determine them.
 _FIELDS = {"stiffness": "k", "rest_length": "rest", "damping": "c"}
 
 

@@ -24,7 +24,7 @@ _LONGS = (ctypes.c_int64, ctypes.c_longlong, ctypes.c_long)
 
 
 def get_include() -> str:
-    """Return the folder for a C compiler's include path, for kickdrift/native.h and `cimport kickdrift.native`.
+    """Return the include path for C compilers, of kickdrift/native.h and `cimport kickdrift.native`.
 
     >>> import os, kickdrift as kd
     >>> os.listdir(os.path.join(kd.get_include(), "kickdrift"))
@@ -139,7 +139,7 @@ def _function(name: str, kind: Kind, given: Any) -> Pointer:
 
 
 def data(name: str, given: Any) -> int:
-    """Return the address of user data. Its memory must outlive the function, unless `given` itself owns it."""
+    """Return the address of user data, whose memory must outlive the function unless `given` itself owns it."""
     if given is None:
         return 0
     if type(given).__name__ == "PyCapsule":

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..stepper.model import Plan
     from ..stepper.slots import Slots
 
-#: Candidate pairs per batch of the energy sum, to limit memory.
+#: Candidate pairs per batch of the energy sum, which limits memory.
 CANDIDATES = 1 << 20
 
 
@@ -54,7 +54,7 @@ class PairPotential(Formula):
     kind = "pair_potential"
     conservative: ClassVar[bool] = True
 
-    #: Parameters are uniform for all pairs.
+    #: Each parameter is one number for all pairs.
     per_body: ClassVar[dict[str, str]] = {}
 
     def __init__(self, energy: str, /, cutoff: float, shift: bool = False, **given: Any) -> None:

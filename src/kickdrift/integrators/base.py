@@ -18,7 +18,7 @@ from ..declaration import Frozen
 if TYPE_CHECKING:
     from ..stepper.model import Plan
 
-#: Times of force evaluations as fractions of a step: without, and with, velocity-dependent forces.
+#: Times of force evaluations as fractions of a step: (without, with) velocity-dependent forces.
 Shares = tuple[tuple[float, ...], tuple[float, ...]]
 
 
@@ -36,15 +36,15 @@ class Integrator(Frozen):
     #: Key in the tables of reference and engine; defaults to the name.
     kind: ClassVar[str] = ""
     source: ClassVar[str]
-    #: Global error is O(h**order): positions, under forces that depend on position alone.
+    #: Order of the global error of positions, O(h**order), under forces that depend on position alone.
     order: ClassVar[float]
-    #: Whether it preserves phase-space volume under such forces, which bounds energy errors.
+    #: Whether the scheme preserves phase-space volume if forces depend on position alone: this bounds energy errors.
     symplectic: ClassVar[bool] = False
-    #: Evaluations of the forces in one step under such forces; None if a step iterates.
+    #: Force evaluations per step if forces depend on position alone; None if a step iterates.
     force_evaluations: ClassVar[int | None] = 1
 
-    #: Times of force evaluations; unset for schemes without callbacks and for compositions. Shares that are no binary
-    #: fractions are rounded first: reference and kernels use real(h) * real(share).
+    #: Times of force evaluations; unset for compositions, and for schemes that accept no callbacks. Fractions that are
+    #: not binary are rounded first: reference and kernels use real(h) * real(share).
     evaluation_shares: ClassVar[Shares]
 
     def __init_subclass__(cls) -> None:
@@ -52,7 +52,7 @@ class Integrator(Frozen):
         cls.kind = cls.kind or getattr(cls, "name", "")
 
     def check(self, plan: Plan) -> None:
-        """Raise ValueError for a plan that it cannot step."""
+        """Raise ValueError for a plan that this scheme cannot step."""
 
     @property
     def order_with_drag(self) -> float:
@@ -77,7 +77,7 @@ class Integrator(Frozen):
 
     @property
     def splits_pulls(self) -> bool:
-        """Whether the velocity is that at the end of the step: half of a constraint impulse then follows the drift."""
+        """Whether velocities belong to the end of the step: then half of a constraint impulse follows the drift."""
         return self.velocity_lag == 0
 
     @property

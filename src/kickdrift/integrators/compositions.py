@@ -44,7 +44,7 @@ class Leapfrog(Composition):
     """Drift h/2, kick h, drift h/2; position and velocity are synchronous after each step."""
 
     name = "leapfrog"
-    responses_to_drag = (1 / 2, 0.0, 1 / 2, 0.0)  # position and velocity both respond to the velocity at h/2
+    responses_to_drag = (1 / 2, 0.0, 1 / 2, 0.0)  # positions and velocities respond to the velocity at h/2
     source = "Hairer, Lubich, Wanner 2003, Acta Numerica 12, 399, eq. 1.8"
     order = 2
     kicks = 1

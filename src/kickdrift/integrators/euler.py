@@ -58,7 +58,7 @@ class SemiImplicitEuler(Integrator):
 
     @property
     def evaluation_shares(self) -> Shares:  # type: ignore[override]
-        # Under "alternate" this is the share on odd ticks; on even ones it is 0.
+        # Evaluation time of "alternate" on odd ticks; on even ticks it is 0.
         return ((0,), (0,)) if self.form == "kick_drift" else ((1,), (1,))
 
 

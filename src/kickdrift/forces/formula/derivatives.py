@@ -13,11 +13,11 @@ _CHOICES = ("where", "min", "max")
 
 
 def gradient(builder: Builder, node: int, names: list[str]) -> list[int | None]:
-    """Return the derivatives of a node by each name (reverse mode), or None if it does not depend on one."""
+    """Return the derivative of a node by each name (reverse mode); None where it does not depend on the name."""
     seeds = [builder.node("name", name) for name in names]
     active = _active(builder, node, set(seeds))
     if any(builder.nodes[n][0] in _CHOICES for n in active):
-        # Reverse mode would multiply branches that are not selected by 0: NaN, if they are infinite.
+        # Forward mode: reverse mode would multiply unselected branches by 0, which gives NaN if they are infinite.
         return [tangent(builder, node, {seed: builder.const(1)}) for seed in seeds]
     slopes: dict[int, int] = {node: builder.const(1)} if node in active else {}
     for n in sorted(active, reverse=True):
@@ -32,7 +32,7 @@ def gradient(builder: Builder, node: int, names: list[str]) -> list[int | None]:
 
 
 def tangent(builder: Builder, node: int, changes: dict[int, int]) -> int | None:
-    """Return the first-order change of a node for changes of others (forward mode), or None if it is 0."""
+    """Return the first-order change of a node for given changes of others (forward mode); None if it is 0."""
     change: dict[int, int] = dict(changes)
     for n in sorted(_active(builder, node, set(changes))):
         if n in changes:
@@ -49,7 +49,7 @@ def tangent(builder: Builder, node: int, changes: dict[int, int]) -> int | None:
 
 
 def _active(builder: Builder, node: int, seeds: set[int]) -> set[int]:
-    """Return the nodes between seeds and a node."""
+    """Return the nodes on paths from the seeds to a node."""
     needed: set[int] = set()
     open_ = [node]
     while open_:

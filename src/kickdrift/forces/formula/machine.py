@@ -14,13 +14,13 @@ from typing import Any
 
 from .program import Program, operands
 
-#: Address of a value: its kind as in engine/formulas.pyx, and its number there; or "load", and a column of the rows of
-#: an `ODEStepper`.
+#: Address of a value: (kind, number) as in engine/formulas.pyx, or ("load", column) for a column of the state of an
+#: `ODEStepper`.
 Place = tuple[str, Any]
 _SAME = ("known", "time", "uniform")
 _STILL = ("register", "spread", *_SAME)  #: operands whose address does not depend on the group of bodies
-#: Variants of operations with one operand in registers, by its index: name, and indices of the operands in memory.
-#: Sums and products are bitwise commutative.
+#: Variants of operations that read one operand from registers: {index of this operand: (name of the variant, indices of
+#: the operands in memory)}. Sums and products are bitwise commutative.
 _ON_HELD: dict[str, dict[int, tuple[str, tuple[int, ...]]]] = {
     "add": {0: ("and_add", (1,)), 1: ("and_add", (0,))},
     "sub": {0: ("and_sub", (1,)), 1: ("from", (0,))},
@@ -33,7 +33,7 @@ _ON_HELD: dict[str, dict[int, tuple[str, tuple[int, ...]]]] = {
     "sub_mul": {0: ("mul_from", (1, 2)), 1: ("mul_from", (0, 2)), 2: ("sub_product", (0, 1))},
     "mul_mul": {0: ("and_mul_mul", (1, 2)), 1: ("and_mul_mul", (0, 2))},
 }
-#: Fused pairs of operations, with the operands of both.
+#: Fused operations by pairs of operations: they have the operands of both.
 _JOINED = {
     ("mul", "and_add"): "mul_add",
     ("mul", "and_sub"): "mul_sub",
@@ -46,20 +46,20 @@ _JOINED = {
     ("and_mul", "from"): "mul_from",
     ("and_mul", "and_mul"): "and_mul_mul",
 }
-#: Fused operations to split if a sum or difference follows: the product is then fused with that instead. There are as
-#: many operations, but only this fusion has a variant that reads a uniform factor once.
+#: Fused operations to split before a sum or difference, which is then fused with the product instead. The number of
+#: operations is equal, but only this fusion has a variant that reads a uniform factor once.
 _PARTED = {"add_mul": "add", "diff_mul": "sub"}
 #: Operations whose first two operands may be swapped: the result is bitwise equal.
 _FACTORS = {"add", "mul", "mul_add", "mul_sub", "sub_mul", "mul_mul", "add_product", "sub_product", "from_product"}
-#: Operations with an operand in registers.
+#: Operations that read an operand from registers.
 _GOES_ON = {"and_add", "and_sub", "from", "and_mul", "and_div", "into", "and_neg", "and_square", "and_sqrt"}
 _GOES_ON |= {"and_mul_add", "and_mul_sub", "mul_from", "and_mul_mul", "add_product", "sub_product", "from_product"}
 #: Operations with a variant for a uniform first operand, which is read once.
 _SAME_FIRST = _GOES_ON - {"and_neg", "and_square", "and_sqrt", "and_mul_mul"}
 _SAME_FIRST |= {"take", "add", "sub", "mul", "div", "mul_add", "mul_sub", "sub_mul", "mul_mul"}
-_SAME_FIRST |= {"products_added", "products_subtracted"}  # their third operand is uniform, too
+_SAME_FIRST |= {"products_added", "products_subtracted"}  # require a uniform third operand, too
 _NUMBERED = ("load", "store", "noise")
-#: After this many stored nodes, nodes with pending readers are stored too.
+#: After this many stored nodes, store those nodes, too, whose only reader comes later.
 _PATIENCE = 8
 #: Operations on all bodies of a block at once, from memory to memory.
 _ASIDE = (*_NUMBERED, "spread", "sin", "cos", "tan", "exp", "log", "tanh", "cbrt", "pow", "atan2")
@@ -67,12 +67,12 @@ _ASIDE = (*_NUMBERED, "spread", "sin", "cos", "tan", "exp", "log", "tanh", "cbrt
 
 @dataclass
 class Code:
-    """The program as arrays, from which engine/formulas.pyx makes C structs."""
+    """The program as arrays, which engine/formulas.pyx converts to C structs."""
 
     operands: list[Place] = field(default_factory=list)
     still: int = 0  #: number of leading operands with a constant address for all groups of bodies
-    #: (name, address of the result or -1, four operands, number of operations). The last is the length of the rest of a
-    #: run, including "end", that is executed group by group; 0 for operations on a whole block.
+    #: (name, address of the result or -1, four operands, number). Operations of a run are executed group by group: the
+    #: number is that of the remaining operations of the run, including "end". It is 0 for operations on a whole block.
     operations: list[tuple[str, int, int, int, int, int, int]] = field(default_factory=list)
     uniform: int = 0  #: number of leading uniform operations
     columns: int = 0  #: number of results stored as array of structures
@@ -119,8 +119,8 @@ class _Translation:
         self.same = self._same()
         self.results = [(results[name], n) for name, n in program.results]
         self.at: dict[int, Place] = {}
-        self.spread: dict[int, int] = {}  # uniform node: address of its broadcast copy
-        self.direct: dict[int, int] = {}  # node: output component that it is written to
+        self.spread: dict[int, int] = {}  # {uniform node: address of its broadcast copy}
+        self.direct: dict[int, int] = {}  # {node: output component to which its value is written}
         if not rows:
             for plane, n in self.results:
                 if not self._leaf(n) and not self.same[n]:
@@ -185,7 +185,7 @@ class _Translation:
         for n in [operand for node in self.nodes for operand in operands(node)] + [n for _, n in self.results]:
             readers[n] = readers.get(n, 0) + 1
         steps: list[_Step] = []
-        # The operations that compute a node, if it has one reader; other nodes are stored.
+        # Pending operations that compute a node with a single reader. Other nodes are stored.
         parts: dict[int, list[_Step]] = {}
         results = {n for _, n in self.results}
         stored = 0
@@ -204,7 +204,7 @@ class _Translation:
             steps += part
             stored += 1
             if stored == _PATIENCE:
-                # Otherwise the rows of their operands would stay occupied until the readers come.
+                # Pending operations keep the rows of their operands occupied: store their results after a while.
                 for part in parts.values():
                     part[-1].stored = True
                     steps += part
@@ -213,14 +213,14 @@ class _Translation:
         return steps
 
     def _part(self, n: int, operation: str, given: list[int], parts: list[list[_Step]]) -> list[_Step]:
-        """Return the operations that compute a node, given those of its operands that are not stored."""
+        """Return the operations that compute a node. parts: the pending operations of its operands."""
         there = [i for i, part in enumerate(parts) if part]
         if not there:
             return [_Step(operation, given, n, operation in _ASIDE)]
         products = [len(part) == 1 and part[0].name == "mul" for part in parts]
         if operation in ("add", "sub") and len(there) == 2 and any(products):
             return self._with_product(n, operation, parts, products)
-        there.sort(key=lambda i: -len(parts[i]))  # longest first; stable for equal lengths
+        there.sort(key=lambda i: -len(parts[i]))  # longest first; a stable order
         steps = parts[there[0]]
         for i in there[1:]:
             steps[-1].stored = True
@@ -243,7 +243,7 @@ class _Translation:
         return steps
 
     def _with_product(self, n: int, operation: str, parts: list[list[_Step]], products: list[bool]) -> list[_Step]:
-        """Compute a sum or difference of which at least one operand is a plain product."""
+        """Compute a sum or difference, at least one of whose operands is a plain product."""
         left, right = parts
         if all(products):
             read = left[0].given + right[0].given
@@ -279,7 +279,7 @@ class _Translation:
         return steps
 
     def _with_loads(self, steps: list[_Step]) -> list[_Step]:
-        """Load columns at first use, but not while a value is in registers."""
+        """Load each column before its first use, but not while a value is in registers."""
         done: list[_Step] = []
         loaded: set[int] = set()
         start = 0
@@ -295,7 +295,7 @@ class _Translation:
         return done
 
     def _read_once(self, step: _Step) -> None:
-        """Move uniform operands to the front, where they are read once; elsewhere use a broadcast copy."""
+        """Move uniform operands to the front, where they are read once; read others from a broadcast copy."""
         given = step.given
         products = step.name.startswith("products")
         for i in (0, 2) if products else (0,) if step.name in _FACTORS else ():
@@ -309,16 +309,16 @@ class _Translation:
         self._check("spread", len(self.spread))
 
     def _by_group(self, step: _Step) -> list[int]:
-        """Return the operands that are read for each vector of a group."""
+        """Return the operands that are read again for each vector of a group."""
         once = (0, 2) if step.name.startswith("same_products") else (0,) if step.name.startswith("same_") else ()
         return [i for i in range(len(step.given)) if step.name not in _ASIDE and i not in once]
 
     # Allocation of results.
 
     def _scan(self, steps: list[_Step]) -> None:
-        last: dict[int, int] = {}  # node: index of its last reader
+        last: dict[int, int] = {}  # {node: index of its last reader}
         parts = self._parts(steps)
-        found: dict[int, int] = {}  # node: run that stores it
+        found: dict[int, int] = {}  # {node: run in which it is stored}
         rows: set[int] = set()  # nodes read by another run: stored for all bodies of a block
         for number, step in enumerate(steps):
             for n in step.given:
@@ -360,7 +360,7 @@ class _Translation:
             self.list.append((step.name, to, read, step.number))
 
     def _parts(self, steps: list[_Step]) -> list[int]:
-        """Return the run of each operation: runs execute group by group; operations in `_ASIDE` on a whole block."""
+        """Return the run of each operation: runs execute group by group, operations in `_ASIDE` on a whole block."""
         parts: list[int] = []
         for number, step in enumerate(steps):
             parts.append(0)

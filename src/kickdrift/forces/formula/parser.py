@@ -128,14 +128,14 @@ class _Text:
             return self.number(tree, 0)
         except TooLongError:
             raise self.fail(f"more than {self.builder.most} operations", len(text)) from None
-        except RecursionError:  # the caller's own stack may be deep
+        except RecursionError:  # the caller's stack may already be deep
             raise self.fail("nested too deeply", 1) from None
 
     def failed(self, what: str, node: ast.AST) -> ValueError:
         return self.fail(what, getattr(node, "col_offset", 0) + 1 + self.blank)
 
     def number(self, node: ast.expr, depth: int) -> int:
-        """Return the node of a numeric expression."""
+        """Return the node of a numeric subexpression."""
         # Long sums and products are deep left-associative trees: iterate over them.
         right: list[ast.BinOp] = []
         while isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:

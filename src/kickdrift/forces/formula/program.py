@@ -42,7 +42,7 @@ LEAVES = ("const", "name", "noise")
 
 
 class TooLongError(Exception):
-    """More operations than `Builder.most`."""
+    """More operations than the limit, `Builder.most`."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Builder:
         return self.node(operation, *operands)
 
     def power(self, base: int, n: int) -> int:
-        """Return base**n for an integer n; `chain` expands it after differentiation."""
+        """Return base**n for an integer n; `chain` expands it to products after differentiation."""
         if n == 0:
             return self.const(1)
         if n == 1:
