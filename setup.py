@@ -24,8 +24,9 @@ CHECKED = MODE != "release"
 DIRECTIVES = {"language_level": "3", "embedsignature": True, "embedsignature.format": "python", "auto_pickle": False}
 DIRECTIVES |= {"wraparound": False, "cdivision": True, "autotestdict": False, "freethreading_compatible": True}
 DIRECTIVES |= dict.fromkeys(("boundscheck", "initializedcheck", "emit_code_comments"), CHECKED)
-# Flags of all modules: no contraction of a * b + c, for bitwise reproducibility; two that change no result, but let
-# GCC convert branches to masks; no strict aliasing, because kernels read memory both as vectors and as single numbers.
+# Flags of all modules: no contraction of a * b + c, for bitwise reproducibility; two flags without effect on results,
+# which let GCC convert branches to masks; no strict aliasing, because kernels read memory both as vectors and as single
+# numbers.
 COMMON = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"]
 COMMON += ["-O1", "-g"] if CHECKED else ["-g0", "-fvisibility=hidden", "-ffunction-sections", "-Wno-unused"]
 MSVC = ["/O2", "/fp:precise"]
@@ -34,11 +35,11 @@ if MODE == "sanitize":
     LINK = ["-fsanitize=address,undefined"]
     COMMON += [*LINK, "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
 # Kernels use explicit vectors: auto-vectorization only makes them larger. GCC 12 crashes in ipa-cp on functions with
-# SSE2 vectors. With -O2 sums with drag take three times as long. A step of one body takes up to a tenth longer if
-# functions are not aligned to cache lines.
+# SSE2 vectors. With -O2, sums with drag take three times as long. Without alignment of functions to cache lines, a step
+# of one body takes up to a tenth longer.
 KERNELS = ["-O3", "-fno-tree-vectorize", "-fno-ipa-cp", "-falign-functions=64", "-Wno-maybe-uninitialized"]
 KERNELS += ["-DKICKDRIFT_INLINE=__inline__ __attribute__((always_inline))"]
-# GCC would turn memcpy into `rep movs`, which is slower for short copies. Tried: -O2; half as large again.
+# GCC would turn memcpy into `rep movs`, slower for short copies. Tried: -O2 makes modules half as large again.
 REST = ["-Os", "-fno-builtin-memcpy", "-fno-builtin-memset", "-falign-functions=64"]
 
 ISAS = {  # flags of GCC and Clang, flags of Microsoft's compiler
@@ -50,7 +51,7 @@ PROCESSOR = sysconfig.get_platform() + os.environ.get("ARCHFLAGS", "")
 if not re.search("x86_64|amd64", PROCESSOR) or os.environ.get("KICKDRIFT_ISAS") == "baseline":
     ISAS = {"baseline": ISAS["baseline"]}
 
-# An instruction set is one module of three parts, compiled from the baseline's C. The slowest to compile come first.
+# An instruction set is one module of three parts, compiled from the baseline's C; slow compilations come first.
 SETS = "kernels.instruction_sets"
 MODULES = {f"{SETS}.{isa}": [f"{SETS}.{isa}{part}" for part in ("", "_coupled", "_formulas")] for isa in reversed(ISAS)}
 UTILITY = "engine.cython_utility"  # code that Cython would otherwise duplicate in each module
@@ -59,20 +60,20 @@ MODULES |= {name: [name] for name in (f"{SETS}.scalar", *NAMES, UTILITY) if f"{S
 
 # Modules that exchange structs compare this digest at import.
 ABI = b"".join(path.read_bytes() for path in sorted(Path("src/kickdrift/kernels/abi").glob("*.pxd")))
-MACROS = [("CYTHON_COMPRESS_STRINGS", "0")]  # wheels are compressed anyway, and decompression slows down imports
+MACROS = [("CYTHON_COMPRESS_STRINGS", "0")]  # wheels are compressed already, and decompression would slow down imports
 MACROS += [("KICKDRIFT_ABI", f"0x{hashlib.blake2b(ABI, digest_size=8).hexdigest()}ULL")]
-NO_INIT = [("CYTHON_NO_PYINIT_EXPORT", "1")]  # for the parts of a module: lets linkers drop their PyInit
-# Coverage cannot trace inline functions, so kernels are not traced. Line tracing boxes return values, so no vectors.
+NO_INIT = [("CYTHON_NO_PYINIT_EXPORT", "1")]  # for parts of a module: lets linkers drop their PyInit
+# Coverage cannot trace inline functions: kernels are not traced. Line tracing boxes return values: no vectors.
 TRACE = [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0"), ("KICKDRIFT_SCALAR", "1")]
 
 
 class BuildExt(build_ext):
-    """Translate, then choose flags for the compiler, which is not known earlier."""
+    """Translate to C first, then choose flags: the compiler is not known earlier."""
 
     def build_extensions(self):
         self.parallel = self.parallel or os.cpu_count()
         self.c = self.translate(False) | self.translate(True)
-        # Microsoft's compiler has no vector types. By default Clang compiles for the host processor.
+        # Microsoft's compiler has no vector types: prefer Clang, whose default target is the host processor.
         self.target, clang = {"win-amd64": "x86_64", "win-arm64": "aarch64"}.get(self.plat_name), which("clang-cl")
         self.msvc = self.compiler.compiler_type == "msvc"
         self.clang = self.msvc and bool(self.target and clang)
@@ -109,7 +110,7 @@ class BuildExt(build_ext):
         return flags
 
     def build_extension(self, extension):
-        """Compile the parts whose C, flags or compiler are new, and link them."""
+        """Compile the parts whose C code, flags or compiler have changed, and link them."""
         for name in MODULES[extension.name.partition(".")[2]]:
             isa = name.rpartition(".")[2].partition("_")[0]
             source = self.c[name] if name in self.c else renamed(self.c[name.replace(isa, "baseline")], isa)
@@ -118,7 +119,7 @@ class BuildExt(build_ext):
             (compiled,) = map(Path, self.compiler.object_filenames([str(source)], output_dir=self.build_temp))
             asked = repr((getattr(self.compiler, "compiler_so", None), options)).encode()
             digest = hashlib.blake2b(source.read_bytes() + asked).hexdigest()
-            made_from = compiled.with_suffix(".digest")  # no times: Cython of a new environment writes the same C anew
+            made_from = compiled.with_suffix(".digest")  # Cython rewrites equal C in a new environment
             if self.force or not (compiled.exists() and made_from.exists() and made_from.read_text() == digest):
                 made_from.unlink(missing_ok=True)
                 self.compiler.compile([str(source)], output_dir=self.build_temp, **options)
@@ -139,12 +140,12 @@ def is_traced(name):
 
 
 def renamed(source, isa):
-    """Return the baseline's C renamed for another instruction set."""
+    """Return the C code of the baseline, renamed for another instruction set."""
     path = source.with_name(source.name.replace("baseline", isa))
     path.write_text(source.read_text("utf-8").replace("baseline", isa), "utf-8")
     return path
 
 
-if __name__ == "__main__":  # Cython's processes import this file
+if __name__ == "__main__":  # not in processes started by Cython, which import this file
     modules = [setuptools.Extension(f"kickdrift.{name}", [], extra_link_args=LINK) for name in MODULES]
     setuptools.setup(cmdclass={"build_ext": BuildExt}, ext_modules=modules, **run_path("tools/readme.py")["metadata"]())

@@ -10,7 +10,7 @@ SERIAL = (*QUIET, "-p", "no:xdist")
 
 
 def build(mode):
-    """Build a copy of the tree in place with this KICKDRIFT_BUILD."""
+    """Build a copy of the tree in place, with this value of KICKDRIFT_BUILD."""
     tree = common.copy_of_tree(mode)
     common.run(
         sys.executable, "setup.py", "--quiet", "build_ext", "--inplace",
@@ -25,7 +25,7 @@ def sanitized():
     libraries = [common.said("gcc", f"-print-file-name=lib{name}.so").strip() for name in ("asan", "ubsan")]
     environment |= {
         "LD_PRELOAD": " ".join(libraries),
-        "PYTHONMALLOC": "malloc",  # arenas of pymalloc would hide overruns of arrays
+        "PYTHONMALLOC": "malloc",  # arenas of pymalloc would hide buffer overruns
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",  # CPython does not free all memory at exit
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
@@ -47,11 +47,11 @@ def debug(*tests):
 def coverage(*tests):
     """Measure line coverage of .py and .pyx; Cython cannot trace inline functions of .pxd files."""
     tree, environment = build("trace")
-    # The default core from Python 3.14 on supports no plugins.
+    # The default core of coverage from Python 3.14 on does not support plugins.
     environment |= {"COVERAGE_CORE": "ctrace", "COVERAGE_RCFILE": tree / "tools" / "coveragerc"}
     tool = (sys.executable, "-m", "coverage")
     common.run(*tool, "erase", cwd=tree, env=environment)
-    # Where each line is traced, tests of 20 million frames would take hours.
+    # With line tracing, tests of 20 million frames would take hours.
     chosen = ("-m", "not signals", "-k", "not hundred_hours and not over_a_day")
     common.run(*tool, "run", "-m", "pytest", *SERIAL, *chosen, *tests, cwd=tree, env=environment)
     common.run(*tool, "combine", "--quiet", cwd=tree, env=environment)

@@ -34,7 +34,7 @@ def said(*command, **options):
 
 
 def copy_of_tree(name, copy=shutil.copy2):
-    """Copy the sources without build products; build products of an earlier copy stay. `copy` copies a file."""
+    """Copy the sources to a directory, in which older build products stay. `copy` copies a single file."""
     place = WORK / name
     if (place / "src").exists():
         for path in [*(place / "src").rglob("*.p*"), *(place / "tests").rglob("*.py")]:  # deleted or renamed files
@@ -45,7 +45,7 @@ def copy_of_tree(name, copy=shutil.copy2):
 
 
 def environment(name, python=sys.executable, packages=()):
-    """Return the interpreter of a new virtual environment with these packages."""
+    """Create a virtual environment with these packages; return its interpreter."""
     place = WORK / "environments" / name
     shutil.rmtree(place, ignore_errors=True)
     if python == sys.executable:
@@ -59,10 +59,10 @@ def environment(name, python=sys.executable, packages=()):
 
 
 def compiler(name, command, *flags):
-    """Return the path of a script that runs a compiler with these flags after all others."""
+    """Return the path of a script that runs a compiler, with these flags after all others."""
     path = WORK / "compilers" / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Zig spells processor names with underscores.
+    # Zig writes processor names with underscores.
     rename = "case $word in -march=x86-64-v4) word=-march=x86_64_v4;; esac; " if "ziglang" in command else ""
     loop = f'for word; do shift; {rename}set -- "$@" "$word"; done\n' if rename else ""
     path.write_text(f'#!/bin/sh\n{loop}exec {command} "$@" {shlex.join(flags)}\n')

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import common
 
-PRETEND = ("-O1", "-fexpensive-optimizations", "-ffp-contract=fast", "-mfma")  # the fewest flags at which GCC contracts
+PRETEND = ("-O1", "-fexpensive-optimizations", "-ffp-contract=fast", "-mfma")  # GCC contracts with these
 INTEGERS = {"kickdrift.engine.cython_utility", "kickdrift.kernels.instruction_sets.processor"}  # no floats
 
-# Import one module of the unsound build in a sound package, because another could be refused first.
+# Import a module of the unsound build into a sound package: in an unsound one, another module could be refused first.
 IMPORT = """
 import sys
 from importlib.util import module_from_spec, spec_from_file_location

@@ -1,7 +1,7 @@
 """Bitwise reproducibility across processors, compilers and optimization levels: a table of digests.
 
-Other processors are emulated by qemu, with Debian's Python for them. Clang comes as `zig cc`, from PyPI.
-For Windows and macOS the code is only compiled, because it cannot run here.
+Other processors are emulated by qemu, with Debian's Python for them. Clang is `zig cc`, from PyPI. For Windows and
+macOS the code is compiled, but not run.
 """
 
 import platform
@@ -22,7 +22,7 @@ SCALAR = "-DKICKDRIFT_SCALAR"  # vectors of one lane, as for MSVC
 
 @dataclass(frozen=True)
 class Processor:
-    """An emulated processor: Debian's name for it, and NumPy wheels or, without wheels, Debian's NumPy."""
+    """An emulated processor: its name in Debian, and its NumPy: from wheels or, without wheels, from Debian."""
 
     debian: str
     qemu: str
@@ -57,7 +57,7 @@ class Processor:
             shutil.unpack_archive(wheel, self.place / "site", "zip")
 
     def build_environment(self):
-        """Return the environment with which setup.py builds for this Python."""
+        """Return the environment in which setup.py builds for this Python."""
         name = f"_sysconfigdata__{self.triplet}"
         folder = self.place / "sysconfig"
         folder.mkdir(exist_ok=True)
@@ -74,7 +74,7 @@ class Processor:
         libraries = self.root / "usr/lib" / self.triplet
         path = f"LD_LIBRARY_PATH={libraries}/blas:{libraries}/lapack"
         command = (f"qemu-{self.qemu}-static", "-L", self.root, "-E", path, self.root / "usr/bin" / PYTHON)
-        # Enables the promotion rules of NumPy 2 in NumPy 1.24.
+        # NumPy 1.24: enable the type promotion rules of NumPy 2.
         return command, {"PYTHONPATH": self.place / "site", "NPY_PROMOTION_STATE": "weak"}
 
 
@@ -96,7 +96,7 @@ class Target:
         label = self.name.replace(" ", "-").replace(",", "")
         cc = common.compiler(label, self.command, *self.flags)
         environment = self.processor.build_environment() if self.processor else {}
-        # Zig's run-time library lacks CPU detection.
+        # Zig's run-time library lacks CPU detection: link with GCC.
         linker = cc if self.processor else "gcc"
         common.run(
             sys.executable, "setup.py", "--quiet", "build", "--build-lib", f"out/{label}", "--build-temp",
@@ -137,7 +137,7 @@ GROUPS = {
 
 
 def configured_apt(place, architecture, sources=False):
-    """Return an apt-get command with separate lists and packages and this machine's sources, apart from the system."""
+    """Return an apt-get command for this architecture, with lists and packages separate from those of the system."""
     for folder in ("lists/partial", "cache/archives/partial", "sources"):
         (place / folder).mkdir(parents=True, exist_ok=True)
     (place / "status").touch()
@@ -165,7 +165,7 @@ def configured_apt(place, architecture, sources=False):
 
 
 def windows_headers():
-    """Return CPython's headers for Windows, from its source."""
+    """Return the directory of CPython's headers for Windows, from its source."""
     place = common.WORK / "debian" / "source"
     include = place / "include"
     if not include.exists():
@@ -182,7 +182,7 @@ def windows_headers():
 
 
 def compile_only(tree, name, target, host, include, flags=()):
-    """Compile all modules, and report the number of object files."""
+    """Compile all modules without linking, and report the number of object files."""
     cc = common.compiler(name, f"{ZIG} -target {target}", CLANG, *flags)
     environment = {"_PYTHON_HOST_PLATFORM": host, "CFLAGS": include, "CC": cc, "LDSHARED": "true"}
     common.run(
@@ -193,13 +193,13 @@ def compile_only(tree, name, target, host, include, flags=()):
 
 
 def windows(tree):
-    include = f"-I{windows_headers()} -DMS_WIN64"  # pyconfig.h sets it only for MSVC
+    include = f"-I{windows_headers()} -DMS_WIN64"  # pyconfig.h defines this for MSVC only
     yield compile_only(tree, "x86_64-windows-gnu", "x86_64-windows-gnu", "win-amd64", include)
     yield compile_only(tree, "aarch64-windows-gnu", "aarch64-windows-gnu", "win-arm64", include)
 
 
 def macos(tree):
-    """Compile for macOS with Linux headers of the same processor, because the sizes of all types agree."""
+    """Compile for macOS with the Linux headers of the same processor: all types have the same sizes."""
     AARCH64.install()
     include = common.WORK / "debian" / "macos"
     shutil.copytree(AARCH64.root / "usr/include" / PYTHON, include, dirs_exist_ok=True)
@@ -212,7 +212,7 @@ COMPILE_ONLY = {"windows": windows, "macos": macos}
 
 def scalar():
     """Check that the C of all modules compiles without vector types; generate no output."""
-    tree = common.copy_of_tree("contraction")  # where .ci/run has just translated it
+    tree = common.copy_of_tree("contraction")  # where .ci/run has already translated the code
     cc = common.compiler("scalar", "gcc", SCALAR, "-fsyntax-only")
     common.run(
         sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", "out/scalar", "--build-temp",
@@ -244,7 +244,7 @@ def main(*names):
 
 
 def collected(folder):
-    """Return the digests of other machines, from files of tests/golden.py."""
+    """Return the digests of other machines, from files written by tests/golden.py."""
     files = sorted(Path(folder).rglob("*.tsv"))
     rows = [(file.stem, *line.split("\t")) for file in files for line in file.read_text("utf-8").splitlines()]
     if not rows:

@@ -27,7 +27,7 @@ from lennard_jones import equation_of_state, error_of_mean, fluid, temperature, 
 import kickdrift as kd
 
 DT = 0.004
-#: Permitted difference in standard errors.
+#: Permitted difference, in standard errors.
 MOST = 2.5
 
 #: Pressure and energy per atom at a density and a temperature, by three independently fitted equations, as computed by

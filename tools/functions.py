@@ -26,11 +26,11 @@ NAMES = ("sin", "cos", "tan", "exp", "log", "tanh", "cbrt")
 #: Parity: f(-x) = sign * f(x).
 MIRRORED = {"sin": -1, "cos": 1, "tan": -1, "tanh": -1, "cbrt": -1}
 SLICE, HALF = 2**22, 2**31
-DOUBTS = 1000  # capacity per slice; usually there is at most one
+DOUBTS = 1000  # room for doubtful arguments per slice; usually there is at most one
 
 
 def oracle(folder):
-    """Compile the oracle, a C function for the nearest floats."""
+    """Compile and load the oracle, a C function that returns the nearest floats."""
     library = str(Path(folder, "nearest.so"))
     source = str(Path(__file__).with_name("nearest.c"))
     if not os.path.exists(library):
@@ -43,7 +43,7 @@ def oracle(folder):
 
 
 def exact(name, x):
-    """Return the nearest float, by mpmath."""
+    """Return the float nearest to the function value, by mpmath."""
     from mpmath import mp, mpf
 
     with mp.workprec(400):
@@ -57,12 +57,12 @@ def exact(name, x):
 
 
 def plain(results):
-    """Return results with all NaN made equal."""
+    """Return results in which all NaN have the same bits."""
     return np.where(np.isnan(results), np.float32(0), results).astype("<f4", copy=False)
 
 
 def nearest(name, first, folder):
-    """Return the nearest floats for a slice of arguments."""
+    """Return the float results nearest to the true values, for a slice of arguments."""
     out, doubtful = np.empty(SLICE, np.float32), np.empty(DOUBTS, np.uint32)
     found = oracle(folder)(NAMES.index(name), first, SLICE, out.ctypes.data, doubtful.ctypes.data, DOUBTS)
     assert found <= DOUBTS, f"{name}: {found} doubtful arguments from {first:#x} on"
@@ -72,7 +72,7 @@ def nearest(name, first, folder):
 
 
 def check(job):
-    """Return [(slice, wrong arguments, digest of the results)] of a slice and its mirror."""
+    """Return [(slice, wrong arguments, digest of the results)] of a slice and of its negatives."""
     name, first, folder = job
     import kickdrift as kd
 

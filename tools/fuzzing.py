@@ -1,7 +1,7 @@
-"""Fuzz for any time: each subject in a process of its own, as many at once as there are processors.
+"""Run the fuzzers for any time: each in a process of its own, as many at once as there are processors.
 
-Seeds are random and printed; each finding shows how to reproduce it. Exits with an error after any finding, crash,
-hang, or a fuzzer without comparisons.
+Seeds are random and printed; each finding shows how to reproduce it. Exits with an error after any finding, crash or
+hang, or if a fuzzer has made no comparisons.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import common
 sys.path.insert(0, str(common.ROOT / "tests"))
 import fuzz as fuzzers
 
-TAIL = 4000  # characters of the output of a crashed process
+TAIL = 4000  # characters to keep of the output of a crashed process
 
 
 class Subject:
@@ -31,14 +31,14 @@ class Subject:
     def __init__(self, name, tree, environment, options):
         self.name, self.tree, self.environment, self.options = name, tree, environment, options
         self.examples = self.operations = self.comparisons = self.crashes = 0
-        self.finds = {}  # kind: (count, first seed, trace)
+        self.finds = {}  # {kind of finding: (count, first seed, trace)}
 
     def command(self, seed, *arguments):
         without = ["--without", self.options.without] if self.options.without else []
         return [sys.executable, "-m", "fuzz", self.name, "--seed", str(seed), *without, *arguments]
 
     def run(self, seed, seconds):
-        """Run one process after the other until the time is over; a crash ends only its own process."""
+        """Run processes one after the other until the time is over; a crash ends only its own process."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and self.crashes < 20:
             last = self.process(seed, left)

@@ -18,7 +18,7 @@ PROMISED |= {f"{python}-pyodide_wasm32" for python in ("cp313", "cp314", "cp315"
 
 
 def main():
-    """Return the number of wheels that are missing, unexpected, or tested on the wrong platforms."""
+    """Return the number of wheels that are missing, not promised, or tested on the wrong platforms."""
     workflow = YAML(typ="safe").load((common.ROOT / ".github/workflows/wheels.yml").read_text("utf-8"))
     settings = tomllib.loads((common.ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["cibuildwheel"]
     built, wrong = set(), []

@@ -28,7 +28,7 @@ import common
 
 LISTS = common.ROOT / "tools" / "mutants"
 SOURCE = Path("src", "kickdrift")
-# Inserted into each compiled file with mutants. Volatile, or compilers would duplicate loops per mutant.
+# Code inserted into each compiled file with mutants. `volatile` keeps compilers from duplicating loops per mutant.
 SWITCH = '''\
 cdef extern from *:
     """
@@ -47,7 +47,7 @@ cdef extern from *:
 '''
 COMPILED = (".pyx", ".pxd")
 PYTHON_SWITCH = '__import__("os").environ.get("KICKDRIFT_MUTANT")'
-# Digests row by row, alternating between all kinds: the first difference is sufficient.
+# Compare digests row by row, alternating between all kinds: one difference is sufficient.
 GOLDEN = """
 import sys, zlib
 sys.path.insert(0, "tests")
@@ -84,7 +84,7 @@ class Mutant:
         return start, start + len(self.old)
 
     def placed(self, sources):
-        """Return the mutant with the file that contains its text once: its own, or another one of the folder."""
+        """Return the mutant with the file that contains its text once: the listed one, or another of its folder."""
         within = self.within or self.old
         if within.count(self.old) != 1:
             raise ValueError(f"{self.name}: expected `old` once in `within`, found {within.count(self.old)} times")
@@ -102,7 +102,7 @@ class Mutant:
 
 
 def read_mutants():
-    """Read the listed mutants; raise an error if one does not apply."""
+    """Read the listed mutants; raise an error if one cannot be applied."""
     root = common.ROOT / SOURCE
     paths = [path for suffix in (*COMPILED, ".py") for path in sorted(root.rglob(f"*{suffix}"))]
     sources = {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in paths}
@@ -112,7 +112,7 @@ def read_mutants():
             if name in found:
                 raise SystemExit(f"{name}: listed twice")
             try:
-                # Numbers do not depend on other mutants, which avoids recompilation of their files.
+                # The number does not depend on other mutants, which avoids recompilation of their files.
                 found[name] = Mutant(zlib.crc32(name.encode()) >> 1, name, **entry).placed(sources)
             except ValueError as error:
                 errors.append(str(error))
@@ -126,7 +126,7 @@ def with_switch(text, start, mutants, compiled):
     before = text[text.rfind("\n", 0, start) + 1 : start]
     after = text[start + len(mutants[0].old) :].partition("\n")[0]
     whole = not before.strip() and not after.partition("#")[0].strip()
-    # Cython types the result of a conditional expression as object unless it is cast.
+    # Cython types a conditional expression as object unless it is cast.
     logical = any(re.search(r"^not |^(True|False)$| (and|or|[<>]=?|[!=]=) ", mutant.new) for mutant in mutants)
     cast = "<bint> " if compiled and logical and " if " not in mutants[0].old else ""
     found = textwrap.dedent(before + mutants[0].old) if whole else f"{cast}({mutants[0].old})"
@@ -168,12 +168,12 @@ def build(mutants):
 
     def copy(source, to):
         new = texts.get(Path(source).relative_to(common.ROOT)) or Path(source).read_bytes()
-        if not Path(to).exists() or Path(to).read_bytes() != new:  # a new timestamp would cause recompilation
+        if not Path(to).exists() or Path(to).read_bytes() != new:  # a new time stamp would cause recompilation
             Path(to).write_bytes(new)
             shutil.copymode(source, to)
 
     tree = common.copy_of_tree("mutate", copy)
-    quick = common.compiler("quick", common.gcc(), "-O1")  # half the time, and tests are short
+    quick = common.compiler("quick", common.gcc(), "-O1")  # halves the build time; the tests are short
     common.run(
         sys.executable, "setup.py", "--quiet", "build_ext", "--inplace",
         cwd=tree, env={"KICKDRIFT_ISAS": "baseline", "CC": quick}, stdout=subprocess.DEVNULL,
@@ -182,14 +182,14 @@ def build(mutants):
 
 
 class Runner:
-    """Runner of golden rows and tests of a tree with a selected mutant."""
+    """Runner of golden rows and tests in a tree, with a selected mutant."""
 
     def __init__(self, tree, rows):
         self.tree, self.rows = tree, rows
-        self.sound = {}  # test id: whether it passes without mutants
+        self.sound = {}  # {test id: whether it passes without mutants}
 
     def run(self, mutant, *command):
-        """Return the finished process, or None after a timeout."""
+        """Run a command; return the finished process, or None after a timeout."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("KICKDRIFT_", "PYTHON"))}
         environment |= {"PYTHONPATH": str(self.tree / "src"), "KICKDRIFT_MUTANT": str(mutant)}
         try:
@@ -201,7 +201,7 @@ class Runner:
             return None
 
     def golden(self, mutant):
-        """Return the golden row that detects the mutant, or nothing."""
+        """Return the name of a golden row that detects the mutant; empty if none does."""
         done = self.run(mutant, "-c", GOLDEN, str(self.rows))
         if done is None:
             return "golden rows take for ever"
@@ -210,7 +210,7 @@ class Runner:
         return f"golden row {done.stdout.strip().splitlines()[-1]}" if done.returncode else ""
 
     def tests(self, mutant, files):
-        """Return the test that detects the mutant, or nothing; ignore tests that fail without mutants."""
+        """Return the test that detects the mutant, "" if none does; tests that fail without mutants do not count."""
         if not files:
             return ""
         paths = [str(Path("tests", file)) for file in files]
@@ -236,13 +236,13 @@ class Runner:
             skipped += ["--deselect", name]
 
     def verdict(self, mutant, everything):
-        """Return (the test or row that detects it, or nothing; seconds)."""
+        """Return (the row or test that detects the mutant, empty if none does; seconds)."""
         begun = time.monotonic()
         kernel = mutant.file.startswith("kernels")
         files = [BORDERS] * kernel + mutant.tests.split()
         looks = [lambda: self.golden(mutant.number), lambda: self.tests(mutant.number, files)]
         seen = ""
-        for look in looks if kernel else looks[::-1]:  # the check more likely to detect it runs first
+        for look in looks if kernel else looks[::-1]:  # first the check that is more likely to detect the mutant
             seen = seen or look()
         if not seen and everything:
             seen = self.tests(mutant.number, [""])

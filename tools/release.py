@@ -11,7 +11,7 @@ CHECKED = ("pyproject.toml", "CITATION.cff", "CHANGELOG.md", "tools/conda-forge/
 
 
 def lacking(texts, tags=()):
-    """Return [(file, setting, purpose)] that are missing in the texts of the files of CHECKED."""
+    """Return [(file, setting, purpose)] of the missing settings. texts: contents of the files in CHECKED, by name."""
     project = tomllib.loads(texts["pyproject.toml"])["project"]
     urls, (version,) = project.get("urls", {}), re.findall(r'^__version__ = "(.*)"', texts[VERSION], re.MULTILINE)
     (cited,) = re.findall(r"^version: (.*)$", texts["CITATION.cff"], re.MULTILINE)

@@ -30,7 +30,7 @@ def interpreters():
 
 
 def main(*tests):
-    """Build and test a wheel for each installed Python; `tests` are arguments of pytest, all tests if empty."""
+    """Build and test a wheel for each installed Python. tests: arguments of pytest, by default all tests."""
     tree = common.copy_of_tree("wheels")
     dist = tree / "dist"
     shutil.rmtree(dist, ignore_errors=True)
@@ -69,7 +69,7 @@ def check_tag(wheel):
 
 
 def try_out(version, python, wheel, tree, tests):
-    """Install a wheel in an otherwise empty environment, and run the suite like cibuildwheel."""
+    """Install a wheel in a new environment, and run the test suite as cibuildwheel does."""
     fresh = common.environment(f"fresh-{version}", python, [wheel])
     room = common.WORK / "rooms" / version
     shutil.rmtree(room, ignore_errors=True)
