@@ -1,6 +1,6 @@
 """The demos of `python -m kickdrift demo NAME`: one module each, written with the public API only.
 
-To add a demo, add a line to `DEMOS`. Its docstring is its `--help`.
+To add a demo, add a line to `DEMOS`. The docstring of the module is the demo's `--help`.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def lyapunov(weather: kd.ODEStepper) -> tuple[float, float]:
     one, other = weather.y[:half], weather.y[half : 2 * half]
     other[...] = one
     other[:, 0] += APART
-    weather.step(SETTLE * HZ)  # aligns the difference with the fastest growing direction
+    weather.step(SETTLE * HZ)  # aligns the difference with the direction of fastest growth
     before = np.linalg.norm(other - one, axis=1)
     weather.step(WATCH * HZ)
     rates = np.log(np.linalg.norm(other - one, axis=1) / before) / WATCH

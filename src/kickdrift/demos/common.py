@@ -51,7 +51,7 @@ def stepper_of(text: str) -> Stepper | ODEStepper:
     """Run a program of a user, as an argument of the command line, and return the stepper that it makes."""
     if not Path(text).is_file():
         raise argparse.ArgumentTypeError(f"there is no file {text!r}")
-    own, sys.argv = sys.argv, [text]  # hides our arguments from the program
+    own, sys.argv = sys.argv, [text]  # the program must not see the arguments of this command
     try:
         names = runpy.run_path(text, run_name="__kickdrift__")
         found = {name: value for name, value in names.items() if isinstance(value, (Stepper, ODEStepper))}

@@ -87,7 +87,7 @@ class Run:
     real: np.ndarray  #: real time in s at the end of each frame
     steps: np.ndarray
     simulated: np.ndarray  #: simulated time in s
-    energy: np.ndarray  #: relative to the energy at the start
+    energy: np.ndarray  #: energy relative to the initial energy
     clamped: float  #: time clamped by the clock in s
     dropped: float  #: time dropped by the clock in s
 

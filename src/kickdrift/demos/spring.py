@@ -46,7 +46,7 @@ class Sample(NamedTuple):
     time: float
     position: float
     velocity: float
-    energy_error: float  #: relative to the energy at the start
+    energy_error: float  #: energy relative to the initial energy
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Run:
 
 
 def run(name: Any, dt: float | Fraction, steps: int, rows: int) -> Run:
-    """Run some steps and sample at some of them; stop if the state overflows."""
+    """Run steps, sample some of them, and stop if the state overflows."""
     spring = kd.Stepper([[START]], mass=MASS, dt=dt, integrator=name, forces=[kd.AnchorSpring(STIFFNESS)])
     every = -(-steps // rows)
     samples = []
@@ -108,7 +108,7 @@ def report(options: argparse.Namespace) -> str:
         f"A mass on a spring, a = -x/2, let go at x = 20 m: {options.steps} steps of {options.dt} s, shown {shown}.\n"
         f"Energy: the error of kinetic + potential energy, as a share of what there was at the start."
     )
-    # Columns of integrators that fit the terminal.
+    # Number of integrator columns that fit into the terminal.
     count = max(1, (shutil.get_terminal_size((110, 24)).columns - 21) // 28)
     bands = [_band(runs[first : first + count]) for first in range(0, len(runs), count)]
     return "\n\n".join([heading, *bands, _summary(runs)])
@@ -148,7 +148,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     for panel, name in zip(panels.flat, kd.INTEGRATORS, strict=False):
         result = run(name, options.dt, options.steps, rows=5000)
         time = [sample.time for sample in result.samples]
-        # Clipped far outside of the panel, because matplotlib fails near the limits of floats.
+        # Clip far outside of the panel: matplotlib fails near the limits of floats.
         position = np.clip([sample.position for sample in result.samples], -100 * START, 100 * START)
         panel.plot(fine, START * np.cos(OMEGA * fine), color="0.75", linewidth=3, label="exact solution")
         dots = "." if len(time) <= 60 else ""

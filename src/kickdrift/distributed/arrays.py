@@ -82,7 +82,7 @@ def step(
     rows: list[da.Array] = []
 
     def cut(name: str, value: Any) -> int | None:
-        """Return the index in `rows` of a coefficient per body, negative for scalars per body; None if shared."""
+        """Return the index in `rows` of an array with a row per body, negative for scalars per body; None if shared."""
         if value.shape in ((), (dim,), (3,)) and value.shape != (n,):
             return None
         if value.shape not in ((n,), (n, dim)):
@@ -95,7 +95,7 @@ def step(
         return len(rows) - 1 if value.ndim == 2 else -len(rows)
 
     def plain(value: Any) -> Any:
-        """Return an array; compute small dask arrays."""
+        """Return the value as an array; dask arrays stay lazy if they have a row per body."""
         return value if lazy(value) and value.shape in ((n,), (n, dim)) else np.asarray(value)
 
     mass = plain(mass)
@@ -173,7 +173,7 @@ def _rows(name: str, array: Any, most: int | None, like: da.Array | None = None)
     if array.dtype not in (np.float32, np.float64):
         raise TypeError(f"{name}: expected float32 or float64, got {array.dtype}")
     if like is None:
-        # For n <= 3 a vector and scalars per body can have the same shape: keep one chunk.
+        # For n <= 3, a vector and scalars per body can have the same shape: keep one chunk.
         return array.rechunk({0: -1, 1: -1} if array.shape[0] <= 3 else {1: -1})
     if array.shape != like.shape:
         raise ValueError(f"{name}: expected the shape of position, {like.shape}, got {array.shape}")

@@ -92,7 +92,7 @@ def run(packed: bytes | Job, case: dict[str, Any], key: str) -> Any:
         if job.store is not None and result is not STOPPED:
             job.store.finish(key, result)
         return result
-    except (Exception, SystemExit) as error:  # an exit would end the program that asked
+    except (Exception, SystemExit) as error:  # SystemExit of user code must not end the worker
         return CaseError.of(case, error)
 
 
@@ -104,7 +104,7 @@ def _run(job: Job, case: dict[str, Any], key: str) -> Any:
             world.restore(part["snapshot"])
             done, seen = part["done"], part["seen"]
         except SnapshotError:
-            pass  # `build` was changed: restart the case
+            pass  # `build` was changed: restart this case
     pace, saved = 16, time.monotonic()
     while True:
         if job.every is not None and done % job.every == 0 and len(seen) == done // job.every:

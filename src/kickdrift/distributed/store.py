@@ -62,7 +62,7 @@ class Store:
         self._write(f"{key}.part", lambda file: pickle.dump(part, file, protocol=5))
 
     def part(self, key: str) -> Any:
-        """Return the saved progress of a case, or None if there is none, or a damaged file: the case starts again."""
+        """Return the saved progress of a case; None if there is none, or if its file is damaged."""
         with suppress(Exception):
             return pickle.loads((self.folder / f"{key}.part").read_bytes())
         return None
@@ -78,7 +78,7 @@ class Store:
 
 
 def key_of(case: dict[str, Any], *rest: Any) -> str:
-    """Return a digest of a case and its job, equal on every machine and in every process."""
+    """Return a digest of a case and its job, equal on all machines and in all processes."""
     told = [_told(function) if callable(function) else function for function in rest]
     return str(dask.base.tokenize(sorted(case.items()), told))
 
@@ -98,7 +98,7 @@ def _told(function: Any) -> list[Any]:
 
 
 def _told_code(code: CodeType) -> list[Any]:
-    """Return what code does: its constants include tuples, and the code of comprehensions and inner functions."""
+    """Return what determines the behaviour of a code object; constants include tuples and nested code objects."""
     constants = [_told_code(value) if isinstance(value, CodeType) else value for value in code.co_consts]
     return [code.co_code, code.co_names, constants]
 

@@ -20,7 +20,7 @@ from .store import Store, key_of
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-#: Cases submitted ahead to an executor: enough for many workers, and bounded to limit memory.
+#: Number of cases submitted ahead to an executor: enough for many workers, and bounded to limit memory.
 AHEAD = 256
 _UNGUARDED = 'sweep: its processes do not start; a script must call it below `if __name__ == "__main__":`'
 
@@ -128,7 +128,7 @@ def _finished(job: Job, cases: Iterator[Numbered], pool: _Processes | _Given) ->
     packed = job if isinstance(pool.executor, futures.ThreadPoolExecutor) else job.packed()
     again, pending = deque[Numbered](), dict["Future[Any]", Numbered]()
     while True:
-        # After a pool broke, its cases run one at a time, to identify the one that kills its worker.
+        # After a pool broke, run its cases one at a time, to identify the one that kills its worker.
         alone = bool(again)
         while len(pending) < (1 if alone else pool.ahead):
             item = again.popleft() if again else next(cases, None)
@@ -163,7 +163,7 @@ def _finished(job: Job, cases: Iterator[Numbered], pool: _Processes | _Given) ->
                 result = CaseError(case, f"its worker died: {error}")
             except (workers.WorkerError, futures.CancelledError):
                 raise
-            except Exception as error:  # a result that does not pickle; Dask's KilledWorker
+            except Exception as error:  # such as a result that cannot be pickled, or Dask's KilledWorker
                 result = CaseError.of(case, error)
             if result is STOPPED:
                 raise RuntimeError("sweep: its workers were stopped")
@@ -207,7 +207,7 @@ class _Processes:
 
     def __init__(self) -> None:
         if getattr(multiprocessing.current_process(), "_inheriting", False):
-            raise RuntimeError(_UNGUARDED)  # this is one of those processes, and imports the script
+            raise RuntimeError(_UNGUARDED)  # in a worker process, which imports an unguarded script
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.count, self.ahead = count, 4 * count
         # Spawn, because forked children of a process with threads may hang; Dask, rich and NumPy have threads.

@@ -36,7 +36,7 @@ class WorkerError(KickdriftError, RuntimeError):
 
 @functools.cache
 def identity() -> dict[str, object]:
-    """Return facts that must be equal in two processes: the build, a forced instruction set, and a digest of results.
+    """Return facts that must be equal in two processes: the build, a forced instruction set, a digest of results.
 
     Machines may have different instruction sets, because results are bitwise equal in all of them. An instruction set
     forced with KICKDRIFT_ISA on one side only is a mistake.
@@ -49,7 +49,7 @@ def identity() -> dict[str, object]:
 
 
 def require(expected: dict[str, object]) -> None:
-    """Raise WorkerError, with this process's name, if its identity is another."""
+    """Raise WorkerError, with the name of this process, if its identity differs from the expected one."""
     mine = identity()
     differences = {
         name: (expected.get(name), mine.get(name))

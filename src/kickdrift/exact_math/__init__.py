@@ -14,8 +14,8 @@ from math import factorial
 
 import numpy as np
 
-# 60 digits are more than 40 beyond a float64's 17: rounding is then correct, except for ties, which do
-# not occur. The exponent range is wide, to keep exp(-10**6) from underflow.
+# A float64 has 17 digits. With 60 digits rounding is correct, except for ties, which do not occur. The exponent range
+# is wide, to keep exp(-10**6) from underflow.
 _CONTEXT = Context(prec=60, Emax=10**9, Emin=-(10**9))
 
 
@@ -53,7 +53,7 @@ def _tangent(x: float, y: float, z: float, h: float) -> list[Decimal]:
 
 
 def _sine_and_cosine(angle: Decimal) -> tuple[Decimal, Decimal]:
-    """Return sine and cosine by Taylor series of the halved angle and repeated doubling."""
+    """Return sine and cosine: Taylor series for a halved angle, then repeated angle doubling."""
     with localcontext() as context:
         halvings = max(0, angle.adjusted() + 3) * 4
         context.prec += halvings
@@ -77,7 +77,7 @@ def decay_rates(losses: np.ndarray) -> np.ndarray:
 
 def _decay_rate(loss: float) -> list[Decimal]:
     with localcontext() as context:
-        context.prec += max(0, -Decimal(loss).adjusted())  # 1 - loss is exact, also for a small loss
+        context.prec += max(0, -Decimal(loss).adjusted())  # 1 - loss is exact in decimal, also for a small loss
         return [-(1 - Decimal(loss)).ln()]
 
 
@@ -99,8 +99,8 @@ def oscillator_flows(c: np.ndarray, k: np.ndarray, h: float) -> np.ndarray:
 
 def _flow(drag: float, spring: float, step: float) -> list[Decimal]:
     c, k, h = Decimal(drag), Decimal(spring), Decimal(step)
-    # Power series on an interval short enough that 24 terms reach full precision, then doubling:
-    # the flow over 2h is the flow over h, twice. Each doubling may lose a bit, hence the extra precision.
+    # A power series on an interval so short that 24 terms reach full precision, then doubling: the flow over 2 h is the
+    # flow over h, twice. Each doubling may lose a bit, hence the extra precision.
     doublings = 0
     while abs(c * h) > Decimal("0.01") or k * h * h > Decimal("0.0001"):
         h /= 2
@@ -108,7 +108,7 @@ def _flow(drag: float, spring: float, step: float) -> list[Decimal]:
     with localcontext() as context:
         context.prec += doublings
         derivative, last, power = Decimal(1), Decimal(0), Decimal(1)
-        q, s, ds = Decimal(0), Decimal(0), Decimal(0)  # the integral of S, S, and its derivative
+        q, s, ds = Decimal(0), Decimal(0), Decimal(0)  # the integral of S, S itself, and its derivative
         for order in range(24):  # derivative = S^(order + 1)(0), power = h^order / order!
             ds += derivative * power
             s += derivative * power * h / (order + 1)
@@ -125,11 +125,12 @@ def _flow(drag: float, spring: float, step: float) -> list[Decimal]:
 def _flows(drag: np.ndarray, spring: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the rounded flows of many pairs, and a mask of those whose rounding is certain.
 
-    The algorithm is that of `_flow` in units of the interval: c h for c, k h² for k, S / h and Q / h².
+    The algorithm is that of `_flow` in units of the interval h: c h replaces c, k h² replaces k, and results are S / h
+    and Q / h².
     """
     from .double_double import Doubled  # imported lazily: rarely needed
 
-    with np.errstate(all="ignore"):  # results that are not finite count as uncertain
+    with np.errstate(all="ignore"):  # non-finite results count as uncertain
         long = np.maximum(drag * abs(h) / 0.01, np.sqrt(spring) * abs(h) / 0.01)
         doublings = np.where((long < 2.0**50) & (long > 1), np.ceil(np.log2(long)) + 1, 0)
         step = Doubled.of(np.ldexp(h, -doublings.astype(np.int64)))
@@ -141,7 +142,7 @@ def _flows(drag: np.ndarray, spring: np.ndarray, h: float) -> tuple[np.ndarray, 
             s += derivative * Doubled.near(Fraction(1, factorial(order + 1)))
             q += derivative * Doubled.near(Fraction(1, factorial(order + 2)))
             derivative, last = (c * derivative + k * last).times(-1), derivative
-        # Successive derivatives shrink by 0.0162, the larger root of x² = 0.01 x + 0.0001, which bounds the remainder.
+        # Successive derivatives shrink by 0.0162, the larger root of x² = 0.01 x + 0.0001: this bounds the remainder.
         ds, s, q = (number.widened(2.0**-130) for number in (ds, s, q))
         for number in range(int(doublings.max(initial=0))):
             more = doublings > number
@@ -159,7 +160,7 @@ def _flows(drag: np.ndarray, spring: np.ndarray, h: float) -> tuple[np.ndarray, 
     return np.stack(values, axis=1), np.logical_and.reduce(known) & (long < 2.0**50)
 
 
-#: Number of distinct values from which double-double arrays are tried before `decimal`, which works one by one.
+#: From this number of distinct values on, double-double arrays are tried before `decimal`, which works one by one.
 MANY = 100
 
 
@@ -181,16 +182,16 @@ def _each(
         values[~known] = _one_by_one(function, distinct[~known], values.shape[1])
     else:
         values = _one_by_one(function, distinct)
-    if not len(distinct):  # without bodies, a call with ones gives the number of results
+    if not len(distinct):  # no elements: a call with ones shows the number of results
         values = np.array([function(*[1.0] * len(arrays))], dtype=np.float64)[:0]
     results = values[where].T
     return results.reshape(len(results), *same[0].shape)
 
 
 def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows, and the index of each row among them.
+    """Return the distinct rows, and for each row its index among them.
 
-    numpy.unique(axis=0) compares structured arrays, and turns a Ctrl-C in the comparison into a TypeError.
+    numpy.unique(axis=0) is no alternative: it compares structured arrays, and turns Ctrl-C into a TypeError.
     """
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
@@ -206,8 +207,8 @@ def _one_by_one(function: Callable[..., list[Decimal]], rows: np.ndarray, width:
     return np.array(values, dtype=np.float64).reshape(len(rows), width if len(rows) else max(width, 0))
 
 
-@lru_cache(maxsize=4096)  # copies of a stepper, restored snapshots and changes of single bodies repeat most arguments
+@lru_cache(maxsize=4096)  # copies, restored snapshots and changes of single bodies repeat most arguments
 def _rounded(function: Callable[..., list[Decimal]], row: bytes) -> list[float]:
-    """Return `function` of float64 numbers given as bytes, which distinguish 0.0 from -0.0 in the cache."""
+    """Return `function` of float64 numbers. Their bytes are the key of the cache, because 0.0 equals -0.0."""
     with localcontext(_CONTEXT):
         return [float(number) for number in function(*np.frombuffer(row).tolist())]

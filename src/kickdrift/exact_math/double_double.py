@@ -1,9 +1,9 @@
 """Double-double arrays with error bounds.
 
 They replace `decimal` where many numbers must be correctly rounded. A number is an unevaluated sum of two floats within
-`error` of the true value: Dekker 1971, Numerische Mathematik 18, 224; bounds in Joldes, Muller, Popescu
-2017, ACM Trans. Math. Softw. 44, 15res. If the bound does not determine the rounding, or after overflow or
-underflow, `rounded` returns False, and `decimal` decides.
+`error` of the true value: Dekker 1971, Numerische Mathematik 18, 224; bounds in Joldes, Muller, Popescu 2017, ACM
+Trans. Math. Softw. 44, 15res. Where the bound does not determine the rounding, or after overflow or underflow,
+`rounded` returns False, and `decimal` is used.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-# Generous bounds: proven are 5 * 2**-106 of a product, 3 * 2**-106 of a sum, and less than 2**-1060 if parts of a
-# product underflow.
+# Generous error bounds. Proven are 5 * 2**-106 for a product, 3 * 2**-106 for a sum, and less than 2**-1060 if parts of
+# a product underflow.
 _SHARE, _VANISHED = 2.0**-100, 2.0**-1000
 
 
@@ -29,13 +29,13 @@ class Doubled:
 
     @classmethod
     def of(cls, floats: Any) -> Doubled:
-        """Convert floats, which are exact."""
+        """Convert floats, without error."""
         array = np.asarray(floats, dtype=np.float64)
         return cls(array, np.zeros_like(array), np.zeros_like(array))
 
     @classmethod
     def near(cls, number: Fraction) -> Doubled:
-        """Convert an exact number to its nearest double-double."""
+        """Convert an exact number to the nearest double-double."""
         high = float(number)
         return cls(np.array(high), np.array(float(number - Fraction(high))), np.array(abs(high) * _SHARE))
 
@@ -60,17 +60,17 @@ class Doubled:
         return Doubled(self.high * power_of_two, self.low * power_of_two, self.error * abs(power_of_two))
 
     def widened(self, error: float) -> Doubled:
-        """Return the number with a larger error bound."""
+        """Return the number with its error bound increased."""
         return Doubled(self.high, self.low, self.error + error)
 
     def where(self, chosen: np.ndarray, other: Doubled) -> Doubled:
-        """Select these numbers where `chosen`, others elsewhere."""
+        """Select these numbers where `chosen`, and `others` elsewhere."""
         pairs = zip((self.high, self.low, self.error), (other.high, other.low, other.error), strict=True)
         return Doubled(*(np.where(chosen, ours, others) for ours, others in pairs))
 
     def rounded(self) -> tuple[np.ndarray, np.ndarray]:
         """Return float64 numbers, and a mask of those that are certainly the nearest."""
-        error = 2 * self.error  # the bounds have rounding errors too
+        error = 2 * self.error  # the bounds themselves have rounding errors
         known = (self.high + (self.low - error) == self.high) & (self.high + (self.low + error) == self.high)
         return self.high, known & np.isfinite(error)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..stepper.recording import Recorder
 
-#: rhs(t, y, out) and jacobian(t, y, out), for all trajectories at once.
+#: rhs(t, y, out) or jacobian(t, y, out), called for all trajectories at once.
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
 
 
@@ -34,7 +34,7 @@ class ODEBase(State):
     A right-hand side is a `Flow` or a function, in Python or native.
     """
 
-    _starts = False  # no scheme here has a history
+    _starts = False  # no scheme of an ODEStepper has a history
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ODEBase(State):
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._given = validation.trajectories(y)
-        self._y = self._given.view()  # a view, whose shape callers cannot change
+        self._y = self._given.view()  # a view: callers cannot change its shape
         self._begin(time_steps.signed_step(dt, hz, self._y.dtype), threads)
         self._take_state(state, y=self._y)
         self._integrator = resolve(integrator, EQUATION_INTEGRATORS, " for an ODEStepper")
@@ -79,7 +79,7 @@ class ODEBase(State):
 
         def _bind(self) -> None: ...
 
-    __init__.__qualname__ = "ODEStepper.__init__"  # the name in Python's errors about arguments
+    __init__.__qualname__ = "ODEStepper.__init__"  # the name that Python shows in errors about arguments
 
     def _right_hand_side(self, rhs: Any) -> Flow | Function:
         if isinstance(rhs, type) and issubclass(rhs, Flow):
@@ -166,7 +166,7 @@ class ODEBase(State):
                 "flow: expected a stepper of a flow such as flows.Lorenz; parameters of functions and of "
                 "flows.Expression stay"
             )
-        # There is only one flow, and equality is enough to identify it.
+        # An ODEStepper has only one flow: equality suffices to identify it.
         if (
             flow is None
             or flow is self._given_rhs
@@ -208,13 +208,13 @@ class ODEBase(State):
         return [self._y]
 
     def _last_step(self, substeps: int) -> None:
-        self.step(substeps)  # no interpolation, hence no previous state
+        self.step(substeps)  # no interpolation: no previous state is kept
 
     def _array_count(self, started: bool) -> int:
         return 1
 
     def _described(self) -> dict[str, Any]:
-        # Names of functions are not compared, because the same function may be in another module.
+        # Do not compare names of functions: the same function may be in another module.
         rhs = "function" if self._first_flow is None else repr(self._first_flow)
         return {
             "rhs": self._rhs.identity if isinstance(self._rhs, Expression) else rhs,

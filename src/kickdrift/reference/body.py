@@ -105,7 +105,7 @@ class Body:
         self.completed = self.x, self.v, self.history
 
     def turn(self) -> None:
-        """Rotate by half a step of magnetic fields and rotating frames; for Verlet also the last displacement."""
+        """Rotate velocities by magnetic fields and frames for half a step; under Verlet also the last displacement."""
         if self.rotation is None:
             return
         self.v = self.rotation(self.v)
