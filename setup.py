@@ -86,11 +86,11 @@ class BuildExt(build_ext):
     def translate(self, traced):
         """Translate each .pyx to C with Cython, once for all instruction sets; return {name: path}."""
         names = [part for name in MODULES for part in MODULES[name] if is_traced(part) == traced and "avx" not in part]
-        gc.disable()  # Cython allocates much and frees little: collecting would take a third of its time
+        gc.disable()  # Cython allocates much and frees little: garbage collection would take a third of the time
         sources = [[] if name == UTILITY else [f"src/kickdrift/{name.replace('.', '/')}.pyx"] for name in names]
         translated = cythonize(
             [setuptools.Extension(f"kickdrift.{name}", source) for name, source in zip(names, sources, strict=True)],
-            build_dir=None if traced else "build/cython",  # coverage looks for the C beside the .pyx
+            build_dir=None if traced else "build/cython",  # coverage looks for the C file beside the .pyx file
             compiler_directives=DIRECTIVES | {"linetrace": traced},
             shared_utility_qualified_name=None if traced else f"kickdrift.{UTILITY}",
             nthreads=0 if sys.platform == "win32" else self.parallel,
@@ -119,7 +119,7 @@ class BuildExt(build_ext):
             (compiled,) = map(Path, self.compiler.object_filenames([str(source)], output_dir=self.build_temp))
             asked = repr((getattr(self.compiler, "compiler_so", None), options)).encode()
             digest = hashlib.blake2b(source.read_bytes() + asked).hexdigest()
-            made_from = compiled.with_suffix(".digest")  # Cython rewrites equal C in a new environment
+            made_from = compiled.with_suffix(".digest")  # no time stamps: a new environment rewrites equal C
             if self.force or not (compiled.exists() and made_from.exists() and made_from.read_text() == digest):
                 made_from.unlink(missing_ok=True)
                 self.compiler.compile([str(source)], output_dir=self.build_temp, **options)

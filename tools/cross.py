@@ -17,7 +17,7 @@ PYTHON = "python3.11"  # the version in Debian 12
 ZIG = f"{sys.executable} -m ziglang cc"
 # In Debug mode, zig traps undefined behaviour.
 CLANG = "-fno-sanitize=undefined"
-SCALAR = "-DKICKDRIFT_SCALAR"  # vectors of one lane, as for MSVC
+SCALAR = "-DKICKDRIFT_SCALAR"  # vectors of one lane, as for Microsoft's compiler
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class Subject:
         return last
 
     def find(self, message, seed, trace):
-        # Findings of one kind differ only in numbers and in their traces.
+        # Findings of one kind differ only in numbers, bytes and traces.
         kind = re.sub(r"b'.*|b\".*|0x[0-9a-f.p+-]+|[-+]?[\d.]+(e[-+]?\d+)?", "#", message.partition(" -- ")[0])[:100]
         count, first, text = self.finds.get(kind, (0, seed, trace))
         self.finds[kind] = count + 1, first, text

@@ -141,7 +141,7 @@ def with_switch(text, start, mutants, compiled):
 
 
 def mutated(file, text, mutants):
-    """Return the text of a file with all its mutants; several may change the same text."""
+    """Return the text of a file with all its mutants; several mutants may change the same text."""
     compiled = file.endswith(COMPILED)
     places = {}
     for mutant in mutants:

@@ -37,7 +37,7 @@ class AfterStep(Declaration):
 
     @property
     def pins(self) -> np.ndarray:
-        """Indices of the bodies that this constraint pins."""
+        """Indices of the bodies that this constraint fixes in place."""
         return np.zeros(0, np.int64)
 
     @property

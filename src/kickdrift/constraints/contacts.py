@@ -233,7 +233,7 @@ class Contacts(Filtered):
         fields = self._changed_filters(plan, names, before)
         if fields is None:
             return None
-        if fields and self.walls:  # the filters of walls depend on those of bodies
+        if fields and self.walls:  # the filters of walls depend on those of the bodies
             through = self._through_walls(plan)
             if bool(through.any()) != ("through" in before):
                 return None

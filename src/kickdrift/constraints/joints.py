@@ -292,7 +292,7 @@ class Distance(Constraint):
 
 def colours(pairs: np.ndarray) -> np.ndarray:
     """Return a greedy edge colouring: each pair gets the lowest colour free at both of its bodies."""
-    taken = [0] * (int(pairs.max(initial=-1)) + 1)  # colours per body, as bits
+    taken = [0] * (int(pairs.max(initial=-1)) + 1)  # colours in use at each body, as bits
     found = []
     for first, second in zip(*pairs.T.tolist(), strict=True):
         ones, others = taken[first], taken[second]

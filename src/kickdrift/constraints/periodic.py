@@ -42,7 +42,7 @@ class Torus(NamedTuple):
         return np.where(out, moved, place)
 
 
-#: Rounding constant per item size: adding and subtracting it rounds to an integer.
+#: Rounding constant per item size in bytes: adding and then subtracting it rounds to an integer.
 WHOLE = {8: 1.5 * 2.0**52, 4: 1.5 * 2.0**23}
 #: Distance from the box, in widths, beyond which rounding loses the position within the box; per item size.
 FAR_OUT = {8: 2.0**37, 4: 2.0**8}
@@ -134,7 +134,7 @@ class Periodic(Constraint):
 
 
 def _bounds(name: str, value: Any) -> np.ndarray:
-    """Return numbers, which may be infinite; a read-only copy."""
+    """Validate numbers, which may be infinite; return a read-only copy."""
     given = validation.plain(name, value)
     infinite = np.isinf(given) if given.dtype.kind == "f" else np.zeros(given.shape, np.bool_)
     if not infinite.any():
@@ -182,5 +182,5 @@ def check_company(plan: Plan) -> None:
 
 
 def _least_width(torus: Torus) -> float:
-    """Return the least width of the axes that are not open."""
+    """Return the smallest width of the periodic axes."""
     return float(min((w for w in torus.width.tolist() if w > 0), default=math.inf))

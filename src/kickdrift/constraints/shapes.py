@@ -72,7 +72,7 @@ class Shapes(Wall):
         return known
 
     def named(self, handle: Shapes) -> Self:
-        """Set the user's object that this copy stands for."""
+        """Set the handle: the user's object that this copy stands for."""
         if handle is not self:
             self.__dict__["_handle"] = handle
         return self
@@ -222,7 +222,7 @@ class Shapes(Wall):
 
     @once
     def _largest(self) -> float:
-        """The largest coordinate of enabled shapes."""
+        """The largest magnitude of a coordinate of enabled shapes."""
         lower, upper = self.ends()
         held = np.broadcast_to(np.asarray(self.enabled), (len(lower),))  # type: ignore[attr-defined]
         return float(np.abs([lower[held], upper[held]]).max(initial=0))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Coefficients that are scalar or per body.
 _EACH = ("restitution", "friction", "radius")
-#: Coefficients that decide which bodies collide with a wall.
+#: Coefficients that determine which bodies collide with a wall.
 _FILTERS = Filtered.independent
 
 
@@ -203,7 +203,7 @@ class Plane(Wall):
     radius_rank = 5
     independent = Wall.independent | {"radius"}
 
-    normal: ArrayLike = numbers(place=True)  # not normalized: `offset` refers to its length
+    normal: ArrayLike = numbers(place=True)  # any length: `offset` is divided by it, too
     offset: ArrayLike = numbers(place=True)
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
     friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
@@ -251,7 +251,7 @@ class Plane(Wall):
 
 
 def add_corners(plan: Plan, walls: list[Wall]) -> None:
-    """Add a record before all walls that constrains bodies in corners, with the coefficients of the walls.
+    """Add a record for bodies in corners, before those of all walls, with the coefficients of the walls.
 
     One `Box` needs no such record, because its sides are at right angles, except for friction along an edge.
     """

@@ -24,10 +24,10 @@ class Demo(Protocol):
         """Declare the demo's own options."""
 
     def report(self, options: argparse.Namespace) -> str:
-        """Run the demo and return what it prints."""
+        """Run the demo and return the text to print."""
 
     def plot(self, options: argparse.Namespace, figure: Figure) -> Any:
-        """Run the demo and draw it."""
+        """Run the demo and draw its figure."""
 
 
 DEMOS: dict[str, Demo] = {

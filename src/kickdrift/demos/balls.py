@@ -103,7 +103,7 @@ def report(options: argparse.Namespace) -> str:
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """Plot the balls at one time, and a histogram of speeds over many."""
+    """Plot the balls at one time, and a histogram of the speeds at many times."""
     from matplotlib.collections import EllipseCollection
 
     figure.set_size_inches(12, 5.8)

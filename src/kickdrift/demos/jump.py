@@ -110,7 +110,7 @@ def _verdict(jumps: dict[str, list[Jump]]) -> str:
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """Plot the jump above and the landing below, one column for each of three methods."""
+    """Plot the jump in the upper row and the landing in the lower one, with a column for each of three methods."""
     names = ("explicit_euler", "semi_implicit_euler", "velocity_verlet")
     figure.set_size_inches(11, 6.2)
     panels = figure.subplots(2, len(names), sharey="row", squeeze=False)

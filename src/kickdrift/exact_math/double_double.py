@@ -64,7 +64,7 @@ class Doubled:
         return Doubled(self.high, self.low, self.error + error)
 
     def where(self, chosen: np.ndarray, other: Doubled) -> Doubled:
-        """Select these numbers where `chosen`, and `others` elsewhere."""
+        """Select these numbers where `chosen`, and those of `other` elsewhere."""
         pairs = zip((self.high, self.low, self.error), (other.high, other.low, other.error), strict=True)
         return Doubled(*(np.where(chosen, ours, others) for ours, others in pairs))
 

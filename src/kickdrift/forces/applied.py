@@ -19,7 +19,7 @@ class Applied(Term):
     """Base of forces and torques in a user's array, the only field of the declaration."""
 
     affine = True
-    conservative: ClassVar[bool] = True  # constant within a step: `energy_euler` accepts it
+    conservative: ClassVar[bool] = True  # the force is constant within a step: `energy_euler` accepts it
     turns: ClassVar[bool] = False  #: whether it is a torque
     _field: ClassVar[str]
     _axes: ClassVar[dict[int, str]]  #: accepted shapes by number of axes, for error messages
@@ -47,7 +47,7 @@ class Applied(Term):
         return f"{type(self).__name__}({self._field})"
 
     def equals(self, other: Declaration) -> bool:
-        """Return whether both reference the same array: equal contents do not suffice, the caller writes to one."""
+        """Return whether both reference the same array, because the caller may change its contents."""
         if type(other) is not type(self):
             return False
         mine, others = self.array.__array_interface__, other.array.__array_interface__
@@ -59,7 +59,7 @@ class Applied(Term):
 
     @property
     def array(self) -> np.ndarray:
-        """The array, with the shape that it had when it was declared."""
+        """The array, with the shape that it had when the force was declared."""
         array: np.ndarray = self._array  # type: ignore[attr-defined]
         return array
 

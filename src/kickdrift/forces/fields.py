@@ -257,7 +257,7 @@ class Damping(Term):
 
     rate: ArrayLike = numbers(minimum=0.0, per_body="number")
     angular: ArrayLike = numbers(minimum=0.0, per_body="number", default=0.0)
-    conservative: ClassVar[bool] = True  # energy is lost between steps only
+    conservative: ClassVar[bool] = True  # energy is lost between steps, not by a force
 
     @classmethod
     def per_frame(cls, loss: ArrayLike, fps: float = 60) -> Damping:
@@ -316,7 +316,7 @@ class FloorFriction(Term, AfterStep):
     weighed = NO_MASS
 
     deceleration: ArrayLike = numbers(minimum=0.0, per_body="number")
-    conservative: ClassVar[bool] = True  # energy is lost between steps only
+    conservative: ClassVar[bool] = True  # energy is lost between steps, not by a force
 
     def compile(self, plan: Plan) -> None:
         plan.add_constraint(self.kind, self, deceleration=self._scaled(plan, "deceleration", "mobility"))

@@ -238,7 +238,7 @@ def coded(
     results: dict[str, int] = PLANES,
     rows: bool = False,
 ) -> Coded:
-    """Return the kernel code of a program and its operands; results, rows: see `translate`."""
+    """Return the kernel code of a program, its constants, and its per-body coefficients; for rows see `translate`."""
     try:
         code = translate(program, places, limits, results, rows)
     except TooManyError as error:

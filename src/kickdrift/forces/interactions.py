@@ -64,7 +64,7 @@ class Springs(Elastic, Interaction):
     stiffness: ArrayLike = numbers(minimum=0.0)
     rest_length: ArrayLike | None = None
     damping: ArrayLike = numbers(minimum=0.0, default=0.0)
-    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # both coefficients are per reduced mass of a pair
+    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # both coefficients are per unit of reduced mass
     generations: np.ndarray | None = generations()
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ class Langevin(Interaction):
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """Names of the coefficients that `set` can change."""
+        """Names of the coefficients that `set` accepts."""
         return "friction", "temperature"
 
     def compile(self, plan: Plan) -> None:

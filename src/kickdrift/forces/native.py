@@ -49,7 +49,7 @@ class Kind(NamedTuple):
         return {f"kickdrift_{self.name}_f32": F32, f"kickdrift_{self.name}_f64": F64}
 
     def of(self, types: list[Any], real: Any, integer: Any, array: Any, pointer: Any) -> bool:
-        """Return whether the argument types match; the other parameters are predicates on one type."""
+        """Return whether argument types match. real, integer, array, pointer: predicates on one type."""
         last = 1 + self.integers + self.arrays
         return (
             len(types) == last + 1
@@ -112,7 +112,7 @@ def dtype_of(name: str, given: Any) -> np.dtype:
 
 
 def no_pickle(name: str) -> NoReturn:
-    """Raise TypeError: an address is of no use elsewhere, and calling it would crash."""
+    """Refuse to pickle, with TypeError: an address is invalid in another process, and calling it would crash."""
     raise TypeError(
         f"{name}: expected to stay in this process, since its code and user_data are addresses; where you would "
         f"unpickle it, make an equal stepper and restore a snapshot"

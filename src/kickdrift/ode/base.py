@@ -178,7 +178,7 @@ class ODEBase(State):
         )
 
     def _with_flow(self, flow: Flow) -> dict[str, Any]:
-        """Return the changes of state that apply other parameters."""
+        """Return the changes of state that set other parameters of the flow."""
         if flow == self._first_flow:
             flow = self._first_flow
         return {"constants": flow.constants(self.dtype), "attributes": {"_flow": flow, "_rhs": flow}}
@@ -190,7 +190,7 @@ class ODEBase(State):
 
     @property
     def integrator(self) -> Integrator:
-        """The integrator with its parameters."""
+        """The integrator, with its parameters."""
         return self._integrator
 
     # Methods that stepper/common.py requires for recording and snapshots.

@@ -98,11 +98,11 @@ class FixedClock(Readings):
         self._dropped = Fraction(0)  # time lost, in steps
         self._quiet_ns = NANO  # time fed since time was last lost, in ns, counted up to a second
 
-        self._base_ns: int | None = None  # argument of the last advance_to
-        self._next_rate: tuple[Fraction, bool] | None = None  # set inside a frame, for its end
+        self._base_ns: int | None = None  # argument of the last advance_to: its reference time
+        self._next_rate: tuple[Fraction, bool] | None = None  # rate to apply after this frame
         self._open = False  # whether a frame is open: begun by any method, and not yet closed
         self._taken = 0  # due steps that a stepper's frame runs now; counted when they are complete
-        self._began_ns: int | None = None  # time of the first step of this frame, under "budget"
+        self._began_ns: int | None = None  # start of the first step of this frame, under "budget"
         self._handed = 0  # integrator steps counted in this frame that the stepper has not run yet
 
     # --- feed time: run all steps at once --------------------------------------------------------

@@ -347,7 +347,7 @@ def atan2(y: float, x: float) -> float:
 
 
 def conditioned(a: float, b: float) -> tuple[float, float, float | None]:
-    """Scale two numbers against overflow and underflow; also return a / b where that is its own atan, else None."""
+    """Scale two numbers against overflow and underflow; also return a / b if its atan is equal to it, else None."""
     if a != a or b != b:
         return NAN, 1.0, None
     if b == 0:

@@ -119,7 +119,7 @@ def n_body_tangent(system, interaction, t, x, v, far, fast):
 
 
 def coefficients(system, interaction):
-    """Return (i, j), k, rest, c of each spring whose bodies are active."""
+    """Return (i, j), k, rest, c for each spring between active bodies."""
     pairs = [(int(i), int(j)) for i, j in interaction.fields["pairs"]]
     springs = zip(pairs, *(numbers(system, interaction, name, len(pairs)) for name in ("k", "rest", "c")), strict=True)
     if system.slots is None:

@@ -99,7 +99,7 @@ class Level:
                     continue
                 shares[k], numbers[k] = share, number
                 n = shapes.away(y + share * displacement, a, b)[1]
-                # Beside a thin segment, the sign of the normal is decided by rounding errors: turn it against the ray.
+                # Beside a thin segment, rounding errors decide the sign of the normal: turn it against the motion.
                 normals[k] = -1 * n if shapes.segments and share > 0 and dot(n, displacement) > 0 else n
         return numbers
 
@@ -139,7 +139,7 @@ class Level:
         return result[held], sensed[held]
 
     def _passing(self, scene, x, displacement, contacts):
-        """Return a mask of the contacts with one-way shapes that let the body pass without an impulse."""
+        """Return a mask of the contacts with one-way shapes that let the body pass, and give it no impulse."""
         passing = np.zeros(len(contacts), np.bool_)
         sides: dict[tuple[int, int], tuple[Any, ...]] = {}
         for part in scene.contacts:

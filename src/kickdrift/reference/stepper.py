@@ -52,7 +52,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
     _composition: tuple | None
     _spin_decay: np.ndarray | None
     _turning: Turning | None = None  # rotation of the bodies during a step
-    _held: np.ndarray  # gravity plus the accelerations in users' arrays, for one call
+    _held: np.ndarray  # gravity plus accelerations from users' arrays, constant for one call
 
     def _bind(self) -> None:
         self._tick = 0
@@ -196,7 +196,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
             return
         self._zero_inactive()
         if n > 1 and self._last_h != self._h:
-            # The history is from steps of another dt: the first step has other constants, so run it alone.
+            # The history belongs to another dt: the first step has other constants, so run it alone.
             self._step(1)
             n -= 1
             self._evaluations -= self._keeps  # an evaluation that two steps share counts once
@@ -235,7 +235,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
             raise ConvergenceError(body, self.tick, residual)
 
     def _advance(self, n: int):
-        """Advance each active body by n steps, or change nothing if one fails; return completed steps and failure."""
+        """Advance each active body by n steps; if one fails, change nothing. Return (completed steps, failure)."""
         alone = bodies(self)
         for body in alone:
             body.run(n)

@@ -256,7 +256,7 @@ class System(Body):
             self.reports.add(source, *event)
 
     def has_room(self, i, number, most) -> bool:
-        """Return whether there is room to record this contact: it is known already, or i has fewer than `most`."""
+        """Return whether there is room to record this contact: it is known already, or body i has fewer than `most`."""
         if not self.reporting:
             return False
         own = self.reports.contacts.get(self.source, {})
@@ -315,7 +315,7 @@ class System(Body):
         return self.real(normals(k + self.stepper._world, self.noise_tick, i, 2, self.generation(i))[0])
 
     def damp(self, decay) -> None:
-        """Apply damping, except to the share `at_rest` of `delta_v`: linked bodies at rest have it as velocity."""
+        """Apply damping, except to the share `at_rest` of `delta_v`, which linked bodies at rest have as velocity."""
         if self.at_rest is None:
             super().damp(decay)
             return

@@ -128,7 +128,7 @@ class Worlds(WorldsBase):
             for own, of_all in ((plan.applied, self._applied), (plan.torques, self._torques)):
                 for k, each in enumerate(of_all):
                     term = next(one for one in stepper.forces if getattr(one, "array", None) is own[k])
-                    array = each[i]  # one object in term and plan: the line above compares identity
+                    array = each[i]  # the same object in term and plan: the line above compares by identity
                     object.__setattr__(term, "_array", array)
                     own[k] = array
 

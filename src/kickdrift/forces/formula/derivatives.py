@@ -13,7 +13,7 @@ _CHOICES = ("where", "min", "max")
 
 
 def gradient(builder: Builder, node: int, names: list[str]) -> list[int | None]:
-    """Return the derivative of a node by each name (reverse mode); None where it does not depend on the name."""
+    """Return the derivative of a node by each name (reverse mode); None where the node does not depend on it."""
     seeds = [builder.node("name", name) for name in names]
     active = _active(builder, node, set(seeds))
     if any(builder.nodes[n][0] in _CHOICES for n in active):

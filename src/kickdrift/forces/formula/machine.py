@@ -59,7 +59,7 @@ _SAME_FIRST = _GOES_ON - {"and_neg", "and_square", "and_sqrt", "and_mul_mul"}
 _SAME_FIRST |= {"take", "add", "sub", "mul", "div", "mul_add", "mul_sub", "sub_mul", "mul_mul"}
 _SAME_FIRST |= {"products_added", "products_subtracted"}  # require a uniform third operand, too
 _NUMBERED = ("load", "store", "noise")
-#: After this many stored nodes, store those nodes, too, whose only reader comes later.
+#: After this many stored nodes, also store the nodes that still wait for their single reader.
 _PATIENCE = 8
 #: Operations on all bodies of a block at once, from memory to memory.
 _ASIDE = (*_NUMBERED, "spread", "sin", "cos", "tan", "exp", "log", "tanh", "cbrt", "pow", "atan2")
@@ -74,9 +74,9 @@ class Code:
     #: (name, address of the result or -1, four operands, number). Operations of a run are executed group by group: the
     #: number is that of the remaining operations of the run, including "end". It is 0 for operations on a whole block.
     operations: list[tuple[str, int, int, int, int, int, int]] = field(default_factory=list)
-    uniform: int = 0  #: number of leading uniform operations
+    uniform: int = 0  #: number of uniform operations, which come first
     columns: int = 0  #: number of results stored as array of structures
-    presets: list[Any] = field(default_factory=list)  #: constants, and names of parameters
+    presets: list[Any] = field(default_factory=list)  #: constants, and names of parameters with one number
 
 
 class TooManyError(Exception):
@@ -91,7 +91,7 @@ class _Step:
     given: list[int]
     node: int
     stored: bool = False
-    number: int = 0  #: index of a component or of a noise
+    number: int = 0  #: index of a component, or the k of noise(k)
 
 
 def translate(

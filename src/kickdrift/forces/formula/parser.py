@@ -16,7 +16,7 @@ from typing import Any
 from .program import Builder, TooLongError
 
 LONGEST = 4000  # maximal length of an expression in characters
-DEEPEST = 60  # maximal depth of brackets in the text, and of operands and arguments in its tree
+DEEPEST = 60  # maximal nesting depth of brackets in the text, and of the syntax tree
 MOST_LEVELS = 120  # maximal depth of nested definitions
 LARGEST_POWER = 64  # largest exponent that is expanded to products
 MOST_NOISE = 2**31 - 1

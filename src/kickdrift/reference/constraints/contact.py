@@ -1,4 +1,4 @@
-"""One contact: its impulses and their softness (Catto 2024, Solver2D)."""
+"""One contact: its impulses and its stiffness (Catto 2024, Solver2D)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Contact:
     fast: Any  # approach speed at the impact
     point: Any  # position of the impact
     displacement: Any  # normal at the impact, from i to j
-    surface: Any  # velocity of a wall's or shape's surface; None where no surface has one
+    surface: Any  # velocity of a wall's or shape's surface; None if no wall or shape has one
 
     def __init__(self, i, j, size, width, w_i, w_j, restitution, friction):
         self.i, self.j, self.size, self.w_i, self.w_j = i, j, size, w_i, w_j
@@ -76,7 +76,7 @@ class Contact:
 
 
 def direct(contact, p, n):
-    """Compute the normal of a contact between bodies from their positions; normals of walls and shapes are kept."""
+    """Compute the normal of a contact between two bodies from their positions; other contacts are unchanged."""
     if contact.j < n:
         displacement = p[contact.j] - p[contact.i]
         d = contact.space.nearest(displacement)

@@ -12,7 +12,7 @@ from ..vector import Vector, dot, sqrt
 from .friction import running
 from .shapes import Shapes
 
-#: Maximal shape contacts per body and step: the closest ones.
+#: Maximal number of shape contacts per body and step: those with the closest shapes.
 SHAPES_PER_BODY = 8
 
 

@@ -341,7 +341,7 @@ class Pile:
         impulses_by_pair = {
             (contact.i, contact.j): impulses(contact, carried(contact, self.h, self.substeps))
             if contact.group in awake
-            else system.remembered[contact.i, contact.j]  # unchanged: a group at rest repeats this step
+            else system.remembered[contact.i, contact.j]  # unchanged: groups at rest repeat this step
             for contact in lasting
         }
         for rod in self.rods:

@@ -18,7 +18,7 @@ def collide(contact, closing, gap, h, given, count, behind, ahead):
     include the displacement by `closing`.
     """
     most = contact.slow / count
-    pull = (closing - contact.speed) / given  # per substep; other contacts may contribute
+    pull = (closing - contact.speed) / given  # per substep; impulses of other contacts may contribute
     pull = pull if pull < most else most
     pull = pull if pull > -most else -most
     start = closing - given * pull

@@ -263,7 +263,7 @@ class Soft:
     def slowed(self, pair, along, total):
         """Return the velocity correction along a pair."""
         alpha = self.alpha[pair]
-        missing = self.pull[pair] + self.force[pair] / self.h  # difference to the impulse of the first half
+        missing = self.pull[pair] + self.force[pair] / self.h  # difference from the first half's impulse
         return (along - alpha * missing) / (total + alpha)
 
 

@@ -11,7 +11,7 @@ from .walls import Wall, arrival, at_least, replace
 
 #: Secant iterations for the time of impact with a rotating shape.
 REFINED = 4
-#: Maximal impacts of a body per step; it then stays at the last impact.
+#: Maximal number of impacts of a body per step; after the last impact the body stays there.
 BOUNCES = 8
 #: Relative error of a computed distance, as a multiple of the machine epsilon.
 ROUNDING = 16
@@ -278,7 +278,7 @@ def shapes(
 
 
 def go_through(system, wall, shapes, i, start, y, u):
-    """Record sensor contacts of a body: the first shape it reaches, and all it overlaps at the end of the step."""
+    """Record a body's sensor contacts: with the first shape on its path, and with all that it overlaps in the end."""
     one = system.real(1)
 
     def come(number, t):

@@ -36,7 +36,7 @@ def speed_at_wall(depth, fast, pull, h):
     zero = 0 * h
     if pull < 0:  # decelerated since the impact
         return sqrt(at_least(fast * fast - 2 * pull / h * depth, zero))
-    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # kinetic energy acquired since the impact
+    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # kinetic energy since the impact
     return fast * sqrt(1 - share) if share < 1 else zero
 
 
@@ -95,7 +95,7 @@ class Wall:
             return None
         slow = at_least(delta_v, self.zero)
         inside, inwards, time = bounce(depth, speed, delta_v, slow, restitution, self.h, self.h, self.pressed)
-        # A resting speed of 0 needs no correction for the lag.
+        # A resting contact has speed 0, which needs no correction for the lag.
         return inside, inwards + self.lag * delta_v if inwards > 0 else self.zero, time
 
     def report_impacts(self, i, number, depth, v, delta_v, impulse, normal, surface):
@@ -127,7 +127,7 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
             continue  # no contact: `replace` would turn a previous position of -0 into 0
         for j in range(system.dim):
             low, high = lower[j] + r, upper[j] - r
-            for sign, place, other in ((-1, low, high), (1, high, low)):  # outward sign, this wall, the opposite one
+            for sign, place, other in ((-1, low, high), (1, high, low)):  # sign, this wall, the opposite wall
                 delta_v = system.delta_v[i]
                 found = wall.collide(sign * (y[j] - place), sign * u[j], sign * delta_v[j], e)
                 if found is None:
