@@ -58,7 +58,8 @@ class Contacts(Filtered):
     one. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls; two bodies
     use the geometric mean. rolling: coefficient of rolling resistance >= 0, scalar or (n,), of bodies that rotate:
     the torque is at most rolling * radius * normal force, and of two bodies the larger coefficient acts.
-    hertz: Hz, of the contacts as springs; 0.3 of the substeps' rate if left out. damping_ratio: of these springs.
+    hertz: Hz, natural frequency of contacts as springs; by default 0.3 times the substep rate. damping_ratio: of these
+    springs.
     walls: `Box` and `Plane`. shapes: `Segments` and `Boxes`, the level that bodies rest on. Of walls and shapes,
     restitution and radius are not used, and friction, if above 0, replaces that of bodies with it.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
@@ -67,14 +68,13 @@ class Contacts(Filtered):
     a pendulum of 1 m loses a fifth of its height in 10 s at 60 Hz, and speeds up little when it is wound in. A
     `Distance` outside of `Contacts` keeps its height, and its angular momentum.
     substeps: how many parts a step has, at least 1.
-    sleep: whether bodies may come to rest for good, which makes piles that lie still cost next to nothing, see below.
+    sleep: whether groups of bodies may come to rest, which makes resting piles cost next to nothing; see below.
     category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too. A wall or shape
     whose category is 1, the default, takes the category of each body from here.
 
-    Each substep adds its share of the velocity change by forces. Then contacts are
-    solved, warm-started with the impulses of the last substep: they remove approach speed and a part of the overlap,
-    at most two diameters a second. Then positions are integrated. Two relaxation sweeps remove the velocity that
-    came from correcting overlap.
+    Each substep adds its share of the velocity change by forces. Then contacts are solved, warm-started with the
+    impulses of the last substep: they remove approach speed and a part of the overlap, at most two diameters a second.
+    Then positions are integrated. Two relaxation sweeps remove the velocity that came from correcting overlap.
 
     Each body touches at most the 8 nearest shapes. Where two adjoin, such as the tiles of a floor, only the nearer one
     has an impulse, which lets bodies roll over seams, and over steps of 1/64 of their radius. Continuous collision
@@ -99,9 +99,9 @@ class Contacts(Filtered):
     that of the last one, except where pairs may break.
 
     Events number the walls consecutively: the sides of a box as in `Box`, then those of the next wall, then the shapes.
-    A HIT is recorded for two that approach and had no contact impulse in the last step. Its impulse is the sum over
-    the tick, including the restitution impulse at its end. A pair counts as touching also if it has an impulse while a
-    gap is still closing.
+    A HIT is recorded for a pair that approaches, without a contact impulse in the last step. Its impulse is the sum
+    over the tick, including the restitution impulse at its end. A pair counts as touching also if it has an impulse
+    while a gap is still closing.
 
     Contacts are springs, by default as stiff as the substeps allow. At rest a force F then compresses a contact by F
     (1/m + 1/m') (dt / substeps)² / 4.4; deep contacts are up to twice as stiff. With friction, 90 % of the excess load
@@ -114,22 +114,22 @@ class Contacts(Filtered):
 
     Bodies that touch nothing in a step move exactly as the integrator says. The others restart from their positions
     before the step, and the substeps apply the velocity change by forces of the step in equal parts, whatever the
-    integrator. Their velocity is that at the end of the step, and zero at rest. Across its contacts a body then moves
-    on by what the integrator's displacement by these forces is more, as far as friction leaves of them: on a smooth
-    floor a spring, or an orbit, keeps its energy as it does in free space. Bodies on joints do not: a spring of angular
-    frequency w between them gains (k - 1) / (2 k) (w dt)² of its energy in each step of k substeps under
-    `semi_implicit_euler` and `verlet`, and loses 1 / (2 k) (w dt)² under the others. For gases and billiards, where
-    energy counts, use `ElasticCollisions`.
+    integrator. Their velocity is that at the end of the step, and zero at rest. Along directions without a contact, a
+    body is then moved by the difference between the integrator's displacement and that of the substeps, as far as
+    friction leaves a velocity change: on a smooth floor a spring, or an orbit, keeps its energy as it does in free
+    space. Bodies on joints do not: a spring of angular frequency w between them gains (k - 1) / (2 k) (w dt)² of its
+    energy in each step of k substeps under `semi_implicit_euler` and `verlet`, and loses 1 / (2 k) (w dt)² under the
+    others. For gases and billiards, where energy counts, use `ElasticCollisions`.
 
     Contacts look ahead by a step, with the planes in which they are nearest. A fast body may therefore bounce off a
     round body or a corner that it would have passed by less than a fiftieth of the distance of contact, at a radius a
     step, or a tenth at two; `ElasticCollisions(swept=True)` knows the time of impact.
 
     `set` accepts other `shapes`. Shapes with unchanged coordinates keep their impulses. Moved shapes keep them too if
-    their part of the sequence has the same kind and length. A shape that is only put elsewhere has no velocity: bodies
-    are separated from it as from any overlap, and friction does not carry them. If it is put by more than some 1/16 of
-    a radius away in each step, it sinks into bodies on it; deeper in a body than its radius, it is refused. Removal of
-    a touched shape records no END. Shapes and joints are handles: `set` accepts them like constraints, `enable` and
+    their part of the sequence has the same kind and length. A shape that is only moved by `set` has no velocity: bodies
+    are separated from it as from any overlap, and friction does not carry them. Moved by more than some 1/16 of a
+    radius in each step, it sinks into bodies on it; a move deeper into a body than its radius is refused. Removal of a
+    touched shape records no END. Shapes and joints are handles: `set` accepts them like constraints, `enable` and
     `remove` joints.
 
     Shapes with a velocity move in each substep, and contacts are solved with the velocity of their surfaces. A shape

@@ -244,9 +244,9 @@ class Segments(Shapes):
 
     points: m, shape (k, 2, 2): k segments with two ends each. Neighbours may share an end. restitution, friction,
     radius, category, mask, sensor, surface_speed: as for `Box`. thickness: m, >= 0, of all segments; ends are round.
-    enabled: a bool, or one per segment of shape (k,); False disables a segment. one_way: True holds bodies on the left
-    only, from the first to the second end, or a direction, of shape (2,): on the side that it points to. A body passes
-    that begins a step on the other side, or in the segment by more than 1/16 of its radius.
+    enabled: a bool, or one per segment of shape (k,); False disables a segment. one_way: True blocks only bodies on the
+    left of the line from the first to the second end; a direction, of shape (2,), those on the side that it points to.
+    A body passes if it begins a step on the other side, or overlaps the segment by more than 1/16 of its radius.
 
     velocity: m/s, of shape (2,), or (k, 2) with one per segment. angular_velocity: rad/s, a number or (k,),
     counter-clockwise where y points up. center: m, of shape (2,) or (k, 2), about which segments rotate; the middle of
@@ -314,10 +314,11 @@ class Boxes(Shapes):
 
     lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor, surface_speed: as for `Box`.
     enabled: a bool, or one per box of shape (k,); False disables a box, such as a brick that was hit. one_way: True
-    holds bodies above the box only, along the last axis, or a direction, of shape (dim,): on the side that it points
-    to; see `Segments`. velocity: m/s, of shape (dim,), or (k, dim) with one per box: boxes that move, such as lifts,
-    see `Segments`. Corners are rounded by the radius of the body. For collisions and events see `Segments`. Friction
-    along an edge of two boxes, in three dimensions, acts box after box; `Contacts(shapes=)` solves them together.
+    blocks only bodies above the box, along the last axis; a direction, of shape (dim,), those on the side that it
+    points to; see `Segments`. velocity: m/s, of shape (dim,), or (k, dim) with one per box: boxes that move, such as
+    lifts, see `Segments`. Corners are rounded by the radius of the body. For collisions and events see `Segments`.
+    Friction along an edge of two boxes, in three dimensions, acts box after box; `Contacts(shapes=)` solves them
+    together.
 
     Raises TypeError or ValueError for wrong numbers, and for boxes whose lower corner is above the upper one.
 

@@ -36,7 +36,7 @@ def speed_at_wall(depth, fast, pull, h):
     zero = 0 * h
     if pull < 0:  # decelerated since the impact
         return sqrt(at_least(fast * fast - 2 * pull / h * depth, zero))
-    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # kinetic energy since the impact
+    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # relative energy gained since the impact
     return fast * sqrt(1 - share) if share < 1 else zero
 
 
