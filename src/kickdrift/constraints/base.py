@@ -28,11 +28,10 @@ class AfterStep(Declaration):
     #: Order of application: 0 floor friction and pins; 1 distances; 2 collisions; 3 walls, shapes and contacts, which
     #: decide the final positions; 4 sensors, which record these; 5 periodic boundaries, which wrap them.
     turn = 3
-    #: Whether bodies bounce off this constraint or rest on it: `ElasticCollisions` applies it after each sweep, and
-    #: `cast` detects it.
+    #: Whether bodies bounce off or rest on this constraint: `ElasticCollisions` applies it after each sweep, `cast`
+    #: hits it.
     solid = False
-    #: Priority of the field `radius` as the radius of bodies: of all constraints, the lowest rank above 0 counts. 0: no
-    #: radius.
+    #: Priority of the field `radius` as the radius of bodies: the lowest rank above 0 counts. Rank 0: no such field.
     radius_rank = 0
 
     @property

@@ -84,8 +84,7 @@ class Grid:
         return bucket
 
 
-#: Maximal number of cells along an axis of a periodic box: even in float32, rounding of positions stays below a cell
-#: width.
+#: Maximal number of cells along an axis of a periodic box: rounding stays below a cell width, even in float32.
 MOST_CELLS = 2**16
 
 

@@ -125,8 +125,7 @@ def _flow(drag: float, spring: float, step: float) -> list[Decimal]:
 def _flows(drag: np.ndarray, spring: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the rounded flows of many pairs, and a mask of those whose rounding is certain.
 
-    The algorithm is that of `_flow` in units of the interval h: c h replaces c, k h² replaces k, and results are S / h
-    and Q / h².
+    The algorithm is that of `_flow` in units of the interval h: it uses c h and k h², and results in S / h and Q / h².
     """
     from .double_double import Doubled  # imported lazily: rarely needed
 

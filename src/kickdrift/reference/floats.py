@@ -6,7 +6,7 @@ import math
 import struct
 
 INF, NAN = math.inf, math.nan
-ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer, in the last bits of the sum
+ROUND = 6755399441055744.0  # 1.5 * 2**52: x + ROUND has the integer nearest to x in its last bits
 
 
 def bits(x: float) -> int:

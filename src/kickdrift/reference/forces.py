@@ -122,7 +122,7 @@ class Vortex:
 
 @formulas_of("centrifugal")
 class Centrifugal:
-    """a = w x (d x w) = w² d - (w d) w, d = x - center; in the plane w is normal to it."""
+    """a = w x (d x w) = w² d - (w d) w, d = x - center; in 2-D w is normal to the plane."""
 
     share: Number
     w2: Number

@@ -24,8 +24,8 @@ def philox(counter: list[int], key: list[int]) -> list[int]:
 def normals(seed: int, tick: int, body: int, which: int, generation: int = 1) -> tuple[float, float]:
     """Compute two normal numbers (Box and Muller 1958), in float64.
 
-    body: slot; generation: upper half of the id. which: the random stream, 0 and 1 for `Langevin`, 2 for `noise(k)`,
-    whose seed is k.
+    body: slot; generation: upper half of the id. which: stream, 0 and 1 for `Langevin`, 2 for `noise(k)`, whose seed is
+    k.
     """
     last = (which | generation - 1 << 8) & 0xFFFFFFFF
     words = philox([tick & 0xFFFFFFFF, tick >> 32, body, last], [seed & 0xFFFFFFFF, seed >> 32])

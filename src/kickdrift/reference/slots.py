@@ -1,8 +1,7 @@
 """Spawn and despawn in plain Python, and their effect on the constraints of a plan.
 
 Rows of inactive bodies are zeroed. Inactive bodies take no part in pairs and collisions, and forces that functions
-write for them are ignored. Springs, distances and pins act only on the generation of bodies for which they were
-declared.
+write for them are ignored. Springs, distances and pins act only on the generation for which they were declared.
 """
 
 from __future__ import annotations

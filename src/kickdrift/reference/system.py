@@ -45,8 +45,7 @@ class System(Body):
         self.space = space_of(self.plan.torus, self.real)
         self.weights = self.scalar(self.plan.weight)
         turning = stepper._turning
-        #: Angular velocity (rad/s) and 1/I of each body, see `Turning`; None without rotation. Constraints change the
-        #: former.
+        #: Angular velocity w (rad/s) and 1/I of each body, see `Turning`; None without rotation. Constraints change w.
         self.angular_velocity: list[Any] | None = None if turning is None else turning.angular_velocity
         self.inverse_inertia: list[Any] | None = None if turning is None else turning.inverse_inertia
         living = np.ones(self.n, np.bool_) if self.slots is None else self.slots.alive

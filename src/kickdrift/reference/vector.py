@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-#: numpy.float64 or numpy.float32, the dtype of the state. Unlike Python's floats, they give inf or NaN when divided by
-#: zero, as in the kernels.
+#: numpy.float64 or numpy.float32, the dtype of the state. Division by zero gives inf or NaN, as in kernels.
 Number = Any
 
 

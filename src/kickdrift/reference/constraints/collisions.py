@@ -222,14 +222,13 @@ def collide(
 ):  # fmt: skip
     """Resolve a collision. Return changes of the separation d and the relative velocity u, contact data, friction loss.
 
-    The result is None without a collision. The friction loss, or None, is what friction takes from the relative
-    velocity.
+    The friction loss is the change of the relative velocity by friction, or None. Without a collision the result is
+    None.
 
     size: sum of the radii. overlap: size² - |d|². delta_v: velocity change of each body by the forces of the step. lag:
     number of steps by which the velocity is behind the position. first: whether this is the first sweep, in which even
-    separating bodies may have collided within the step. axis: direction of the normal for coincident centers. given:
-    time since impact, if known. spin: see `slip`. share: the change of the relative velocity that ends a slip, as a
-    fraction of the slip.
+    separating bodies may have collided within the step. axis: of the normal for coincident centers. given: time since
+    impact, if known. spin: see `slip`. share: change of the relative velocity that ends a slip / slip.
     """
     zero = 0 * h
     together, time = -dot(d, u), zero

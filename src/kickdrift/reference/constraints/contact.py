@@ -19,8 +19,7 @@ CONTACT_ANGLE, ROD_ANGLE = 0.6 * np.pi, 0.5 * np.pi
 #: Deep contacts are stiffer: a push-out speed of r times the limit is multiplied by 1 + 5 r, but at most by 2.
 #: Larger factors make a body jitter between a floor and a very heavy body.
 HARD = 5
-#: From this number of substeps on, contacts are stiff enough to need no carried load (see `carried`) at small
-#: compression.
+#: From this number of substeps on, contacts are stiff enough to carry small loads by themselves, see `carried`.
 FINE = 8
 #: Time constant of the carried load, in steps, see `carried`.
 STEPS = 36

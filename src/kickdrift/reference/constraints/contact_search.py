@@ -12,8 +12,7 @@ COLOURS = 64
 def candidates(system, x, p, radius, weight, normal, offset, alive, seen, through, level):
     """Broad phase: pairs i < j of bodies, and bodies with walls and shapes, which are numbered after the bodies.
 
-    Returns (i, j, whether it is a sensor contact). through: per wall and body, 1 for a sensor contact, 2 for no
-    contact.
+    Returns (i, j, whether it is a sensor contact). through: per wall and body, 1 for a sensor contact, 2 for none.
     """
     n = len(x)
     partners: list[list[tuple[int, bool]]] = [[] for _ in range(n)]

@@ -9,9 +9,9 @@ from .friction import cone, cross, slip
 def collide(contact, closing, gap, h, given, count, behind, ahead):
     """Compute the approach speed at an impact in this substep, and the acceleration along the normal.
 
-    With pull, the change of the approach speed per substep, speed² - 2 pull gap / h is conserved. Substeps use
-    semi-implicit Euler, whose velocity is off by pull / 2 at each position; the initial velocity of the step is that of
-    the integrator.
+    Under constant acceleration, speed² - 2 pull gap / h is conserved; pull: change of the approach speed per substep.
+    Substeps use semi-implicit Euler, whose velocity is off by pull / 2 at each position; the initial velocity of the
+    step is that of the integrator.
 
     contact.speed: approach speed before the step. given: number of substeps whose forces the velocity includes. behind:
     number of substeps by which the integrator's velocity is behind its position. ahead: whether positions already
