@@ -87,13 +87,13 @@ class Body:
         self.needs_start = False
 
     def step(self, h: Any) -> None:
-        """Run one step of the scheme, between two half rotations of the velocity by magnetic fields."""
+        """Run one step of the scheme between two half rotations of the velocity, see `turn`."""
         self.turn()
         SCHEMES[self.integrator.kind](self, h)
         self.turn()
 
     def complete(self) -> None:
-        """Apply damping and count the step. With constraints, `System` applies damping, after them."""
+        """Apply damping and count the step. With constraints, `System` applies damping after these."""
         if self.decay is not None and not self.constrained:
             self.damp(self.decay)
         self.count()

@@ -26,7 +26,7 @@ from .vector import Vector, largest, sqrt
 
 
 def function(system, interaction, t, x, v):
-    """Return the accelerations by a user's function of arrays, see `shown`."""
+    """Evaluate a user's function for all bodies, see `shown`."""
     return shown(system, interaction.term.evaluate, t, x, v)
 
 

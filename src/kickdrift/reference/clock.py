@@ -369,7 +369,7 @@ class FixedClock(Readings):
         self.set_hz(value)
 
     def set_hz(self, hz: Any, keep: str = "time") -> None:
-        """Change the rate. keep: whether the waiting time stays equal, or the fraction of a step."""
+        """Change the rate. keep: whether the waiting time is unchanged, or the fraction of a step."""
         rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
         self._settings.check_range(rate, int(self._scale * SCALE_ONE))
         if self._open:

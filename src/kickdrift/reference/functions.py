@@ -263,7 +263,7 @@ def quarter(n: int, r: float, low: float) -> float:
 
 
 def tan(x: float) -> float:
-    """Return sin / cos or -cos / sin, both as sums of two floats.
+    """Return sin / cos, or in odd quadrants -cos / sin, of the reduced argument, as sums of two floats.
 
     >>> tan(1.0), tan(1.5707963267948966), tan(-0.0)
     (1.5574077246549023, 1.633123935319537e+16, -0.0)

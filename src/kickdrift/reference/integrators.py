@@ -133,7 +133,7 @@ def verlet(body, h):
     x, v, previous, last = body.x, body.v, body.history, body.last_h
     central = body.integrator.velocity == "central"
     if body.velocity_dependent and not central:
-        v = v + last / 2 * body.a(x, v)  # v was (x - previous) / last, that at half a step before x
+        v = v + last / 2 * body.a(x, v)  # v was (x - previous) / last, half a step behind x
     a = body.kept(x, v)
     x, previous = x + (h / last * (x - previous) + h * (h + last) / 2 * a), x
     v = (x - previous) / h

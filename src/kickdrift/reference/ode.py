@@ -62,8 +62,8 @@ def dopri8(system, y, h):
 def implicit_euler(system, y, h):
     """Solve r(u) = u - y - h f(1, u) = 0 for the new state u, by Newton's method.
 
-    The trajectories are independent, except that f is evaluated for all at once. Each stops
-    iterating when it is solved, or abandoned.
+    The trajectories are independent, except that f is evaluated for all at once. Each trajectory is iterated until it
+    is solved, or has failed.
     """
     old, new = y.rows(system.dim), y.rows(system.dim)
     tolerance, limit = system.real(system.integrator.tolerance), system.integrator.max_iterations
@@ -276,7 +276,7 @@ class ODEStepper(Exclusive, ODEBase):
         return self._evaluations
 
     def step(self, n: int = 1, progress: bool = False) -> None:
-        """Run n fixed steps; the arguments and errors of `kickdrift.ODEStepper.step`."""
+        """Run n fixed steps, with the arguments and errors of `kickdrift.ODEStepper.step`."""
         n = validation.steps(n, self.tick)
         if validation.flag("progress", progress):
             in_parts(self.step, n, True)

@@ -106,8 +106,8 @@ class Level:
     @np.errstate(all="ignore")  # positions may be infinite
     def touching(self, scene, x, displacement, pairs, known):
         """Return the contacts, sorted, and a mask of those with a sensor. displacement: of each row in a step;
-        pairs: for each part with pairs an index of rows, and pairs with rows that it lacks, or None; known: constraint,
-        pairs and impulses that `Contacts` has stored, or None."""
+        pairs: per part (an index of rows, pairs with rows that the index lacks), or None; known: (constraint,
+        pairs, impulses) as stored by `Contacts`, or None."""
         found, rows = [], np.flatnonzero(self._alive)
         for part, some in zip(scene.contacts, pairs, strict=True):
             if part.side is None:
@@ -170,7 +170,7 @@ class Level:
         return i, j, np.full(len(i), -1), normal, sensed[kept]
 
     def _at_planes(self, part, rows, x):
-        """Return the contacts with walls: indices of bodies, numbers of walls, normals into them, mask of sensors."""
+        """Return the contacts with walls: body indices, wall numbers, normals into the walls, mask of sensors."""
         side, r, through = part.side, part.radius[rows], part.through[:, rows]
         found = []
         for number, (n, offset) in enumerate(zip(side.normals, side.offsets, strict=True)):

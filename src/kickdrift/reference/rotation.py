@@ -28,7 +28,7 @@ class Turning:
         self.decay = stepper._spin_decay
         slots = stepper._slots
         self.living = range(stepper.n) if slots is None else np.flatnonzero(slots.alive).tolist()
-        #: rad/s of each body: a number in the plane, three in space. Constraints write to it.
+        #: Angular velocity of each body in rad/s: a number in the plane, a vector in space. Constraints change it.
         self.angular_velocity: list[Any] = [numbers_of(row) for row in rotation.velocity]
         #: 1/I of each body; 0 where its mass or inertia is infinite.
         self.inverse_inertia: list[Any] = list(rotation.inverse_of(plan))

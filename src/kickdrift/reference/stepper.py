@@ -258,7 +258,7 @@ class Stepper(SlotArrays, Exclusive, StepperBase):
                 array[body.index] = np.transpose(vector)
 
     def _advance_system(self, n: int):
-        """Advance all bodies together, to the first state that is not finite, or up to a failure, which is returned."""
+        """Advance all bodies together, up to a non-finite state or a failed step; return the failure, if any."""
         system, first = System(self), self.tick
         try:
             system.run(n)

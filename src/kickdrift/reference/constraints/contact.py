@@ -173,8 +173,8 @@ def carried(contact, h, substeps):
     """Compute the load of a contact that will cause no compression from the next step on.
 
     This carried load is 90 % of the normal impulse beyond the weight of ten such bodies, averaged over 36 steps, and at
-    most 90 % of the present excess. Without it, heavy bodies sink into light ones. Lighter loads do not need it, and
-    without friction it would let a pile creep.
+    most 90 % of the present excess. Without it, heavy bodies sink into light ones. Lighter loads are not carried;
+    without friction none is, because the pile would creep.
 
     The delay of the average feeds waves: they grow at a rate of 0.45 / (36 dt) per second, and contacts damp long waves
     least. Piles of more than about 100 layers therefore do not come to rest. From `FINE` substeps on, the load starts

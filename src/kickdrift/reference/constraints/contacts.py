@@ -65,7 +65,7 @@ class Pile:
         self.tie(zip(first, second, number, length, compliance, limits, limit, cells, strict=True))
 
     def begin(self):
-        """Start from the positions and velocities before the step, without its forces."""
+        """Start from the positions and velocities before the step, without the forces of the step."""
         system, n, level = self.system, self.n, self.level
         self.zero = system.real(0)
         self.still = Vector([self.zero] * system.dim)
@@ -313,8 +313,8 @@ class Pile:
     def catch_up(self):
         """Replace the displacement of the substeps by that of the integrator, where bodies moved freely.
 
-        Substeps apply the forces in equal parts, which gives other positions than the integrator. Without this
-        correction, springs would not conserve energy. It acts along directions without a contact, in proportion to the
+        Substeps apply the forces in equal parts, which gives other positions than the integrator. Without a correction,
+        springs would not conserve energy. The correction acts along directions without a contact, in proportion to the
         remaining velocity change by forces: static friction leaves none. Bodies on rods are not corrected.
         """
         system, p, u = self.system, self.p, self.u

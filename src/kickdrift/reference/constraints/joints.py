@@ -186,8 +186,8 @@ class Pairs:
     def bound(self, x, pulled):
         """Set the bounds of each pair's velocity correction; None for pairs of fixed length.
 
-        A pair at its upper limit may pull, one at its lower limit may push. Between them it has no impulse of its own,
-        but may take back that of the first half of the step: a corrected rope must not leave its bodies in motion.
+        A pair at its upper limit may pull, one at its lower limit may push. In between, a pair may only take back its
+        impulse of the first half of the step: a corrected rope must not leave its bodies in motion.
         """
         zero, most = self.system.real(0), np.finfo(self.system.real).max
         for pair, (i, j) in enumerate(self.ends):

@@ -18,13 +18,13 @@ ROUNDING = 16
 
 
 class Shapes:
-    """The shapes of a constraint: segments from a to b or boxes with corners a and b; and contact distances."""
+    """The shapes of a constraint, segments from a to b or boxes with corners a and b, and the contact distances."""
 
     def __init__(self, system, fields):
         self.system = system
         self.segments = bool(fields["segments"][0])
         rows = fields.get("motion")
-        #: Motion of the shapes; None if static. `lay` moves `ends` to other times than the beginning of the step.
+        #: Motion of the shapes; None if static. `lay` moves `ends` from the beginning of the step to another time.
         self.motion = None if rows is None else Motion(system, fields, rows)
         self.now = 0.0
         self.ends = [
@@ -115,7 +115,7 @@ class Shapes:
         return now, here
 
     def away(self, y, a, b):
-        """Return distance and outward normal from a shape to y; in a box, minus the depth and the nearest normal."""
+        """Return distance and outward normal from a shape to y; in a box, minus the depth below the nearest face."""
         return self.away_from_segment(y, a, b) if self.segments else self.away_from_box(y, a, b)
 
     def passes(self, y, r, number, a, b):
