@@ -1,13 +1,13 @@
 """Pressure and energy of a Lennard-Jones fluid, against the literature, within the error bars of both.
 
-    python tools/prove.py fluid [SHARE]     SHARE of the steps, such as 0.1 for a quick look
+    python tools/prove.py fluid [SHARE]     SHARE: fraction of the steps to run, such as 0.1 for a quick look
 
-The equations of state are for infinitely many atoms. Those runs conserve energy, with leapfrog steps of 0.004.
-Velocities half a step off the positions have the temperature of the positions, up to the fourth power of the step.
-(Velocities at whole steps have a temperature that is too low, by 0.13 % here, or 0.03 % with steps of 0.002.)
+The equations of state are for infinitely many atoms. The runs compared with them conserve energy, by leapfrog steps of
+0.004. Velocities half a step off the positions have the temperature of the positions, up to the fourth power of the
+step. (Velocities at whole steps have a temperature that is too low, by 0.13 % here, or 0.03 % with steps of 0.002.)
 Pressure and energy are extrapolated to the requested temperature along the slopes of the equation. The cutoff is 4:
 beyond 2.5 the atoms are not distributed evenly enough for the usual long-range correction. At density 0.8 and T =
-1.495 it gave a pressure too low by 0.02 and an energy too low by 0.005, with 4,096 atoms as well as 1,728.
+1.495 this correction gave a pressure too low by 0.02 and an energy too low by 0.005, with 4,096 atoms and with 1,728.
 
 NIST's Monte Carlo runs have 500 atoms at constant temperature, with a cutoff of 3 and that correction. The
 comparison uses the same setup with `Langevin`.

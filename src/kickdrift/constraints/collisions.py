@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @declaration()
 class ElasticCollisions(Filtered):
-    """Collisions between bodies that fly; for balls that fall, pile up or lie on each other use `Contacts`.
+    """Collisions between bodies in free flight; for balls that pile up or lie on each other use `Contacts`.
 
     Bodies are spheres, circles in the plane, or segments on a line.
 

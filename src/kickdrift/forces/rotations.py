@@ -1,8 +1,8 @@
 """Exact rotations of velocities: magnetic fields and rotating frames.
 
 The forces are v x w, perpendicular to the velocity: they rotate it and do no work. As part of the acceleration they
-would act like drag on integrators, and change the energy. Instead each step is split into a rotation by h/2, the step
-of the integrator under all other forces, and a rotation by h/2 (Strang 1968). The rotation keeps |v| to rounding at any
+would be integrated like drag, which changes the energy. Instead each step is split into a rotation by h/2, the step of
+the integrator under all other forces, and a rotation by h/2 (Strang 1968). The rotation keeps |v| to rounding at any
 dt. Methods of order 2 and above, except `verlet`, are of order 2. With `velocity_verlet` that is Boris' method (1970),
 with the exact angle.
 """
