@@ -77,7 +77,7 @@ def coefficients(rng, declaration, n, dim):
         },
     }[type(declaration).__name__]
     names = [name for name in choices if rng.integers(2)] or [next(iter(choices))]
-    if rng.integers(3) == 0:  # often the change can be made in place, without a new binding
+    if rng.integers(3) == 0:  # change a single coefficient: often done in place, without rebinding
         names = [str(rng.choice(list(choices)))]
     return {name: choices[name]() for name in names}
 
@@ -110,7 +110,7 @@ class Expected(NamedTuple):
         return None if held is None else (self.generation + ~self.alive)[held[1]]
 
     def left(self, one):
-        """Return the declaration as a new world would get it: without the entries whose bodies are dead."""
+        """Return the declaration as a newly built world would get it: without entries of dead bodies."""
         if one.generations is None or len(one.generations) == 0:
             return one.now
         name, held = indices_of(one.now)
@@ -119,7 +119,7 @@ class Expected(NamedTuple):
         if lasts.all() and one.now.generations is None:
             return one.now
         chosen, fields = np.flatnonzero(lasts), {}
-        if getattr(one.now, "order", None) == "coloured":  # removed pairs do not change the colours of the others
+        if getattr(one.now, "order", None) == "coloured":  # colours of the other pairs do not change
             chosen, fields = chosen[np.argsort(colours(held)[chosen], kind="stable")], {"order": "given"}
         fields |= {name: held[chosen], "generations": None}
         for other in one.now.coefficients:
@@ -146,7 +146,7 @@ class World:
         more = {}
         if births and rng.integers(2):
             more["alive"] = alive = rng.random(self.n) < 0.7
-        #: One force to add later; and one that is present from the beginning.
+        #: Two applied forces: one to add later, one that is present from the start.
         self.applied, first = (kd.AppliedForce(rng.normal(size=(self.n, self.dim)).astype(dtype)) for _ in range(2))
         if births and rng.integers(4) == 0 and not isinstance(integrator, kd.Exact):
             self.scene.arguments["forces"].append(first)
@@ -215,12 +215,12 @@ class World:
             assert self.stepper.snapshot() == before
             if all(one.enabled and one.now is not None for one in new.told):
                 self.book = new
-                with pytest.raises(ValueError, match=re.escape(str(refused))):  # a new stepper refuses it too
+                with pytest.raises(ValueError, match=re.escape(str(refused))):  # constructors refuse the change, too
                     self.anew()
                 self.book = kept
             return
         self.book = new
-        if kind == "shift":  # moves bodies with a rounding error that is not under test
+        if kind == "shift":  # shift() rounds coordinates; its rounding error is not under test
             current = self.stepper.current
             self.book = new._replace(told=tuple(one._replace(now=current(one.handle)) for one in new.told))
         if kind == "restore":
@@ -266,7 +266,7 @@ class World:
         if not self.births:  # noise depends on body ids, and a newly built world has other ids
             several.append(kd.Langevin(0.5, 0.25, seed=int(rng.integers(99))))
         boxes = [one for one in self.book.told if isinstance(one.handle, kd.Periodic)]
-        if boxes:  # a box that is off may be enabled again
+        if boxes:  # no NBody: refused beside Periodic, also when a disabled box is enabled again
             several = [each for each in several if not isinstance(each, kd.NBody)]
         new = several[int(rng.integers(len(several)))]
         if new in [one.handle for one in self.book.told]:
@@ -278,7 +278,7 @@ class World:
         return lambda: world.add(new)
 
     def _replace(self, change):
-        """Change one of the current declarations; None if there is none, or if `change` returns no call."""
+        """Apply `change` to a random declaration and return its call to the stepper; None if there is none."""
         told = list(self.book.told)
         if not told:
             return None
@@ -297,7 +297,7 @@ class World:
                 formula = isinstance(one.now, kd.Expression | kd.PairPotential)
                 now = one.now.changed(given) if formula else dataclasses.replace(one.now, **given)
             except ValueError:
-                return [one._replace(now=None)], call  # no stepper can be built with it
+                return [one._replace(now=None)], call  # invalid values: no new stepper can be built
             generations = self.book.generations(now) if "indices" in given else one.generations
             return [one._replace(now=now, generations=generations)], call
 
@@ -369,7 +369,7 @@ class World:
         self.stepper.velocity[~self.book.alive] = 1e30
 
     def solved(self, world):
-        """Return the living rods of each body in the order of the solver, and how often each is swept."""
+        """Return the living rods of each body in solver order, with the number of sweeps over each rod."""
         book, found = self.book, {}
         for record in world._plan.constraint_records:
             if record.kind not in PAIRED:
@@ -388,7 +388,7 @@ class World:
         world, alive = self.stepper, self.book.alive
         assert (world.mass + np.zeros(self.n) == self.book.mass + np.zeros(self.n)).all()
         assert world.alive.tolist() == alive.tolist()
-        self.book = self.book._replace(mass=world.mass)  # a scalar and an equal array of masses: other plans
+        self.book = self.book._replace(mass=world.mass)  # equal plans need the same form: scalar or array
         other = self.anew()
         if not self.births:
             assert world._plan.fingerprint == other._plan.fingerprint
@@ -403,15 +403,16 @@ class World:
         if ended and ended[0] is kd.NonFiniteError:
             return False
         if world._plan.velocity_dependent != other._plan.velocity_dependent:
-            return not ended  # only dead pairs need velocities, and a newly built world lacks them
+            return not ended  # dead damped pairs make only the old plan velocity-dependent
         rods = [one for one in self.book.told if one.enabled and isinstance(one.now, kd.Distance)]
         if self.solved(world) != self.solved(other):
-            # Rods that were joined with others by pairs that ended keep their common order, and number of sweeps.
+            # Pairs that have ended may have connected rods into one group, which keeps its solver order and sweep
+            # count.
             assert any(len(self.book.left(one).pairs) < len(one.now.pairs) for one in rods)
             return not ended
         for mine, others in zip(world._arrays(), other._arrays(), strict=True):
             plans.assert_same_bits(mine[alive], others[alive])
-        if all(self.book.left(one) is one.now for one in self.book.told):  # an empty list of springs has no damping
+        if all(self.book.left(one) is one.now for one in self.book.told):  # dropping dead pairs may save evaluations
             assert world.force_evaluations - evaluations[0] == other.force_evaluations - evaluations[1]
         acting = [one.now for one in self.book.told if one.enabled and isinstance(one.now, kd.forces.Term)]
         if all(term.conservative and not isinstance(term, kd.AppliedForce) for term in acting):

@@ -9,12 +9,12 @@ import pytest
 import kickdrift as kd
 from kickdrift import kernels
 
-# Shells start background jobs with SIGINT ignored, and child processes inherit that: some tests need Ctrl-C.
+# Tests of Ctrl-C need SIGINT, but background jobs of a shell and all their children ignore it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Collection allocates but frees little; disabling GC saves a third of it.
+# Collection allocates but frees little; disabling the garbage collector saves a third of the collection time.
 gc.disable()
 
 
@@ -76,7 +76,7 @@ def Worlds(request, monkeypatch):  # noqa: N802
 
 
 def of_implementation(name, request, monkeypatch):
-    """Return a class of the reference, or of the kernels, which then use this instruction set."""
+    """Return the class `name` of the reference, or that of kickdrift with the instruction set of the parameter."""
     if request.param == "reference":
         return getattr(kd.reference, name)
     monkeypatch.setattr(kernels, "isa", request.param)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent))  # for imports from other folders
+sys.path.insert(0, str(Path(__file__).parent))  # so that tests in other folders can import the modules beside this file
 import plain
 from draws import Draws
 from plans import (
@@ -53,7 +53,7 @@ from kickdrift.reference.functions import FUNCTIONS, call
 FILE = Path(__file__).with_name("golden.txt")
 DTYPES = (np.float32, np.float64)
 ROUNDS = 6  # scenes for each integrator and dtype
-FEW = 5  # rows that changed for which `advice` asks the reference
+FEW = 5  # number of changed rows that `advice` recomputes with the reference
 INTENDED = "If that is intended, run `python tests/golden.py --write`, and give the reason in the commit message."
 ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8")
 
@@ -71,7 +71,7 @@ def digest(*values):
 
 
 def attempt(step, *arguments):
-    """Return the type and the numbers of an error, such as its ticks, or None; its wording is no result."""
+    """Run a call; return its error's type and numbers, such as ticks, or None. The wording of messages is no result."""
     try:
         step(*arguments)
     except kd.KickdriftError as error:
@@ -80,7 +80,7 @@ def attempt(step, *arguments):
 
 
 def stepped(drawn, rng, twin):
-    """Digest of a scene after steps at two rates and frames."""
+    """Digest of a scene after steps at two step rates and a frame of `advance`."""
     stepper = drawn.make(twin.Stepper)
     seen = [attempt(stepper.step, int(rng.integers(1, 12)))]
     # Later evaluation counts depend on how a change of dt and `advance` split the steps into calls.
@@ -211,7 +211,7 @@ def with_events(drawn, twin):
 
 
 def slept(integrator, dtype, turns, twin):
-    """Digest of a heap that comes to rest, of which a ball is kicked out, and which rests again."""
+    """Digest of a heap that falls asleep, is woken by a kick to one of its balls, and falls asleep again."""
     rng = Draws(f"sleeping {integrator!r}")
     walls = [kd.Plane((0, 1), 0.0), kd.Plane((1, 0), 0.0), kd.Plane((-1, 0), -2.3)]
     x = [(0.6 + 1.05 * (k % 2), 0.6 + 1.1 * (k // 2) + 0.02 * rng.random()) for k in range(5)]
@@ -415,7 +415,7 @@ def unequal(found):
 
 
 def advice(found):
-    """Return what to do about {name: digest} by the kernels; asks the reference about a few rows that changed."""
+    """Return advice on {name: digest} of the kernels, after recomputing a few changed rows with the reference."""
     few = unequal(found)[:FEW]
     book = {name: compute(kd.reference) for name, compute in cases() if name in few}
     if any(found.get(name) != book.get(name) for name in few):
@@ -451,7 +451,7 @@ def summary():
     print(*rows, sep="\n")
     if folder := os.environ.get("KICKDRIFT_DIGESTS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
-        name = sysconfig.get_config_var("EXT_SUFFIX").split(".")[1]  # Python, processor, system and C library
+        name = sysconfig.get_config_var("EXT_SUFFIX").split(".")[1]  # names Python, processor, system and C library
         (Path(folder) / f"{name}.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")
 
 

@@ -52,7 +52,7 @@ X = [
     -8.867771540418822e3, -3.986982844450543e1, -4.689270299917261e3, 2.593535277438717e2, -2.694523589434903e3,
     -7.218487631550215e2, 1.721802063863269e2,
 ]  # fmt: skip
-#: Powers of T that multiply each power of the density, without and with the exponential factor.
+#: Powers of T in the coefficient of each power of the density: in the plain sum, and in that with the factor F.
 PLAIN = [(1, 0.5, 0, -1, -2), (1, 0, -1, -2), (1, 0, -1), (0,), (-1, -2), (-1,), (-1, -2), (-2,)]
 DAMPED = [(-2, -3), (-2, -4), (-2, -3), (-2, -4), (-2, -3), (-2, -3, -4)]
 

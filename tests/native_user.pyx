@@ -1,4 +1,4 @@
-# What a user's extension looks like; test_native.py builds it against the installed package.
+# Example of a user's extension module; test_native.py builds it against the installed package.
 
 from libc.stdint cimport int64_t
 

@@ -17,7 +17,7 @@ import numpy as np
 import kickdrift as kd
 
 SLOTS, WINDOW = 16, 16
-FIRE, THRUST, WIND = 1, 2, 4  # the remaining bits of an input are rare actions
+FIRE, THRUST, WIND = 1, 2, 4  # bits of an input; the remaining bits request rare actions
 RARE = 8
 
 
@@ -27,8 +27,8 @@ class Peer:
     def __init__(self, me, frames):
         self.me = me
         self.pressed = [bytearray(frames), bytearray(frames)]
-        self.count = [0, 0]  #: number of known ticks of each player
-        self.used = bytearray(frames)  #: inputs assumed for the other player
+        self.count = [0, 0]  #: number of ticks whose inputs are known, for each player
+        self.used = bytearray(frames)  #: inputs assumed for the other player in each tick
         self.sums = {}
         self.checked = 0  #: tick up to which the assumed inputs are confirmed
         self.resimulated = self.rollbacks = 0
@@ -92,7 +92,7 @@ class Peer:
             self.ammo[player] += 20
 
     def hear(self, count):
-        """Receive the other's inputs up to a tick, and roll back to the first that was predicted wrongly."""
+        """Receive the other player's inputs up to a tick, and roll back to the first one that was predicted wrongly."""
         other = 1 - self.me
         if count <= self.count[other]:
             return
@@ -130,7 +130,7 @@ def press(dice, before):
 
 
 def run(frames, seed=0, loss=0.15, delay=(1, 7), say=None):
-    """Play until both have simulated all frames; raise AssertionError if they diverge."""
+    """Run both peers until both have simulated all frames; raise AssertionError if their states diverge."""
     dice = random.Random(seed)
     peers = Peer(0, frames), Peer(1, frames)
     line = [{}, {}]  #: packets by frame of arrival, for each peer
@@ -139,7 +139,7 @@ def run(frames, seed=0, loss=0.15, delay=(1, 7), say=None):
         for me, peer in enumerate(peers):
             other = peers[1 - me]
             for count in line[me].pop(frame, ()):
-                # A packet has all inputs that are not acknowledged.
+                # A packet contains all inputs that are not yet acknowledged.
                 peer.pressed[1 - me][peer.count[1 - me] : count] = other.pressed[1 - me][peer.count[1 - me] : count]
                 peer.hear(count)
             tick = peer.world.tick

@@ -1,10 +1,10 @@
-"""Rollback netplay on a level that moves, by `kd.Inputs`: two peers in one process over a lossy line.
+"""Rollback netplay with `kd.Inputs` on a level with moving platforms: two peers in one process over a lossy line.
 
     python tools/prove.py netplay --level --frames 1000000
 
-The scene is that of a platformer: two players, lifts, ledges that hold from above, a conveyor belt, crates, and coins
-that are collected and come back. Jumps ask `grounded`, lifts turn by `set`, scores read events. Peers start at
-different times and have clocks of different speed. `Inputs` raises DesyncError if their states differ.
+The scene is that of a platformer: two players, lifts, one-way ledges, a conveyor belt, crates, and coins that respawn
+after they are collected. Jumps query `grounded`, `set` reverses lifts, scores read events. Peers start at different
+times, and their clocks run at different rates. `Inputs` raises DesyncError if their states differ.
 """
 
 import argparse
@@ -22,7 +22,7 @@ SIZE, HZ, WINDOW = 960.0, 60, 40
 RUN, HOP, GRAVITY = 260.0, 620.0, 1500.0  # px, with y downwards
 START = np.array([(60.0, 400.0), (500.0, 400.0), (640, 420), (672, 420), (656, 388), (460, 380), (700, 300)])
 START = np.concatenate([START, [(330.0, 300.0), (880.0, 250.0)]])
-UPPER = np.array([(420.0, 350.0), (560.0, 300.0)])  # of the lifts: how far they go, and how fast
+UPPER = np.array([(420.0, 350.0), (560.0, 300.0)])  # corners of the lifts in px, travel in px and speed in px/s
 WAYS, SPEEDS = np.array([(0.0, 80.0), (160.0, 0.0)]), np.array([(0.0, 70.0), (90.0, 0.0)])
 LEDGES, WIDE = np.array([(300.0, 340.0), (760.0, 320.0), (840.0, 270.0)]), np.array([120.0, 16.0])
 
@@ -60,7 +60,7 @@ class Peer:
         self.table = kd.Inputs(2, delay, me=me)
 
     def control(self, world, keys):
-        """What happens before a tick: it depends on the state, its events and the inputs alone."""
+        """Game logic of a tick: depends only on the state, its events and the inputs, as rollback requires."""
         self.controls += 1
         tick, velocity, position = world.tick, world.velocity, world.position
         hits = world.events.of(tick) if tick > 0 else ()
@@ -91,14 +91,14 @@ class Peer:
 
 
 def run(frames, seed=0, loss=0.15, delay=(2, 10), late=40, fast=1.0005, control=Peer.control, say=None):
-    """Play until both have played all frames. Raises DesyncError if their states differ.
+    """Play until both peers have confirmed all frames. Raises DesyncError if their states differ.
 
-    delay: of packets, in frames. late: how many frames later the second starts; fast: how fast its clock is.
+    delay: range of packet delays. late: start delay of the second peer, in frames; fast: relative rate of its clock.
     """
     dice = random.Random(seed)
     peers = [Peer(0, 2), Peer(1, 2)]
     line, keys, due = [{}, {}], [0, 0], [0.0, -float(late)]
-    deepest, again = [0, 0], [0, 0]  # of frames after both had the time to adjust their clocks
+    deepest, again = [0, 0], [0, 0]  # deepest rollback, total of resimulated ticks: after clocks have adjusted
     frame, waits, settled = 0, 0, min(20 * (late + 10), frames // 2)
     while min(min(peer.world.tick, peer.table.confirmed) for peer in peers) < frames:
         for me, peer in enumerate(peers):

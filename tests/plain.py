@@ -20,7 +20,7 @@ FEW = 17
 DT = 1 / 32  # s; a power of two, so that bodies can lie exactly on walls
 DTYPES = (np.float32, np.float64)
 LAYOUTS = ("row", "component")
-#: One integrator of each kind, for tests where all would take too long.
+#: One integrator of each kind, for tests where running all of them would take too long.
 FOUR = (kd.VelocityVerlet(), kd.Leapfrog(), kd.Verlet(), kd.RK4())
 
 

@@ -94,7 +94,7 @@ class Scene:
 
 
 def lay_out(array, layout):
-    """Return a copy of an array with the given strides."""
+    """Return a copy of an array in the given memory layout."""
     if layout == "component":
         return np.asfortranarray(array.copy())
     if layout == "sliced":
@@ -298,7 +298,7 @@ def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
         terms.append(kd.Magnetic(charge, field))
     if rng.integers(2) or not rng.integers(4):
         terms.append(kd.RotatingFrame(rng.normal(size=shape), rng.normal(size=dim) if rng.integers(2) else 0))
-    if isinstance(integrator, kd.ImplicitEuler):  # refuses these together with interactions
+    if isinstance(integrator, kd.ImplicitEuler):  # implicit Euler refuses them beside interactions
         drawn.arguments["forces"] = [term for term in terms if not isinstance(term, (kd.Springs, kd.NBody))]
     return drawn
 
@@ -353,7 +353,7 @@ def rolling_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None)
 
 
 def running_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
-    """A random scene whose walls and shapes are belts, hold bodies from one side, or move; bodies may rotate."""
+    """Draw a random scene whose walls and shapes are conveyor belts, one-way or moving; bodies may rotate."""
     drawn = (rolling_scene if rng.integers(2) else made_scene)(rng, integrator, make, dtype, dim, n)
     dim = drawn.position.shape[1]
 
@@ -384,7 +384,7 @@ def made_scene(rng, integrator, make, dtype, dim, n):
 
 
 def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
-    """Draw a random scene of bodies that rest on each other, on walls, and hang on rods."""
+    """Draw a random scene of bodies that rest on each other and on walls, or hang on rods."""
     n = n or int(rng.choice([2, 3, 5, 8, 17]))
     drawn = scene(rng, integrator, n, dtype, dim)
     dim = drawn.position.shape[1]
@@ -492,7 +492,7 @@ def resting_around_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     if is_open.any() and rng.integers(2):  # a platform across all periodic axes
         half = np.where(is_open, 0.3, width / 2 + 1.0)
         shapes.append(kd.Boxes([middle - half], [middle + half]))
-    if rng.integers(2):  # a box in the middle, and one on a side, with its images
+    if rng.integers(2):  # a box in the middle, and one across a side, with its periodic images
         shapes.append(kd.Boxes([middle - 0.2], [middle + 0.2], friction=0.5))
         if not is_open[0] and rng.integers(2):
             away = np.where(np.arange(dim) == 0, width[0], 0)
@@ -581,7 +581,7 @@ def forces(rng, integrator, n, dim):
 
 
 def pushes(rng, integrator, n, mass):
-    """Draw springs and attractions among the bodies, or none."""
+    """Draw springs and attractions between bodies, or return an empty list."""
     implicit = isinstance(integrator, kd.ImplicitEuler)
     if isinstance(integrator, (kd.EnergyEuler, kd.Exact)) or n > (20 if implicit else 40) or rng.integers(2):
         return []
@@ -631,7 +631,7 @@ def most_steps(seed, n, few=3, many=11):
 def compare_with_reference(monkeypatch, make, seeds):
     """Step the scenes of `make(seed, rng)` on the reference and every instruction set: equal bits and errors.
 
-    The same number of steps follows in two calls, at another rate. Fails if hardly any case could be compared.
+    Repeat as many steps in two calls, at another rate. Fails if hardly any case could be compared.
     """
     compared, most = 0, 2 * len(seeds) * len(kernels.isas)
     for seed in seeds:
@@ -657,7 +657,7 @@ def compare_with_reference(monkeypatch, make, seeds):
                     book.dt = 0.0125
                     later = (outcome(book, n), *_state(book))
                 if ended and ended[0] is kd.NonFiniteError:
-                    continue  # found at the end of a call, and the calls differ here
+                    continue  # detected at the end of a call; these calls end at other ticks
                 compared += _same((ended, *_state(ours)), later)
     print(f"seeds {seeds}: {compared} of {most} states were finite and compared")
     assert compared > most / 2, f"seeds {seeds}: {compared} of {most} states were finite and compared"

@@ -20,7 +20,7 @@ def gravity(dim, degrees=0.0):
 
 
 def has_ground(dim, name):
-    """Return whether a ground exists in this dimension: segments are of the plane."""
+    """True if this kind of ground exists in `dim` dimensions: segments are 2-D only."""
     return dim == 2 or "segments" not in name
 
 

@@ -129,7 +129,7 @@ SAMPLES: dict[Any, dict[str, list[Any]]] = {
 TERMS = [one for one in SAMPLES if isinstance(one, Term)]
 CONSTRAINTS = [one for one in SAMPLES if isinstance(one, Constraint)]
 COEFFICIENTS = [(one, name, value) for one, others in SAMPLES.items() for name in others for value in others[name]]
-#: No samples of these: their array belongs to the user.
+#: Classes without samples: their only coefficient is an array that belongs to the user.
 ELSEWHERE = {kd.AppliedForce, kd.AppliedTorque}
 
 
@@ -147,7 +147,7 @@ def missing() -> list[str]:
 
 #: Classes that refuse three dimensions.
 PLANE = {kd.Segments}
-#: Coefficients that get more than one component more in space: {name: value}.
+#: Coefficients whose shape in 3-D is not that of 2-D plus one component: {name: value in 3-D}.
 IN_SPACE = {"axis": (1.0, 2.0, -2.0), "omega": (0.5, -0.2, 0.5)}
 
 
@@ -160,7 +160,7 @@ def in_space(one: Any) -> Any:
 
 
 def varied(rng: Any, one: Any) -> Any:
-    """Return a sample with some of its other values."""
+    """Return a sample with some coefficients changed to their alternative values."""
     for name, values in SAMPLES[one].items():
         if rng.integers(2):
             with suppress(TypeError, ValueError):  # some coefficients exclude each other

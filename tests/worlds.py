@@ -25,7 +25,7 @@ def throw(speed, drag=0.1):
 
 
 def slow(number, folder, seconds=0.01):
-    """Create a world with slow steps; each start appends the process id to a file."""
+    """Create a world with slow steps; each start of the world appends the process id to a file."""
     with open(Path(folder) / f"{number}.starts", "a") as file:
         print(os.getpid(), file=file)
 
@@ -37,7 +37,7 @@ def slow(number, folder, seconds=0.01):
 
 
 def deadly(number, folder, times):
-    """Create a world that kills its process the first `times` times that number 2 is built."""
+    """Create a world; the first `times` builds of world number 2 kill their process instead."""
     marks = list(Path(folder).glob("death*"))
     if number == 2 and len(marks) < times:
         (Path(folder) / f"death{len(marks)}").touch()

@@ -17,7 +17,7 @@ import kickdrift.reference.clock
 from kickdrift.clock import FixedClock as Compiled
 from kickdrift.reference.clock import FixedClock as Reference
 
-#: Frames of many seconds are intended here.
+#: Frames of many seconds are intended here: silence their warning.
 pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
 
 READABLE = [name for name, value in vars(Reference).items() if isinstance(value, property) and name[0] != "_"]
@@ -134,7 +134,7 @@ def some_operation(rng, clock):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_operations_agree(seed):
-    """Property 13: 10**5 random operations, 5000 for each seed."""
+    """Run 10**5 random operations, 5000 for each seed."""
     rng = random.Random(seed)
     for _ in range(50):
         settings = some_settings(rng)
@@ -152,7 +152,7 @@ def test_random_operations_agree(seed):
 @pytest.mark.parametrize("scale", [2.0**-10, 1.0, 1.7, 60.000001, 1000.0])
 @pytest.mark.parametrize("rate", ["1/7", "60000/1001", 60, 999_983, 999_999_937, 2**33])
 def test_frames_close_to_whole_steps_agree(rate, scale, policy):
-    """Frames of whole steps, up to a few nanoseconds and fractions of one."""
+    """Frame times within a few nanoseconds of a whole number of steps, with fractions of a nanosecond."""
     rng = random.Random(f"{rate} {scale} {policy}")
     longest = min(30.0, 2**60 / 1e9 / kd.FixedClock(rate).hz.numerator) / scale
     limits = {"max_frame": longest, "scale": scale, "policy": policy, "max_steps": 50}

@@ -19,7 +19,7 @@ import kickdrift.reference.clock
 from kickdrift.clock import options
 from kickdrift.errors import KickdriftError, OverloadError
 
-#: Frames of many seconds are intended here.
+#: Frames of many seconds are intended here: silence their warning.
 pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
 
 NANO = 10**9
@@ -133,7 +133,7 @@ def test_options_as_text_or_pairs(FixedClock):
 
 
 OPTIONS = [
-    # argument, instance, as text, as pair, normalized text
+    # columns: argument, instance, string, pair, normalized string
     ("policy", kd.ExactSteps(), "exact", ("exact", None), "exact"),
     ("policy", kd.Match(), "match", ("match", None), "match"),
     ("policy", kd.Locked(), "locked", ("locked", 1), "locked(1)"),
@@ -474,7 +474,7 @@ def test_budget_overload(FixedClock, monkeypatch):
     assert ticks == [9, 10, 11]
     assert (clock.dropped_steps, clock.backlog, clock.overloaded) == (10, 0, True)
     clock.feed(0.05)
-    now += 10**9  # the budget counts the steps only, not the time before them
+    now += 10**9  # the budget measures the steps only, not the time before them
     assert clock.step()
     now += 10**9
     assert not clock.step()
@@ -530,7 +530,7 @@ def test_single_step_of_variable_is_dt(FixedClock):
 @pytest.mark.parametrize("policy", ["variable(0.05)", "exact", "locked(4)"])
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda world: pickle.loads(pickle.dumps(world))])
 def test_copies_contain_the_steps_still_to_be_run(twin, policy, way):
-    """Steps that the clock has counted and the stepper not yet run: one from single_step(), then those of a frame."""
+    """Copies include steps that are counted but not yet run: one of single_step(), then those of a frame."""
     world = twin.Stepper([[0.0]], [[1.0]], clock=twin.FixedClock(60, policy=policy, substeps=2))
     world.advance(0.034)
     world.clock.pause()
@@ -746,7 +746,7 @@ def test_refused_plans(FixedClock, arguments, error, message):
 
 
 def test_plan_refuses_arrays_that_share_memory(FixedClock):
-    """Alphas that are written into the next frame times made 3 0 0 0 of 3 3 3 3 steps."""
+    """When alphas overwrote later frame times, frames of 3 3 3 3 steps came out as 3 0 0 0."""
     clock, memory = FixedClock(60), np.full(5, 0.05)
     numbers = np.zeros(4, np.int64)
     for counts, alphas in ((None, memory[1:]), (None, memory[:-1]), (numbers, numbers.view(np.float64))):
@@ -805,4 +805,4 @@ def test_a_frame_that_may_be_in_milliseconds_warns_once(FixedClock):
             FixedClock(60),
         ):
             fine.advance(1.0 if fine.max_steps == 8 and fine.hz == 60 and fine.policy == "exact" else 16.7)
-        FixedClock(60).advance_ms(16_700)  # explicit milliseconds do not warn
+        FixedClock(60).advance_ms(16_700)  # advance_ms() does not warn: its unit is explicit

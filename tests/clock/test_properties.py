@@ -1,4 +1,4 @@
-"""The properties listed in clock.md, on both implementations. Time is passed in, tests never sleep."""
+"""Properties of the clock, on both implementations. Time is passed in, tests never sleep."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import kickdrift.clock
 import kickdrift.reference.clock
 
-#: Frames of many seconds are intended here.
+#: Frames of many seconds are intended here: silence their warning.
 pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
 
 settings.register_profile("clock", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -40,7 +40,7 @@ overloads = st.sampled_from(["drop", "backlog(3)", "backlog(60)", "resync"])
 
 
 def assert_conserved(clock):
-    """Property 1, in seconds: simulated, waiting and dropped time add up to the time fed."""
+    """Require that simulated, waiting and dropped time add up to the time fed, in seconds."""
     state = clock.state()
     unit = Fraction(1, state.num * NANO)
     real = Fraction(clock.fed_ns - clock.clamped_ns - clock.paused_ns, NANO)
@@ -125,7 +125,7 @@ def test_floats_follow_their_exact_sum(FixedClock, frames):
 
 @given(st.lists(st.floats(0, 10), max_size=50))
 def test_long_float_frames_are_rounded_at_most_twice(FixedClock, frames):
-    """A frame in nanoseconds has 53 bits; the carried fraction may add another half ulp."""
+    """A float frame time has 53 bits in nanoseconds; the carried fraction may add another half ulp."""
     clock = FixedClock(60)
     for seconds in frames:
         clock.advance(seconds)
@@ -194,7 +194,7 @@ def test_alpha_of_policies_without_a_remainder(FixedClock, policy):
 
 @pytest.mark.parametrize("hz", [60, Fraction(60000, 1001), 64, 120, 1000])
 def test_no_drift_over_a_day_in_large_frames(FixedClock, hz):
-    """Property 5 with large frames: by property 2, only the total counts."""
+    """Frames of 60 s suffice: steps depend on the total time only, not on how it is split into frames."""
     clock = FixedClock(hz, max_frame=60, max_steps=10**5)
     for _ in range(24 * 60):
         clock.advance_ns(60 * NANO)
@@ -204,7 +204,7 @@ def test_no_drift_over_a_day_in_large_frames(FixedClock, hz):
 
 @pytest.mark.parametrize("hz", [60, Fraction(60000, 1001), 64, 120, 1000])
 def test_no_drift_over_a_day_at_144_frames_per_second(hz):
-    """Property 5 frame by frame: 12,441,600 frames, fast enough with the compiled clock only."""
+    """12,441,600 single frames: fast enough with the compiled clock only."""
     clock = kickdrift.clock.FixedClock(hz)
     total = 86400 * 144
     for start in range(0, total, 144 * 3600):
@@ -225,7 +225,7 @@ def test_no_drift_over_a_minute_of_absolute_times(FixedClock, hz):
     clock = FixedClock(hz)
     for k in range(144 * 60 + 1):
         clock.advance_to(12345 + k * NANO // 144)
-        # Fractions lost below a nanosecond delay no step.
+        # Timestamps rounded down to whole nanoseconds delay no step.
         assert clock.tick == Fraction(k, 144) * hz // 1
 
 
@@ -254,7 +254,7 @@ def test_a_long_frame_of_whole_steps_keeps_alpha(FixedClock, hz, before, k):
     clock = FixedClock(hz, max_frame=1000)
     clock.advance_ns(before)
     alpha, total = clock.alpha, clock.tick + clock.dropped_steps
-    seconds = k  # k * hz steps: whole nanoseconds at any rate
+    seconds = k  # k seconds are a whole number of steps and of nanoseconds at any integer rate
     assert clock.advance_ns(seconds % 1000 * NANO) <= 8
     assert clock.alpha == alpha
     assert clock.tick + clock.dropped_steps == total + seconds % 1000 * hz
@@ -310,7 +310,7 @@ def test_match_has_a_bounded_error(FixedClock, hz, slack, frames):
     for ns in frames:
         match.advance_ns(ns)
         fed += ns
-        room = Fraction(slack)  # as a float, the bound below would be rounded
+        room = Fraction(slack)  # exact: the bound below would be rounded if `slack` were a float
         assert -room - hz / NANO <= Fraction(fed, NANO) * hz - match.tick <= 1 + room
 
 
@@ -474,7 +474,7 @@ def test_absolute_times_of_whole_steps_run_them(FixedClock):
 
 @pytest.mark.parametrize("hz", [60, 144, 997])
 def test_no_step_is_missed_in_a_hundred_hours_of_one_step_frames(hz):
-    """Float rounding must not add up to a missed step: as many frames as 100 hours at 60 Hz."""
+    """Float rounding must not add up to a missed step in as many frames as 100 hours have at 60 Hz."""
     clock = kickdrift.clock.FixedClock(hz)
     frames = np.full(60 * 3600, 1 / hz)
     for _ in range(100):
@@ -491,5 +491,5 @@ def test_steps_are_never_late_and_early_by_at_most_a_nanosecond(FixedClock, hz, 
         fed += ns
         floats += kind == "s"
         clock.advance_ns(ns) if kind == "ns" else clock.advance(Fraction(ns, NANO))
-        error = Fraction(2 * floats, 10**7)  # of 10**8 ns in a float, and of the sum
+        error = Fraction(2 * floats, 10**7)  # ns: two float roundings per frame of up to 10**8 ns
         assert (fed + 1 - error) * hz // NANO <= clock.tick <= (fed + 1 + error) * hz // NANO

@@ -13,7 +13,7 @@ import pytest
 import kickdrift as kd
 from kickdrift import time_steps
 
-#: Frames of many seconds are intended here.
+#: Frames of many seconds are intended here: silence their warning.
 pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
 
 # --- from a number to an exact step ------------------------------------------------------------
@@ -38,7 +38,7 @@ MEANT = [
 
 @pytest.mark.parametrize(("dt", "exact"), MEANT, ids=repr)
 def test_a_number_is_the_same_exact_step_everywhere(Stepper, dt, exact):
-    """Property 15: a stepper and its clock convert a number to the same exact step."""
+    """A stepper and its clock convert a number to the same exact step."""
     body = Stepper([[0.0]], [[1.0]], dt=dt)
     assert body._exact_dt == exact
     assert Stepper._clock_type(dt=dt).hz == body.clock.hz == 1 / exact
@@ -54,7 +54,7 @@ def test_a_number_is_the_same_exact_step_everywhere(Stepper, dt, exact):
 
 @pytest.mark.parametrize("dt", [0.0123457, math.pi / 100, "1001/60000", 1e-9, 3e-7, 1 / 3, 0.7071067811865476, 9.9e5])
 def test_every_step_size_works_with_a_clock(Stepper, dt):
-    """Regression since 71db8c3, where steppers with unusual steps could step, but raised when a clock was requested."""
+    """Regression of 71db8c3: steppers with unusual step sizes could step, but raised when a clock was requested."""
     body = Stepper([[0.0]], [[1.0]], dt=dt)
     given = float(Fraction(dt))
     assert body.dt == pytest.approx(given, rel=1e-12)
@@ -91,7 +91,7 @@ def test_floats_are_converted_without_change_where_no_simple_fraction_is_close()
 
 @pytest.mark.parametrize("dt", [1e-15, 1e9, 1e-300, 1e300, Fraction(1, 10**15)])
 def test_steps_that_no_clock_can_represent(Stepper, dt):
-    """Molecules and galaxies can be stepped; only the clock is refused."""
+    """Step sizes of molecules and galaxies work in steppers; only clocks refuse them."""
     body = Stepper([[0.0]], [[1.0]], dt=dt)
     body.step(4)
     assert (body.dt, body.time) == (float(dt), float(4 * Fraction(dt)) if dt != 1e-15 else 4e-15)
@@ -177,7 +177,7 @@ def test_rollback_under_a_variable_clock(Stepper):
 
 
 def test_exact_time_of_a_stepper_stays_bounded(Stepper):
-    """Each dt adds its own denominator; the product of 500 of them had thousands of digits."""
+    """Each dt has its own denominator: an exact sum of 500 of them would need thousands of digits."""
     body = Stepper(np.zeros((1, 1)), np.ones((1, 1)))
     exact = Fraction(0)
     for number in range(500):

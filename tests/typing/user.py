@@ -104,7 +104,7 @@ assert_type(game.interpolate(0.5, memoryview(bytearray(1200)), "extrapolate"), m
 game.teleport([0, 1], (0.0, 0.0, 0.0))
 game.shift((0.0, -1000.0, 0.0))
 
-# A network game: save, restore and resimulate.
+# A networked game: save, restore and resimulate.
 saved: bytes = game.snapshot()
 game.restore(saved)
 game.restore(saved, clock=True)
