@@ -1,4 +1,4 @@
-"""Conveyor belts, and shapes that hold bodies from one side: against theory, and the same bits as the reference."""
+"""Conveyor belts and one-way shapes: against theory, and bitwise equal to the reference."""
 
 import math
 
@@ -54,7 +54,7 @@ def test_a_crate_on_a_belt_reaches_its_speed(floor, speed):
 
 @pytest.mark.parametrize("floor", FLOOR)
 def test_a_disc_on_a_belt_begins_to_roll(floor):
-    """Its surface takes over the speed: v + r w = u, with v = u / 3 for a disc."""
+    """The contact point takes over the belt's speed u: v + r w = u, with v = u / 3 for a disc."""
     disc = kd.Stepper(
         [[0.0, 0.5]], hz=240, forces=[GRAVITY], constraints=FLOOR[floor](surface_speed=-3.0), angular_velocity=0.0
     )
@@ -65,7 +65,7 @@ def test_a_disc_on_a_belt_begins_to_roll(floor):
 
 @pytest.mark.parametrize("normal", [(0, 1), (0, -1), (1, 0), (-1, 0), (3, 4)])
 def test_the_sign(normal):
-    """Along (-n_y, n_x), on floors, ceilings, and walls on the left and on the right."""
+    """A positive speed points along (-n_y, n_x), on floors, ceilings, and walls on the left and on the right."""
     n = np.array(normal) / math.hypot(*normal)
     belt = kd.Plane(normal, 0, 0, 0.5, 0.5, surface_speed=2.0)
     crate = kd.Stepper([0.5 * n], hz=60, forces=[kd.Gravity(-G * n)], constraints=[belt])
@@ -78,7 +78,7 @@ def test_a_sphere_on_a_belt_in_space():
     gravity = kd.Gravity((0, 0, -G))
     sphere = kd.Stepper([[0.0, 0.0, 0.5]], hz=240, forces=[gravity], constraints=[belt], angular_velocity=0.0)
     sphere.step(480)
-    # A sphere takes over 2/7 of the speed, and rolls for the rest.
+    # A sphere takes over 2/7 of the belt's speed; the rest becomes rolling.
     np.testing.assert_allclose(sphere.velocity[0], [4 / 7, -2 / 7, 0], atol=1e-6)
 
 
@@ -121,7 +121,7 @@ PLATFORMS = {
     "segments": kd.Segments([[(-9, 0), (0, 0)], [(0, 0), (9, 0)]], 0, 0, 0.5, one_way=True),
     "box that is underneath": kd.Boxes([(-9, 0)], [(9, 1)], 0, 0, 0.5, one_way=(0.0, -1.0)),
 }
-#: Where it begins and how fast, and whether it comes to rest.
+#: name -> (initial height in m, initial vertical velocity in m/s, whether the body comes to rest on the platform).
 WAYS = {
     "rests": (0.5, 0.0, True),
     "falls onto it": (3.0, -1.0, True),
@@ -151,7 +151,7 @@ def test_a_platform_holds_from_above(platform, way, inside):
 
 
 def test_a_pile_stays_on_a_platform():
-    """What is pressed into it by a heavy body is held on, and does not fall through."""
+    """A one-way platform keeps supporting bodies that a heavy load presses into it."""
     places = [[0.0, 0.5 + 0.99 * k] for k in range(10)]
     tiles = kd.Boxes([(k, -1) for k in range(-3, 3)], [(k + 1, 0) for k in range(-3, 3)], one_way=True)
     pile = kd.Stepper(

@@ -34,7 +34,7 @@ def test_velocities_after_a_collision_equal_the_textbook_formula(Stepper, dim, r
             normal, speed = -normal, -speed
         touching = np.stack([np.zeros(dim), radius.sum() * normal]) + rng.normal(size=dim)
         time = rng.uniform(0, h)
-        # Skip grazing collisions, whose overlap ends before the step does.
+        # Skip grazing collisions, in which the discs separate again before the step ends.
         way = touching + velocity * (h - time)
         if np.linalg.norm(way[1] - way[0]) > 0.999 * radius.sum():
             continue
@@ -115,7 +115,7 @@ def test_kinetic_energy_is_conserved_over_ten_thousand_collisions(mixed):
     while collisions < 10_000:
         before = world.velocity.copy()
         world.step()
-        turned = (world.velocity != before).all(axis=1)  # walls reverse one component only
+        turned = (world.velocity != before).all(axis=1)  # bodies collided here: walls reverse one component only
         collisions += turned.sum() // 2
     assert world.energy()[0] == pytest.approx(first, rel=1e-12)
 
@@ -160,7 +160,7 @@ def test_separating_an_overlap_conserves_energy_and_angular_momentum(Stepper):
 @pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet"])
 def test_newtons_cradle(Stepper, dim, thrown, side, integrator):
-    """As many balls leave as arrive, with equal speed; the others stay at rest."""
+    """As many balls leave as arrive, with the same speed; the others stay at rest."""
     position, velocity = np.zeros((5, dim)), np.zeros((5, dim))
     position[:, 0] = np.arange(5.0)
     position[:thrown, 0] -= 2
@@ -212,7 +212,7 @@ def test_far_huge_and_coincident_bodies_neither_hang_nor_fail():
 
 @pytest.mark.parametrize("place", [0.0, 1e7, -3e13, 1e16])
 def test_pairs_are_found_at_any_coordinates(isa, place):
-    """Compare the grid with all pairs, at coordinates where the cell size is near the rounding error."""
+    """Compare the pairs of the grid with all pairs, at coordinates whose rounding error is near the cell size."""
     rng = np.random.default_rng(7)
     size = max(1.0, abs(place) * 2.0**-44)
     position = place + size * rng.uniform(0, 12, (300, 3))
@@ -226,7 +226,7 @@ def test_pairs_are_found_at_any_coordinates(isa, place):
 
 @pytest.mark.parametrize("n", [33, 34, 40])
 def test_more_pairs_than_the_limit_equal_the_reference(isa, n):
-    """Crowds use at most 16 pairs per body: 33 coincident bodies have exactly that many."""
+    """Dense crowds use at most 16 pairs per body, a number that 33 coincident bodies reach exactly."""
     rng = np.random.default_rng(n)
     position = rng.uniform(0, 0.01, (n, 2))
     arguments = {"constraints": [kd.ElasticCollisions(0.5, 0.8), kd.Box(-2, 2, radius=0.5)]}
@@ -286,7 +286,7 @@ def bodies_above_walls(rng, wall, dtype):
 @pytest.mark.parametrize("wall", ["plane", "box", "segments", "boxes"])
 @pytest.mark.parametrize("swept", [False, True])
 def test_far_apart_halves_over_walls_are_independent(Stepper, wall, swept):
-    """States and events of two far-apart groups are equal, each in its own world and both in one."""
+    """Two far-apart groups have equal states and events in one world and in a world for each."""
     walls = {
         "plane": lambda **given: kd.Plane((0, 1), 0, **given),
         "box": lambda **given: kd.Box((-3, 0), (4096, 5), **given),

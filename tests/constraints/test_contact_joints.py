@@ -1,4 +1,4 @@
-"""Joints of `Contacts` as handles: set, enable, remove and current work, also with snapshots."""
+"""Joints of `Contacts` as handles: set, enable, remove, current and snapshots work."""
 
 import copy
 import pickle
@@ -124,7 +124,7 @@ def test_joints_changed_back_to_their_declaration_give_equal_snapshots(Stepper):
 
 @both
 def test_impulses_that_overflow_are_forgotten(Stepper):
-    """Else a body whose state is repaired gets them in the next step, and a snapshot with them is refused."""
+    """Otherwise a repaired body would get these impulses in the next step, and snapshots with them would be refused."""
     contacts = kd.Contacts(0.1, joints=[kd.Distance([(0, 1)])], walls=[kd.Plane((0, 1), -1.1)])
     position = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, -1.0]])
     world = Stepper(position, mass=10, constraints=[contacts])
@@ -143,7 +143,7 @@ def test_impulses_that_overflow_are_forgotten(Stepper):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_numbers_of_contacts_that_change_between_births_equal_the_reference(isa, dtype, seed):
-    """Numbers of joints, filters beside walls and rolling resistance are written where kernels read them."""
+    """Changed coefficients of joints, filters and rolling resistance reach the arrays that the kernels read."""
     rng = np.random.default_rng(seed)
     pairs = np.arange(12).reshape(6, 2)
     rods, ropes = kd.Distance(pairs[:3], length=0.5), kd.Distance(pairs[3:], max_length=0.6)
@@ -169,7 +169,7 @@ def test_numbers_of_contacts_that_change_between_births_equal_the_reference(isa,
         born = rng.uniform(-2, 2, (2, 2))
         for world in worlds:
             world.set(declaration, **given)
-            assert _made_anew(world) == _kept(world)  # as if it was made so
+            assert _made_anew(world) == _kept(world)  # equals a newly built plan
             world.step(2)
             world.kill([world.ids[row] for row in set(gone.tolist()) if world.alive[row]])
             world.step()
@@ -183,7 +183,7 @@ def _kept(world):
 
 
 def _made_anew(world):
-    """The fields of a plan of the same constraints that knows no other plan."""
+    """Return the contact fields of a plan of the same constraints, built without the previous plan."""
     plan = world._plan
     anew = Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
     return {name: (values.dtype.str, values.tobytes()) for name, values in anew.contacts.items()}

@@ -1,6 +1,6 @@
 """Contacts solved in SIMD lanes are bitwise equal to the sequential solve, for every combination of contacts.
 
-A vector has 2 to 16 lanes, so the tests use numbers of contacts with all remainders.
+A vector has 2 to 16 lanes: the numbers of contacts tested leave every remainder.
 """
 
 from itertools import product
@@ -14,7 +14,7 @@ from kickdrift import kernels
 
 DIMS = (1, 2, 3)
 DTYPES = (np.float32, np.float64)
-TUBE = 1000.0  # wide enough that bodies are near each other across its sides only where intended
+TUBE = 1000.0  # m; the box is so wide that only intended pairs are close across its sides
 
 
 def compare(monkeypatch, make, steps=4, events=False):
@@ -47,7 +47,7 @@ def world(Stepper, position, velocity, mass, dtype, contacts, more=(), **how):
 
 
 def couples(count, dim, seed=0):
-    """Create couples with a small overlap or gap, far from each other."""
+    """Create pairs of bodies with a small overlap or gap; pairs are far from each other."""
     rng = np.random.default_rng([seed, count, dim])
     way = rng.normal(size=(count, dim))
     way /= np.linalg.norm(way, axis=1)[:, None]
@@ -60,7 +60,7 @@ def couples(count, dim, seed=0):
 
 @pytest.mark.parametrize(("dim", "dtype"), list(product(DIMS, DTYPES)))
 def test_every_number_of_contacts_equals_the_reference(monkeypatch, dim, dtype):
-    """Contacts of one colour, with and without events, friction and a periodic box."""
+    """Contacts of one graph colour, with and without events, friction and a periodic box."""
     for count in range(1, 18):
         position, velocity, mass = couples(count, dim)
         friction = np.where(np.arange(2 * count) % 3 == count % 3, 0.0, 0.4)
@@ -76,7 +76,7 @@ def test_every_number_of_contacts_equals_the_reference(monkeypatch, dim, dtype):
 
 
 def balls_around(count, dim, radius, rng):
-    """Create balls of radius 0.5 around a central one, which is the first."""
+    """Create a central ball, the first, and balls of radius 0.5 around it."""
     way = rng.normal(size=(count, dim))
     way /= np.linalg.norm(way, axis=1)[:, None]
     apart = rng.uniform(radius + 0.4, radius + 0.6, count)
@@ -113,7 +113,7 @@ def test_more_contacts_than_colours_are_solved_sequentially(monkeypatch, dim, dt
     mass = rng.uniform(0.5, 2, count + 2)
     mass[[0, -1]] = 50
     radius = np.full(count + 2, 0.5)
-    if dim == 1:  # in 1-D this would be a crowd, which does not use all pairs
+    if dim == 1:  # as a crowd, 1-D balls would not use all pairs
         position[1:-1] *= rng.uniform(0.97, 1.15, (count, 1))
         radius[:] = 0.01
         velocity[1:-1] = -60 * np.sign(position[1:-1])
@@ -165,7 +165,7 @@ def test_coincident_bodies_separate_along_an_axis(monkeypatch):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_non_finite_velocities_are_reported_like_in_the_reference(monkeypatch, value):
-    """The other lanes of the vector are not affected until the step ends."""
+    """A non-finite velocity in one lane does not affect the other lanes until the step ends."""
     position, velocity, mass = couples(12, 2)
 
     def make(Stepper):

@@ -25,7 +25,7 @@ def ball(Stepper, shapes, position, velocity=(0.0, 0.0), radius=0.5, forces=(GRA
 
 @pytest.mark.parametrize("floor", FLOORS)
 def test_a_pile_rests_on_a_platform(floor):
-    """Ten columns of six touch each other and the floor, and stay within its width."""
+    """Ten columns of six bodies touch each other and the floor, and none falls off its ends."""
     places = np.array([(x, 0.25 + 0.5 * y) for x in np.arange(-2, 3, 0.5) for y in range(6)])
     places += np.random.default_rng(1).uniform(-0.01, 0.01, places.shape)
     pile = kd.Stepper(places, forces=[GRAVITY], constraints=[kd.Contacts(0.25, friction=0.6, shapes=[FLOORS[floor]])])
@@ -152,7 +152,7 @@ def test_filters_sensors_and_disabled_shapes(Stepper):
     events = world.events.take()
     assert [(a, b) for a, b in zip(events["slot_a"], events["b"], strict=True) if a == 2][:1] == [(2, -2)]
     assert 1 not in events["slot_a"]
-    assert events["b"].max() < -1  # the second shape, because the first one is disabled
+    assert events["b"].max() < -1  # all contacts are with the second shape: the first one is disabled
 
 
 def test_events_number_shapes_after_walls(Stepper):
@@ -167,7 +167,7 @@ def test_events_number_shapes_after_walls(Stepper):
     assert hit["point"][0] == pytest.approx([0.5, 0.0], abs=0.02)
     assert hit["normal"][0].tolist() == [0, -1]
     assert hit["speed"][0] == pytest.approx(math.sqrt(2 * G * 1.5), rel=0.05)
-    touching = world.touching()  # the ground below the tile is as near, and bears nothing
+    touching = world.touching()  # the ground below the tile is as near, but carries no load
     assert touching["slot_b"].tolist() == [-23, -11]
     assert (touching["impulse"] > 0).tolist() == [False, True]
 
@@ -219,7 +219,7 @@ def test_threads_and_layout_do_not_change_results(monkeypatch):
 
 
 def test_only_the_nearest_shapes_of_a_crowd_are_solved(Stepper):
-    """40 segments in one place: the nearest eight of them act."""
+    """Of 40 segments in one place, only the nearest eight act."""
     points = [[(x, -1), (x, 0)] for x in np.linspace(-0.2, 0.2, 40)]
     world = ball(Stepper, [kd.Segments(points)], (0.0, 2.0))
     world.step(60)
@@ -244,7 +244,7 @@ def test_a_wall_beside_contacts_is_refused(Stepper, wall, argument):
     for constraints in ([contacts, wall], [wall, contacts]):
         with pytest.raises(ValueError, match=said):
             Stepper([[0.0, 1.0]], constraints=constraints)
-    # Adding one later is refused too, and leaves the stepper unchanged.
+    # Adding the second constraint later is refused too, and leaves the stepper unchanged.
     for first, second in ((contacts, wall), (wall, contacts)):
         world = Stepper([[0.0, 1.0]], constraints=[first])
         before = world.snapshot()

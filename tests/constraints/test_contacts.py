@@ -13,7 +13,7 @@ FLOOR = kd.Plane((0, 1), 0.0)
 
 
 def valley(degrees, radius=0.0, restitution=0.0, friction=0.0):
-    """Create two planes that rise from the origin."""
+    """Create two planes that rise from the origin at an angle of `degrees`."""
     a = math.radians(degrees)
     return [kd.Plane((side * math.sin(a), math.cos(a)), 0, restitution, friction, radius) for side in (1, -1)]
 
@@ -37,7 +37,7 @@ def pile(count, degrees, floor=None, **how):
 
 
 def overlap(world):
-    """Deepest overlap of two balls of radius 10, or of a ball and a wall."""
+    """Return the deepest overlap of two balls of radius 10, or of a ball and a wall."""
     x = world.position
     apart = np.linalg.norm(x[:, None] - x[None], axis=2) + 100 * np.eye(len(x))
     deep = 20 - apart.min()
@@ -67,7 +67,7 @@ def test_a_ball_in_a_valley_rests(integrator, degrees, restitution):
 
 
 def test_an_elastic_ball_leaves_a_corner_without_energy_loss(Stepper):
-    """Elastic bounces are resolved wall after wall."""
+    """Elastic bounces are resolved one wall after the other."""
     ball = Stepper([[0.1, 0.2]], [[-2.0, -8.0]], dt=0.125, constraints=valley(45, 0.0, 1.0))
     ball.step()
     assert np.linalg.norm(ball.velocity) == pytest.approx(math.sqrt(68))
@@ -99,7 +99,7 @@ def test_piles_come_to_rest_without_sinking(scene):
 
 
 def test_oscillations_in_a_high_pile_decay():
-    """40 layers: waves travel up and down in the pile."""
+    """In 40 layers, waves travel up and down the pile."""
     world = pile(400, 0)
     world.step(600)
     assert np.abs(world.velocity[:, 1]).max() < 0.1
@@ -108,7 +108,7 @@ def test_oscillations_in_a_high_pile_decay():
 
 @pytest.mark.parametrize("substeps", [8, 12])
 def test_high_columns_rest_with_fine_substeps(substeps):
-    """125 layers: the load correction would amplify their longest waves."""
+    """In 125 layers the load correction would amplify the longest waves."""
     rng = np.random.default_rng(1)
     places = np.array([(x, 80 + 22 * row) for row in range(125) for x in (-33, -11, 11, 33)])
     walls = [FLOOR, kd.Plane((1, 0), -49.0), kd.Plane((-1, 0), -49.0)]
@@ -122,7 +122,7 @@ def test_high_columns_rest_with_fine_substeps(substeps):
 
 
 def test_balls_that_jam_in_a_narrow_valley_do_not_sink():
-    """The balls jam at positions compressed by the fall: only hard contacts separate them."""
+    """The balls jam in positions compressed by the fall; only hard contacts push them apart."""
     rng = np.random.default_rng(1)
     places, y = [], 80.0
     while len(places) < 600:
@@ -142,7 +142,7 @@ def test_balls_that_jam_in_a_narrow_valley_do_not_sink():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_fine_substeps_support_heavy_loads(Stepper, dtype):
-    """The load correction with 12 substeps: 1000 kg at 45 m/s² would overlap by more than 0.009 without it."""
+    """With 12 substeps, 1000 kg at 45 m/s² would overlap by more than 0.009 m without the load correction."""
     worlds = [
         kind(
             np.array([[0, 0.5], [0, 1.5]], dtype), mass=[1, 1000], forces=[kd.Gravity((0, -45))],
@@ -366,7 +366,7 @@ def test_only_one_contacts_is_allowed():
 @pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
 @pytest.mark.parametrize("level", ["wall", "boxes", "heavy"])
 def test_the_impulse_of_a_bounce_has_friction(Stepper, level, turning):
-    """9 m/s along, 5 down, e = 0.8 and mu = 0.2: mu (1 + e) 5 of the speed along the floor are lost (Routh 1860)."""
+    """Sliding friction takes mu (1 + e) v_n off the tangential speed (Routh 1860): 9 m/s along, 5 m/s down, e = 0.8."""
     heavy = level == "heavy"
     held = {"wall": {"walls": [kd.Plane((0, 1), 0.0)]}, "boxes": {"shapes": [kd.Boxes([(-99, -9)], [(99, 0)])]}}
     contacts = kd.Contacts([0.5, 1e6 if heavy else 0.1], restitution=0.8, friction=0.2, **held.get(level, {}))
@@ -395,7 +395,7 @@ def test_what_pulls_a_pinned_body_has_no_part_in_a_bounce(Stepper):
 @pytest.mark.parametrize("substeps", [1, 2, 4, 8])
 @pytest.mark.parametrize("level", ["wall", "boxes", "body"])
 def test_a_spring_keeps_its_energy_on_a_smooth_floor(integrator, substeps, level):
-    """Equal parts of a force move a body farther, or less far, than the integrator: the amplitude grew by nine."""
+    """Regression: substeps applied equal parts of the force, unlike the integrator, and the amplitude grew."""
     boxes = kd.Boxes([(-9, -1)], [(-1, 0)]), kd.Boxes([(-1, -1)], [(9, 0)])
     floor = {"wall": {"walls": [FLOOR]}, "boxes": {"shapes": boxes}}
     contacts = kd.Contacts([0.5, 0.5], friction=0.0, substeps=substeps, **floor.get(level, {}))
@@ -418,7 +418,7 @@ def test_a_spring_keeps_its_energy_on_a_smooth_floor(integrator, substeps, level
 @pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet"])
 def test_friction_holds_what_a_slope_pulls(Stepper, integrator):
-    """What is at rest stays where it is, to the bit: no part of the forces is left along the slope."""
+    """A body at rest on a slope stays bitwise in place: static friction cancels all force along the slope."""
     slope = kd.Plane((math.sin(0.3), math.cos(0.3)), 0.0)
     world = Stepper(
         [[0.0, 0.5 / math.cos(0.3)]], hz=60, integrator=integrator, forces=[GRAVITY],

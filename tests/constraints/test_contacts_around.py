@@ -14,7 +14,7 @@ both = pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=[
 
 
 def heap(Stepper, shift, shapes=(), walls=(FLOOR,), **how):
-    """Create three balls and two on top of them, displaced in x by `shift`."""
+    """Create three balls and two on top of them, displaced by `shift` along the periodic x axis."""
     position = np.array([[8.0, 0.51], [9.03, 0.5], [10.07, 0.52], [8.45, 1.42], [9.51, 1.43]])
     position[:, 0] = (position[:, 0] + shift) % 20
     contacts = kd.Contacts(0.5, friction=0.5, walls=walls, shapes=shapes)
@@ -23,7 +23,7 @@ def heap(Stepper, shift, shapes=(), walls=(FLOOR,), **how):
 
 @both
 def test_a_heap_across_a_side_equals_one_in_the_middle(Stepper):
-    """States and events are equal, also where it slides across the side."""
+    """States and events do not depend on where the heap is, even while it slides across a periodic side."""
     seen = []
     for shift in (0.0, 10.75):
         world = heap(Stepper, shift, events=kd.Events())
@@ -58,7 +58,7 @@ def test_platforms_and_tiles_may_cross_a_side(Stepper):
 
 @both
 def test_a_closed_ring_of_rods_keeps_its_shape(Stepper):
-    """Rods across a side use the minimum image and keep their length."""
+    """Rods across a periodic side use the minimum image and keep their length."""
     x = np.arange(20) + 0.25
     ring = np.stack([x, np.full(20, 3.0)], axis=1)
     rods = kd.Distance(np.stack([np.arange(20), (np.arange(20) + 1) % 20], axis=1), iterations=20)
@@ -73,7 +73,7 @@ def test_a_closed_ring_of_rods_keeps_its_shape(Stepper):
 
 @both
 def test_a_compressed_ring_relaxes_to_equal_gaps(Stepper):
-    """21 balls in the length of 20: they end equally spaced, and momentum is conserved."""
+    """21 balls of diameter 1 in a periodic length of 20 end equally spaced, and momentum is conserved."""
     rng = np.random.default_rng(1)
     x = np.arange(21) * 20 / 21 + rng.uniform(-0.01, 0.01, 21)
     world = Stepper(x[:, None], hz=60, constraints=[kd.Contacts(0.5), kd.Periodic(0, 20)])
@@ -134,7 +134,7 @@ def test_walls_and_shapes_out_of_reach_are_allowed(Stepper):
 
 
 def test_normals_of_coincident_images_have_no_negative_zeros():
-    """Bodies on both sides are at one point, and their contact's size is negative."""
+    """Bodies on two opposite periodic sides coincide, and the contact distance is negative."""
     around = kd.Periodic((-2, -np.inf), (2, np.inf))
     for Stepper in (kd.Stepper, reference.Stepper):
         contacts = kd.Contacts(0.25, restitution=0.5)

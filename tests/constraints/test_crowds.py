@@ -21,12 +21,12 @@ def every_near_pair(x, radius):
 
 
 def crowd(seed):
-    """Draw bodies in a few clusters at various distances, of one radius or several."""
+    """Draw bodies in a few clusters at various distances, with one radius or several."""
     rng = np.random.default_rng(seed)
     n, dim = int(rng.integers(30, 80)), int(rng.integers(1, 4))
     dtype = rng.choice([np.float32, np.float64])
     clusters = int(rng.integers(1, 4))
-    # Far from the origin, cells are as wide as the spacing of float64 numbers, or wider.
+    # Far from the origin, the spacing of float64 numbers exceeds the cell width.
     centre = rng.uniform(-1, 1, (clusters, dim)) * rng.choice([0.1, 1, 5]) + rng.choice([0, 0, 1e3, 1e14, -1e17])
     position = centre[rng.integers(0, clusters, n)] + rng.choice([0, 1e-3, 0.1, 0.5]) * rng.normal(size=(n, dim))
     if seed % 10 == 0:
@@ -76,7 +76,7 @@ def test_crowds_equal_the_reference(monkeypatch, first):
 
 @pytest.mark.parametrize("n", [16, 17, 18, 40])
 def test_all_pairs_are_found_up_to_16_per_body(n):
-    """17 coincident bodies have exactly this number. Each body collects those of higher index."""
+    """The limit is 16 partners of higher index per body: 17 coincident bodies reach it exactly."""
     places, radius = [Vector((0.0, 0.0))] * n, [0.5] * n
     pairs = near_pairs(places, radius)
     assert (pairs == every_near_pair(places, radius)) == (n <= 17)
@@ -86,7 +86,7 @@ def test_all_pairs_are_found_up_to_16_per_body(n):
 def test_a_distant_crowd_does_not_affect_other_bodies(Stepper):
     """The pairs of a body are equal with and without a crowd elsewhere in the world."""
     rng = np.random.default_rng(8)
-    here = rng.uniform(0, 0.3, (20, 2))  # 190 pairs: below 16 per body in the mean, above it for the first bodies
+    here = rng.uniform(0, 0.3, (20, 2))  # 190 pairs: on average fewer than 16 per body, but more for the first bodies
     there = 1000 + np.zeros((40, 2))
     radius = rng.uniform(0.3, 0.6, 60)
     states = []
@@ -100,7 +100,7 @@ def test_a_distant_crowd_does_not_affect_other_bodies(Stepper):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_far_apart_halves_with_continuous_collisions_are_independent(Stepper, seed):
-    """Each group in its own world equals both in one. The first is fast and sparse, the second often a crowd."""
+    """Two groups step equally in one world and in a world each: one fast and sparse, the other often a dense crowd."""
     rng = np.random.default_rng(seed)
     dim, dtype = int(rng.integers(1, 4)), [np.float32, np.float64][seed % 2]
     halves = []
@@ -156,14 +156,14 @@ def far_out(n):
 
 
 def nowhere(n):
-    """Positions that overflow in the first step."""
+    """Create bodies whose positions overflow in the first step."""
     return np.full((n, 2), 1e308) + np.zeros((n, 2)), 0.1
 
 
 @pytest.mark.parametrize("scene", [one_place, clusters_beside_each_other, points, one_huge, far_out, nowhere])
 def test_time_is_proportional_to_the_number_of_bodies(scene):
     def seconds(n):
-        """Processor time of this process only, independent of the load of the machine."""
+        """Return the processor time of this process, which is independent of the machine's load."""
         x, radius = scene(n)
         v = np.full_like(x, 1e308 if scene is nowhere else 0.0)
         world = kd.Stepper(x, v, dt=1.0, constraints=[kd.ElasticCollisions(radius)])
@@ -174,8 +174,8 @@ def test_time_is_proportional_to_the_number_of_bodies(scene):
             assert scene is nowhere
         return time.process_time() - started
 
-    # 16 times the bodies: quadratic time would take 256 times as long, cache effects up to about 40 times.
-    # Both are the best of several runs, since other processes share the caches.
+    # 16 times the bodies: quadratic time would be 256 times as long; cache misses make it up to about 40 times.
+    # Both times are the best of several runs, since other processes share the caches.
     few, many = np.inf, np.inf
     for _ in range(6):
         few, many = min(few, *(seconds(4_000) for _ in range(3))), min(many, seconds(64_000))
@@ -195,7 +195,7 @@ def test_coincident_bodies_separate(dim, steps):
         deepest = max(deepest, 0.2 - np.sqrt((d * d).sum(axis=1)).min())
         k += 1
     assert deepest < 0.1 * 0.2
-    # The bodies must not fly apart either: discs in contact fill at least a third of the occupied area.
+    # The bodies must not fly apart either: discs in contact fill at least a third of the area that they span.
     assert np.ptp(heap.position, axis=0).max() < 4 * 0.2 * 2000 ** (1 / dim)
 
 
@@ -256,7 +256,7 @@ best, stepper = 10, make()
 for _ in range(10):
     rung = []
     signal.signal(signal.SIGPROF, ring)
-    # Processor time: the machine may have other things to do.
+    # Processor time, because other processes may delay this one.
     started = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, 0.3)
     tick, before = stepper.tick, stepper.position.copy()
@@ -265,7 +265,7 @@ for _ in range(10):
     except Rang:
         best = min(best, time.process_time() - started - 0.3)
     assert rung
-    # A step that is given up leaves nothing behind.
+    # An interrupted step leaves no partial changes.
     assert stepper.tick > tick or np.array_equal(stepper.position, before)
     if best < 0.2:
         break

@@ -50,7 +50,7 @@ def test_random_piles_in_a_periodic_box_equal_the_reference(monkeypatch, first):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
 def test_layout_splitting_and_threads_do_not_change_results(monkeypatch, integrator):
-    """All instruction sets, layouts and thread counts equal one call of the best instruction set on rows."""
+    """All instruction sets, layouts and thread counts equal a single call on row layout by the best instruction set."""
     compared, most = 0, len(KINDS) * len(kernels.isas)
     for number, (layout, dtype, dim) in enumerate(KINDS):
         n = 400 if number % 7 == 0 else 60  # some cases have enough bodies for threads
@@ -134,7 +134,7 @@ def test_all_constraints_at_once_with_threads(monkeypatch):
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "verlet", "velocity_verlet", "exact"])
 def test_walls_in_tiles_equal_the_reference(integrator, dtype):
     rng = np.random.default_rng(5)
-    n = 500  # three tiles, with coefficients per body in all of them
+    n = 500  # three tiles, with per-body coefficients in each
     radius, mass = rng.uniform(0.01, 0.3, n), rng.uniform(1, 2, n)
     mass[::7] = np.inf
     walls = [
@@ -158,7 +158,7 @@ def test_walls_in_tiles_equal_the_reference(integrator, dtype):
 @pytest.mark.parametrize(("pairs", "alive"), [([(0, 1)], [True, False, True]), (np.zeros((0, 2), np.int64), None)])
 @pytest.mark.parametrize("direction", ["before", "after"])
 def test_negative_zero_velocities_become_zero_without_active_pairs(monkeypatch, direction, pairs, alive):
-    """A velocity of -0 becomes 0, as it does with active pairs."""
+    """A velocity of -0 becomes +0 even without active pairs, as with them."""
     x, v = np.array([(0.9, 0), (0, 0.5), (0.2, 0.2)]), np.array([(9, 0.5), (0, 0), (-0.0, 1)])
     held = [kd.Distance(pairs, 1.0, direction=direction)]
 
@@ -178,7 +178,7 @@ def test_negative_zero_velocities_become_zero_without_active_pairs(monkeypatch, 
     "wall", [kd.Box(-9, 9), kd.Plane((1, 0), -9), kd.Boxes([(5, 5)], [(6, 6)]), kd.Segments([[(5, 5), (6, 6)]])]
 )
 def test_walls_leave_previous_positions_of_untouched_bodies(monkeypatch, wall):
-    """A previous position of -0 stays, in every bit."""
+    """A previous position of -0 keeps its sign if the wall is not touched."""
 
     def after(cls):
         stepper = cls([[-0.0, 1.0]], [[1.0, 1.0]], dt=0.125, integrator="verlet", constraints=[wall])

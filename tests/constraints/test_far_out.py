@@ -65,7 +65,7 @@ def test_bodies_too_far_out_do_not_collide_until_they_are_wrapped(Stepper):
 
 
 def test_a_box_moves_no_body_without_a_position(Stepper):
-    """Its other coordinates may be inside."""
+    """A NaN coordinate means no contact, even if the other coordinates are inside the box."""
     world = Stepper([[0.5, 0.2]], constraints=[kd.Boxes([(0, 0)], [(1, 1)], radius=0.5)])
     world.position[0, 1] = np.nan
     with pytest.raises(kd.NonFiniteError):

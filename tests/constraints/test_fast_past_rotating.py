@@ -1,4 +1,4 @@
-"""Bodies that cross the surroundings of a shape that rotates in a step: the moments of their way, one by one."""
+"""Fast bodies near a shape that rotates within the step, compared with sampled moments of the motion."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ HERTZ = 60
 
 
 def least_gap(ends, center, angle, way, radius, moments=2000):
-    """Return the least distance from a segment that rotates by `angle` meanwhile, less the radius."""
+    """Return the least gap between a moving body and a segment that rotates by `angle` meanwhile."""
     share = np.linspace(0, 1, moments)
     arm = way[0] + (way[1] - way[0]) * share[:, None] - center
     c, s = np.cos(angle * share), np.sin(angle * share)
@@ -23,7 +23,7 @@ def least_gap(ends, center, angle, way, radius, moments=2000):
 @pytest.mark.parametrize("angle", [0.01, 0.1, 0.3])
 @pytest.mark.parametrize("length", [0.3, 3, 30, 300])
 def test_a_fast_body_hits_what_it_meets_and_nothing_else(Stepper, angle, length):
-    """Through the middle of a body of 0.3 m no segment goes; what it passes by more than its radius, it passes."""
+    """A body hits exactly those segments that come closer than its radius of 0.3 m at some moment of the step."""
     rng = np.random.default_rng([1, int(100 * angle), int(10 * length)])
     radius, met, passed = 0.3, 0, 0
     for _ in range(300 if length < 1 else 150):
@@ -50,7 +50,7 @@ def test_a_fast_body_hits_what_it_meets_and_nothing_else(Stepper, angle, length)
 
 
 def test_a_body_that_passes_a_rotor_far_away_is_not_touched(Stepper):
-    """In the frame of the rotor its way is an arc, whose chord comes 50 m closer."""
+    """In the rotor's frame the body moves along an arc; the chord of that arc is 50 m closer to the rotor."""
     rotor = kd.Segments([[(0, 0), (60, 0)]], 1.0, 0.0, 0.1, angular_velocity=-HERTZ, center=(0, 0))
     body = Stepper([[0.0, 100.0]], [[200.0 * HERTZ, 0.0]], hz=HERTZ, constraints=[rotor])
     body.step()
@@ -59,7 +59,7 @@ def test_a_body_that_passes_a_rotor_far_away_is_not_touched(Stepper):
 
 @pytest.mark.parametrize("seed", [3133, 4175, 8087, 8654])
 def test_a_way_of_too_many_pieces_touches_nothing_that_it_only_comes_near(Stepper, seed):
-    """In a step of 1 km past a rotor that turns by 1 rad, pieces of the arc cut through it; the body passes it."""
+    """In a step of 1 km past a rotor, chords of pieces of the arc cut through the rotor; the arc itself does not."""
     rng = np.random.default_rng(seed)
     ends, angle = np.array([[0.0, 0.0], [1.0, 0.0]]), rng.choice([0.3, 0.5, 1.0])
     direction = rng.normal(size=2)

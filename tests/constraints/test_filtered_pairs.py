@@ -1,4 +1,4 @@
-"""The broad phase leaves out pairs by category: equal to the reference, and it finds what brute force finds."""
+"""The broad phase skips pairs by category: equal to the reference, and complete compared with brute force."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from kickdrift import kernels
 
 
 def scene(seed):
-    """Draw bodies of a few kinds, in open space or a periodic box, of one size class or several."""
+    """Draw bodies of several categories, in open space or a periodic box, of one size class or several."""
     rng = np.random.default_rng(seed)
     n, dim = int(rng.integers(20, 70)), 1 + seed % 3
     side = float(rng.choice([3.0, 9.0]) if dim > 1 else 30.0)
@@ -75,7 +75,7 @@ def test_all_pairs_of_kinds_that_collide_are_found(Stepper, sizes, space, swept)
 
 @pytest.mark.parametrize("constraint", ["collisions", "swept", "contacts"])
 def test_a_heap_of_bullets_does_not_hide_the_ship(Stepper, constraint):
-    """The limit of partners counts those that the filter lets collide."""
+    """Only pairs that the filter lets collide count towards the limit of partners."""
     n = 60
     ship = np.arange(n) == n - 1
     how = {"category": np.where(ship, 1, 2), "mask": np.where(ship, 2, 1), "sensor": True}

@@ -39,7 +39,7 @@ def test_a_pin_acts_at_any_position_in_the_list(Stepper, first):
     constraints = [kd.Pin(0), *held] if first else [*held, kd.Pin(0)]
     world = Stepper([[0.0, 0.0], [1.2, 0.0]], forces=[GRAVITY], constraints=constraints)
     world.step(20)
-    assert world.position[0].tolist() == [0.0, 0.0]  # below the plane: pinned bodies ignore walls
+    assert world.position[0].tolist() == [0.0, 0.0]  # pinned bodies ignore walls: this one is below the plane
     assert world.position[1, 1] >= 5
 
 
@@ -93,7 +93,7 @@ def test_a_pendulum_swings_with_its_period(Stepper, integrator):
 @pytest.mark.parametrize("iterations", [1, 20])
 @pytest.mark.parametrize("compliance", [0.01, 0])
 def test_compliance_is_that_of_a_spring_for_any_dt_and_iterations(Stepper, dt, iterations, compliance):
-    # At rest, 1 kg hangs lower by m g compliance.
+    # At rest, a weight of 1 kg stretches the joint by m g compliance.
     hanging = -1 - G * compliance
     bob = Stepper(
         [[0.0, 0.0], [0.0, hanging]], dt=dt, integrator="semi_implicit_euler", forces=[GRAVITY],
@@ -119,7 +119,7 @@ def test_a_body_on_a_damped_link_hangs_at_its_equilibrium(integrator, hz, link, 
 
 
 def sag(iterations, dt=1 / 60, **how):
-    """Sag of a chain of 12 bodies of 1 kg below its length, starting at the equilibrium of springs."""
+    """Return how far a chain of 12 bodies of 1 kg hangs below its length, starting at the equilibrium of springs."""
     compliance = how.get("compliance", 0)
     lengths = 1 + G * compliance * np.arange(11, 0, -1)  # each link carries the bodies below
     chain = np.stack([np.zeros(12), -np.concatenate([[0], np.cumsum(lengths)])], axis=1)
@@ -188,7 +188,7 @@ def drop(Stepper, integrator="velocity_verlet", height=1.0, wall=None, dtype=np.
 @pytest.mark.parametrize("integrator", AT_WALLS, ids=ids)
 def test_elastic_bounces_conserve_energy_for_ten_minutes(integrator):
     ball = drop(kd.Stepper, integrator)
-    # Some integrators store the velocity half a step early or late: compare with their own invariant.
+    # Some integrators store the velocity half a step early or late: correct for that before comparing energies.
     lag = integrator.velocity_lag / 60
 
     def energy():
@@ -306,7 +306,7 @@ def test_friction_prevents_sliding_on_a_slope_up_to_its_angle(Stepper, integrato
     for crate in crates:
         crate.step(120)
     assert np.abs(crates[0].position - [[2, 1]]).max() < (1e-4 if dtype == np.float32 else 1e-12)
-    # a = g (sin - mu cos) on a slope of tangent 1/2
+    # The acceleration is g (sin - mu cos) on a slope of tangent 1/2.
     slid = np.linalg.norm(crates[1].position - [[2, 1]])
     assert slid == pytest.approx(G * (1 - 0.4 * 2) / np.sqrt(5) * 2**2 / 2, rel=0.05)
 
@@ -436,7 +436,7 @@ def test_empty_constraints_do_nothing(Stepper):
     assert empty.tick == 3
 
 
-# Moving constrained bodies by hand.
+# Users may move constrained bodies.
 
 
 def test_a_pin_moved_by_hand_transfers_no_momentum_and_an_infinite_mass_does(Stepper):

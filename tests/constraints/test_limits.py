@@ -1,4 +1,4 @@
-"""Ropes that only pull, struts that only push, their loads, and pairs that break."""
+"""Ropes that only pull, struts that only push, their loads, and breaking."""
 
 import copy
 import pickle
@@ -13,12 +13,12 @@ from kickdrift import reference
 
 both = pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["compiled", "reference"])
 G = 9.81
-#: Those under which a body that hangs is at rest: `energy_euler` keeps its speed instead.
+#: Integrators under which a hanging body comes to rest; under `energy_euler` it keeps its speed.
 INTEGRATORS = [name for name in kd.INTEGRATORS if name != "energy_euler"]
 
 
 def held(joined, *constraints):
-    """The constraints, or a Contacts that has the distances as joints."""
+    """Return the constraints; if `joined`, their distances become joints of a Contacts."""
     if not joined:
         return list(constraints)
     distances = [each for each in constraints if isinstance(each, kd.Distance)]
@@ -27,7 +27,7 @@ def held(joined, *constraints):
 
 
 def chain(links, mass=10.0, Stepper=kd.Stepper, joined=False, light=1.0, iterations=50, dtype=np.float64, **more):
-    """A load at the end of a chain of ropes of 1 m that hangs from a pin."""
+    """Create a load at the end of a chain of 1 m ropes that hangs from a pin."""
     limits = {name: more.pop(name) for name in ("breaks_at", "compliance", "direction", "order") if name in more}
     rope = kd.Distance([(k, k + 1) for k in range(links)], max_length=1.0, iterations=iterations, **limits)
     position = np.array([[0.0, -1.0 * k] for k in range(links + 1)], dtype)
@@ -105,7 +105,7 @@ def test_a_pendulum_pulls_as_much_as_theory_says():
 @pytest.mark.parametrize("joined", [False, True])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_what_is_slack_is_not_there(integrator, joined):
-    """Bodies fly as if there were no rope, to the bit, until it is taut; then it stops them, without rebound."""
+    """Bodies on a slack rope fly bitwise as without one; a taut rope stops them without rebound."""
     rope = kd.Distance([(0, 1)], min_length=0.5, max_length=2.0)
     given = {"hz": 60, "integrator": integrator, "forces": [kd.Gravity((0, -G))]}
     tied = kd.Stepper([[0, 0], [0, -1]], constraints=held(joined, kd.Pin(0), rope), **given)
@@ -129,11 +129,11 @@ def test_what_is_slack_is_not_there(integrator, joined):
     for _ in range(60):
         tied.step()
         lengths.append(np.linalg.norm(tied.position[1]))
-    assert min(lengths) == pytest.approx(0.5, abs=0.03)  # the strut in it stops the body too
+    assert min(lengths) == pytest.approx(0.5, abs=0.03)  # the minimum length stops the body like a strut
 
 
 def test_ropes_only_pull_and_struts_only_push():
-    """In a net that is shaken, whatever the neighbours do."""
+    """This holds in a net that is shaken, whatever the neighbours do."""
     rng = np.random.default_rng(3)
     position = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
     pairs = [(k, k + 1) for k in range(24) if k % 5 < 4] + [(k, k + 5) for k in range(20)]
@@ -157,7 +157,7 @@ def test_ropes_only_pull_and_struts_only_push():
 
 
 def bridge(Stepper=kd.Stepper, joined=False, breaks_at=700.0, dtype=np.float64, events=True, **more):
-    """30 planks between two pins, on which a load is lowered."""
+    """Create a bridge of 30 planks between two pins, and a load that falls on it."""
     pairs = [(k, k + 1) for k in range(31)]
     planks = kd.Distance(pairs, breaks_at=breaks_at, iterations=20)
     position = np.zeros((33, 2), dtype)
@@ -284,7 +284,7 @@ def test_the_event_of_a_break():
 
 
 def test_a_strut_that_breaks_has_pushed(Stepper):
-    """Only a BREAK has a negative impulse: that of a rod that pushes."""
+    """A negative impulse occurs only in BREAK events, of a rod that pushes."""
     strut = kd.Distance([(0, 1)], 1.0, breaks_at=50.0)
     world = Stepper(
         [[0.0, 0.0], [0.0, 1.0]], mass=[1.0, 10.0], hz=60, forces=[kd.Gravity((0, -G))],
@@ -431,7 +431,7 @@ def test_loads_that_are_not_saved_are_unknown_until_the_next_step(Stepper):
 @both
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_break_outlasts_its_limit(Stepper, joined):
-    """Snapshots contain breaks of pairs whose breaks_at was taken away; their loads they do not."""
+    """Snapshots keep broken pairs after breaks_at was removed, but not the loads."""
     world, rope = chain(2, Stepper=Stepper, joined=joined, hz=60, breaks_at=[1e6, 90.0])
     slack = world.add(kd.Distance([(0, 2)], max_length=9.0))
     world.step(5)
@@ -504,13 +504,13 @@ def test_pairs_end_with_their_bodies(Stepper):
     world.spawn([[0, -1.0]])
     world.step()
     assert world.load(rope)[0] == 0
-    assert world.velocity[1, 1] < 0  # the new one does not hang on it
+    assert world.velocity[1, 1] < 0  # the new body does not hang on the rope of the old one
     assert world.whole(rope).all()
 
 
 @pytest.mark.parametrize("seed", range(24))
 def test_random_nets_equal_the_reference(seed):
-    """Ropes, struts, rods and springs of all kinds, breaking, changed and cut, to the bit."""
+    """Ropes, struts, rods and springs that break, change and are removed are bitwise equal to the reference."""
     rng = np.random.default_rng(seed)
     dtype = [np.float32, np.float64][seed % 2]
     dim, n = int(rng.integers(1, 4)), int(rng.integers(4, 40))

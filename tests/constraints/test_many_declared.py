@@ -1,4 +1,4 @@
-"""Pairs that are declared one by one are those of one declaration: the same bits, in one pass over all."""
+"""Pairs declared one by one are bitwise equal to a single declaration, and are solved in one pass."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_rods_apart_are_rods_together(Stepper, dtype, integrator, kind):
 @pytest.mark.parametrize("damping", [0.0, 0.3])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "rk4", "implicit_euler"])
 def test_springs_apart_are_springs_together(Stepper, damping, integrator):
-    """Also of pairs that share bodies: forces are summed in the order declared."""
+    """Pairs may share bodies: forces are summed in the order of declaration."""
     pairs = [*PAIRS, (0, 5), (5, 7), (5, 0)]
     one = world(Stepper, [kd.Springs(pairs, 4.0, 1.0, damping)], integrator=integrator)
     other = world(Stepper, [kd.Springs([pair], 4.0, 1.0, damping) for pair in pairs], integrator=integrator)
@@ -90,14 +90,14 @@ def test_only_what_is_alike_is_joined():
     assert [len(each.fields["pairs"]) for each in world(kd.Stepper, springs)._plan.interactions] == [3]
     rods = [kd.Distance([(0, 1)]), kd.Distance([(2, 3)], iterations=9), kd.Distance([(4, 5)], compliance=0.1)]
     assert len(world(kd.Stepper, rods)._plan.constraint_records) == 3
-    # Two that share a body make as many iterations as the most of them, and are joined with such.
+    # Rods that share a body use the largest of their iteration counts, and merge with rods of that count.
     rods += [kd.Distance([(5, 6)], compliance=0.1, iterations=9), kd.Distance([(7, 8)], compliance=0.1, iterations=9)]
     assert [len(each.fields["first"]) for each in world(kd.Stepper, rods)._plan.constraint_records] == [1, 1, 3]
 
 
 @APART
 def test_a_rod_without_pairs_is_joined_with_any(Stepper):
-    """It lacks the fields of the others, such as limits, and their generations."""
+    """A declaration without pairs lacks fields of the others, such as limits and generations."""
     none = np.zeros((0, 2), np.int64)
     ropes = [kd.Distance(PAIRS[:2], max_length=1.0, breaks_at=9.0), kd.Distance(none, length=1.0)]
     one, other = world(Stepper, ropes[:1], alive=30), world(Stepper, ropes, alive=30)
@@ -110,7 +110,7 @@ def test_a_rod_without_pairs_is_joined_with_any(Stepper):
 @APART
 @pytest.mark.parametrize("kind", ["rods", "springs"])
 def test_changed_added_and_removed_one_by_one(Stepper, kind):
-    """The plan is that of a world that was made so, field by field, and so are the steps."""
+    """Plan and steps equal those of a world that is newly built with the same declarations."""
 
     def link(k, value):
         pair = [(k, k + 1)] if k % 3 else [(k, k + 1), (k + 2, k + 4)]
@@ -143,7 +143,7 @@ def test_changed_added_and_removed_one_by_one(Stepper, kind):
 @pytest.mark.parametrize("moving", [False, True], ids=["still", "moving"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_shapes_of_a_level_apart_are_shapes_together(dtype, moving, seed):
-    """Each declaration is a leaf of one tree: the same contacts, and the same bits, as in one declaration."""
+    """All declarations share one tree: contacts and states are bitwise equal to those of a single declaration."""
     lower = np.array([(1.5 * k, -1.0 - 0.25 * (k % 3)) for k in range(40)])
     velocity = np.array([(0.0, 0.5 * (k % 3 - 1)) for k in range(40)])
 
@@ -167,7 +167,7 @@ def test_shapes_of_a_level_apart_are_shapes_together(dtype, moving, seed):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_lift_meets_bodies_of_any_tile(dtype, isa):
-    """Tiles that a moving shape cannot reach are left out: it sweeps along 300 bodies, and meets each in turn."""
+    """Tiles that a moving shape cannot reach are skipped: this one sweeps past 300 bodies and hits each in turn."""
     worlds = []
     for Stepper in (kd.Stepper, reference.Stepper):
         position = np.stack([np.linspace(0, 299, 300), np.zeros(300)], axis=1).astype(dtype)
@@ -190,9 +190,9 @@ KINDS = [
 
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_joined_does_not_depend_on_what_came_before(seed):
-    """Parts of the joined records are taken over at each change; all their fields are those of a first plan."""
+    """Plans reuse merged records of the previous plan; all fields must equal those of a plan built from scratch."""
     rng = np.random.default_rng(seed)
-    kinds = [KINDS[0]] if seed < 2 else KINDS  # alike, most is taken over; else some have fields that others lack
+    kinds = [KINDS[0]] if seed < 2 else KINDS  # equal kinds reuse most; mixed ones differ in fields
 
     def link():
         first = int(rng.integers(0, 28))
@@ -222,7 +222,7 @@ def test_what_is_joined_does_not_depend_on_what_came_before(seed):
             changed.enable(one, False)
         elif what == 3:
             changed.set_mass(float(rng.choice([1.0, 2.0, np.inf])), index=int(rng.integers(28)))
-        elif what == 4:  # others at once, and as many
+        elif what == 4:  # replaces several declarations at once, possibly by as many
             saved.append(changed.snapshot())
             changed.restore(saved[rng.integers(len(saved))])
         elif one is not None:
@@ -237,7 +237,7 @@ def test_what_is_joined_does_not_depend_on_what_came_before(seed):
 
 @APART
 def test_walls_of_corners_change_one_by_one(Stepper):
-    """Corners use the numbers of their walls, which are set, added, removed and given filters around them."""
+    """Corners read the coefficients of their walls, which are set, added, removed and filtered one by one."""
     rng = np.random.default_rng(2)
     position, velocity = rng.uniform(0, 1, (40, 3)), rng.normal(0, 4, (40, 3))
 

@@ -1,16 +1,16 @@
-"""Shapes that move, asked by tiles: a call of many steps is as many calls of one, whoever comes near them and when."""
+"""Moving shapes, processed in tiles: one call of many steps equals as many single steps, whatever bodies they reach."""
 
 import numpy as np
 import pytest
 
 import kickdrift as kd
 
-TILE = 192  # bodies that kernels step together
+TILE = 192  # number of bodies that kernels step together
 DT = 1 / 64
 
 
 def world(Stepper, n=4 * TILE, dtype=np.float64, lift=None, **how):
-    """Groups of bodies that fall, 100 m apart; between the first two rises a lift."""
+    """Create groups of falling bodies, 100 m apart; a lift rises between the first two."""
     group = np.arange(n) * 4 // n
     place = np.stack([100.0 * group + np.arange(n) % 7, 5.0 + np.arange(n) % 5], axis=1).astype(dtype)
     lift = lift or kd.Boxes([(-2.0, -60.0)], [(40.0, -50.0)], 0.5, 0.3, 0.25, velocity=(0.0, 20.0))
@@ -31,8 +31,8 @@ def test_many_steps_are_as_many_single_ones(isa, integrator, events, dtype):
         np.testing.assert_array_equal(many.position, single.position)
         np.testing.assert_array_equal(many.velocity, single.velocity)
         np.testing.assert_array_equal(many.current(lift).lower, single.current(single.constraints[0]).lower)
-    assert many.velocity[0, 1] > -40  # the lift has met the first group,
-    assert many.velocity[-1, 1] == pytest.approx(-10 * many.time, rel=0.01)  # and no other
+    assert many.velocity[0, 1] > -40  # the lift has hit the first group
+    assert many.velocity[-1, 1] == pytest.approx(-10 * many.time, rel=0.01)  # and no other group
     if events:
         np.testing.assert_array_equal(many.events.take(), single.events.take())
 
@@ -49,7 +49,7 @@ def test_few_bodies_are_where_the_reference_has_them(isa):
 @pytest.mark.parametrize("velocity", [(-3.0, 0.0), (0.0, 2.0), (0.0, 0.0)])
 @pytest.mark.parametrize("angular_velocity", [0.0, 3.0])
 def test_a_tile_is_asked_if_a_shape_comes_within_its_reach_in_the_call(isa, velocity, angular_velocity):
-    """Rows of bodies at all distances from where a shape that moves, or rotates, will have been."""
+    """Place bodies at all distances from the area that a moving or rotating shape covers during the call."""
     place = np.stack(np.meshgrid(np.linspace(-6, 6, 64), np.linspace(-6, 6, 25)), axis=2).reshape(-1, 2)
     arm = [[(0.0, 0.0), (2.0, 0.5)]]
     given = {"velocity": velocity, "angular_velocity": angular_velocity, "center": (0.0, 0.0)}
@@ -64,7 +64,7 @@ def test_a_tile_is_asked_if_a_shape_comes_within_its_reach_in_the_call(isa, velo
 
 
 def test_after_a_failure_all_stand_at_the_last_whole_tick(isa):
-    """A body near the lift becomes infinite within the call: shapes and tiles far away go back to that tick."""
+    """A body near the lift becomes infinite during the call: shapes and distant tiles roll back to the tick before."""
     failing, lift = world(kd.Stepper)
     failing.velocity[0] = 0.0, -1e160
     failing.add(kd.QuadraticDrag(0.01))
@@ -84,10 +84,10 @@ def test_after_a_failure_all_stand_at_the_last_whole_tick(isa):
 
 
 def test_tiles_that_go_back_ask_where_shapes_were(isa):
-    """From where the lift is at the failure, it seems to come to a tile in the steps that are made once more."""
+    """Relative to the lift's position at the failure, a tile would seem to be reached in the repeated steps."""
     place = np.concatenate([np.zeros((TILE, 2)), [(145.0, 0.0)] * TILE])
     velocity = np.concatenate([np.zeros((TILE, 2)), [(0.0, 0.01)] * TILE])
-    first = np.eye(1, 2 * TILE)[0]  # a body that grows seven thousandfold a step, and from 1 m on faster than that
+    first = np.eye(1, 2 * TILE)[0]  # this body's position grows 7000-fold a step, and faster beyond 1 m
     place[0] = 0.0, 1e-300
     forces = [kd.AnchorSpring(3e7 * first), kd.QuadraticDrag(first)]
     lift = kd.Boxes([(100.0, -5.0)], [(102.0, 5.0)], 0.5, 0.3, 0.25, velocity=(20.0, 0.0))

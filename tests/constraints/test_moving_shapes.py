@@ -1,4 +1,4 @@
-"""Shapes that move, alone and in Contacts: against exact mechanics; and their state in all that keeps states."""
+"""Moving shapes, alone and in Contacts: against exact mechanics; snapshots, copies and many worlds keep their state."""
 
 import copy
 import math
@@ -29,7 +29,7 @@ def held(inside, *shapes, radius=RADIUS, restitution=0.0, friction=0.5):
 
 
 def platform(n, velocity, restitution=0.0, friction=0.5):
-    """A box whose face in the direction n goes through the origin."""
+    """Create a box whose face with the normal n goes through the origin."""
     n = np.array(n, float)
     lower, upper = np.full(2, -5000.0), np.full(2, 5000.0)
     axis = int(np.argmax(abs(n)))
@@ -44,7 +44,7 @@ def platform(n, velocity, restitution=0.0, friction=0.5):
 @pytest.mark.parametrize("hz", HERTZ)
 @pytest.mark.parametrize("speed", [-500, -20, 30, 500])
 def test_a_ball_on_a_lift(inside, n, hz, speed):
-    """Floors, ceilings, left and right. In Contacts it sinks in as on a floor that stands still, and as deep."""
+    """On moving floors, ceilings and side walls, balls in Contacts overlap as deeply as on a shape at rest."""
     n = np.array(n, float)
     lift = platform(n, speed * n)
     gravity = [kd.Gravity(-G * n)]
@@ -88,7 +88,7 @@ def test_a_lift_under_every_integrator(inside, integrator):
 
 @pytest.mark.parametrize("hz", HERTZ)
 def test_a_lift_that_starts_and_stops(inside, hz):
-    """It hits a ball that rests on it, which is thrown up when it stops, and falls back in a parabola."""
+    """A lift that starts hits the ball on it; when the lift stops, the ball flies on and falls back in a parabola."""
     lift = platform((0, 1), (0.0, 0.0))
     ball = kd.Stepper([[0.0, RADIUS]], hz=hz, forces=[kd.Gravity((0, -G))], constraints=held(inside, lift))
     ball.step(hz)
@@ -107,7 +107,7 @@ def test_a_lift_that_starts_and_stops(inside, hz):
 
 
 def test_it_falls_behind_a_lift_that_goes_down_fast(inside):
-    """At 500 px/s the lift is gone until the ball has as much speed: an exact parabola, then at rest on the lift."""
+    """A lift at -500 px/s leaves the ball behind: an exact parabola until the ball is as fast, then rest on the lift."""
     lift = platform((0, 1), (0.0, -500.0))
     ball = kd.Stepper([[0.0, RADIUS]], hz=60, forces=[kd.Gravity((0, -G))], constraints=held(inside, lift))
     ball.step(30)
@@ -120,7 +120,7 @@ def test_it_falls_behind_a_lift_that_goes_down_fast(inside):
 @pytest.mark.parametrize("n", SIDES)
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 def test_a_paddle_hits_a_ball(n, restitution):
-    """(1 + e) times its speed, at the time of the impact: to rounding, at any rate."""
+    """The ball gets (1 + e) times the paddle's speed, at the exact time of the impact, at any step rate."""
     n = np.array(n, float)
     for hz in HERTZ:
         paddle = platform(n, 400 * n, restitution)
@@ -132,19 +132,19 @@ def test_a_paddle_hits_a_ball(n, restitution):
 
 
 def test_friction_carries_a_crate(inside):
-    """It accelerates by mu g to the speed of the platform, and then stays where it is on it."""
+    """Friction accelerates the crate by mu g to the speed of the platform; then the crate no longer slides."""
     lift = platform((0, 1), (200.0, 0.0), friction=0.5)
     crate = kd.Stepper([[0.0, RADIUS]], hz=240, forces=[kd.Gravity((0, -G))], constraints=held(inside, lift))
     crate.step(48)
     np.testing.assert_allclose(crate.velocity[0], [0.5 * G * 0.2, 0], atol=1e-6)
     crate.step(240)
     np.testing.assert_allclose(crate.velocity[0], [200, 0], atol=1e-6)
-    slid = 200 * 200 / 2 / (0.5 * G)  # less than the platform by v2 / (2 mu g)
+    slid = 200 * 200 / 2 / (0.5 * G)  # px by which the crate lags behind: v2 / (2 mu g)
     assert crate.position[0, 0] == pytest.approx(200 * crate.time - slid, abs=0.5)
 
 
 def test_a_disc_on_a_platform_rolls(inside):
-    """As on a belt: v = u / 3, and the rest is rotation."""
+    """As on a conveyor belt of speed u: v = u / 3, and the disc rotates."""
     lift = platform((0, 1), (300.0, 0.0))
     disc = kd.Stepper(
         [[0.0, RADIUS]], hz=240, forces=[kd.Gravity((0, -G))], constraints=held(inside, lift), angular_velocity=0.0
@@ -156,7 +156,7 @@ def test_a_disc_on_a_platform_rolls(inside):
 
 @pytest.mark.parametrize("speed", [-400.0, 60.0, 400.0])
 def test_a_pile_is_carried_without_a_gap(speed):
-    """The same pile as on a floor that stands still, up and down."""
+    """A pile on a rising or sinking floor equals one on a floor at rest."""
     places = [[18.0 * k, RADIUS + 15.99 * j] for k in range(4) for j in range(8)]
     forces = [kd.Gravity((0, -G))]
 
@@ -189,7 +189,7 @@ def test_no_speed_takes_a_platform_through_a_ball(inside, hz, speed):
 
 
 def touched(p, r, start, w):
-    """(time, contact distance, normal) at which a line that rotates about the origin touches a disc at rest."""
+    """Return (time, contact distance, normal) at which a line that rotates about the origin touches a disc at rest."""
     far = math.hypot(*p)
     angle = math.atan2(p[1], p[0]) - math.asin(r / far)
     return (angle - start) / w, math.sqrt(far * far - r * r), np.array([-math.sin(angle), math.cos(angle)])
@@ -199,7 +199,7 @@ def touched(p, r, start, w):
 @pytest.mark.parametrize("w", [1.0, 5.0, 20.0])
 @pytest.mark.parametrize("restitution", [0.5, 1.0])
 def test_a_flipper_gives_the_speed_of_its_surface(hz, w, restitution):
-    """(1 + e) w s, where s is how far from the center it touches; place and time to rounding."""
+    """The speed is (1 + e) w s, with s the contact's distance from the center; place and time are exact to rounding."""
     p, start = np.array([42.0, 12.0]), -0.6
     line = [(0, 0), (60 * math.cos(start), 60 * math.sin(start))]
     flipper = kd.Segments([line], restitution, 0, RADIUS, angular_velocity=w, center=(0, 0))
@@ -214,7 +214,7 @@ def test_a_flipper_gives_the_speed_of_its_surface(hz, w, restitution):
 
 @pytest.mark.parametrize("restitution", [0.5, 1.0])
 def test_a_flipper_in_contacts(restitution):
-    """A body stays at an impact until the end of the step: the speed is that of the surface there, to h w."""
+    """A body stays where it was hit until the step ends, and gets the surface speed at that place, to order h w."""
     p, start, w = np.array([42.0, 12.0]), -0.6, 20.0
     for hz, within in ((120, 0.03), (960, 0.005)):
         line = [(0, 0), (60 * math.cos(start), 60 * math.sin(start))]
@@ -226,7 +226,7 @@ def test_a_flipper_in_contacts(restitution):
 
 
 def test_a_bead_on_a_mill(inside):
-    """Without friction and gravity it moves out along the wing: s'' = w2 s. The wing pushes it as 2 s' > w r."""
+    """Without friction and gravity the bead moves out along the wing: s'' = w2 s. The wing pushes it, as 2 s' > w r."""
     w, s, v = 2.0, 20.0, 40.0
     there = s * math.cosh(w / 2) + v / w * math.sinh(w / 2)
     mill = kd.Segments([[(-100, 0), (100, 0)]], 0, 0, RADIUS, angular_velocity=w)
@@ -242,7 +242,7 @@ def test_a_bead_on_a_mill(inside):
 
 
 def test_the_places_of_a_mill_do_not_drift():
-    """Its angle is a number, of which places follow: rigid after 100,000 steps, and where it should be."""
+    """Positions follow from an accumulated angle: the mill stays rigid, without drift, for 128,000 steps."""
     for dtype in (np.float32, np.float64):
         mill = kd.Segments([[(0, 0), (100, 0)], [(0, 0), (0, 50)]], angular_velocity=7.0, center=(10, 0))
         world = kd.Stepper(np.zeros((1, 2), dtype), hz=128, constraints=[mill])
@@ -276,7 +276,7 @@ def test_nothing_passes_through_a_flipper(inside, hz):
 
 @pytest.mark.parametrize(("hz", "w"), [(60, 4.0), (240, 16.0)])
 def test_bodies_stay_in_a_drum(inside, hz, w):
-    """Its rim moves by less than a radius in a step; its center oscillates, too."""
+    """The drum's rim moves by less than a radius in a step; its center oscillates, too."""
     corners = np.array([(1, 0), (0, 1), (-1, 0), (0, -1), (1, 0)], float)
     drum = kd.Segments(np.stack([corners[:-1], corners[1:]], axis=1), 0.3, 0.3, 0.08, angular_velocity=w, center=(0, 0))
     rng = np.random.default_rng(2)
@@ -355,7 +355,7 @@ def test_what_is_set(Stepper, inside):
     now = world.current(lift)
     np.testing.assert_allclose(now.upper, [[2, 0.6], [4.2, 1]])
     np.testing.assert_allclose(now.velocity, [(0, 3), (1, 0)])
-    world.set(lift, lower=now.lower + RISE, upper=now.upper + RISE)  # from where they are now
+    world.set(lift, lower=now.lower + RISE, upper=now.upper + RISE)  # relative to the current corners
     world.set(lift, friction=0.25)
     world.set(floor, friction=0.75)
     world.step(6)
@@ -384,7 +384,7 @@ def test_shapes_that_stood_still_get_a_velocity(Stepper, inside):
     world.step(6)
     np.testing.assert_allclose(world.current(floor).upper, [[50, -1.9]])
     np.testing.assert_allclose(world.current(lift).upper[0], [2, 0.6])
-    world.set(floor, velocity=None)  # it stays where it is
+    world.set(floor, velocity=None)  # the floor stops at its current position
     world.step(6)
     np.testing.assert_allclose(world.current(floor).upper, [[50, -1.9]])
 
@@ -458,7 +458,7 @@ def test_places_to_draw(Stepper, inside):
         world.interpolate_shapes(flipper), [[(-6, 0), (-6 + 3 * math.cos(half), 3 * math.sin(half))]], atol=1e-12
     )
     np.testing.assert_allclose(world.interpolate_shapes(lift, 1.0), np.stack(world.current(lift).ends(), axis=1))
-    world.set(lift, velocity=(0, -50))  # what is drawn are the places that were
+    world.set(lift, velocity=(0, -50))  # interpolation still uses the previous positions
     np.testing.assert_allclose(world.interpolate_shapes(lift)[0], [(-2, -0.975), (2, 0.025)])
     with pytest.raises(TypeError, match="shapes: expected Boxes or Segments, got"):
         world.interpolate_shapes(3)
@@ -467,7 +467,7 @@ def test_places_to_draw(Stepper, inside):
 
 
 def test_events_of_what_moves(Stepper, inside):
-    """A lift comes up under a ball at rest, at a known time, and leaves it when it goes down faster than that falls."""
+    """A lift hits a ball at rest at a known time, and leaves it by descending faster than the ball falls."""
     lift = kd.Boxes([(-2, -2)], [(2, -1)], 0, 0.5, 0.5, velocity=(0, 2))
     world = Stepper([[0.0, 0.0]], hz=60, constraints=held(inside, lift, radius=0.5), events=kd.Events())
     world.step(30)
@@ -499,7 +499,7 @@ def test_what_is_refused(shapes, message):
 
 
 def test_many_worlds(inside):
-    """Each world has shapes of its own, at its own tick."""
+    """Each world has its own positions of shapes, at its own tick."""
     template, lift, *_ = game(kd.Stepper, inside)
     template.step(3)
     template.set(lift, velocity=(0, 2.5))
@@ -519,7 +519,7 @@ def test_many_worlds(inside):
 
 @pytest.mark.parametrize("swept", [False, True])
 def test_collisions_meet_shapes_again_at_the_same_time(isa, swept):
-    """In float32, too: the walls are solved again after collisions, and shapes move by dt, not by its rounding."""
+    """Walls are solved again after collisions: shapes move by the exact dt, not by its float32 rounding."""
     rng = np.random.default_rng(5)
     x = rng.uniform(-1, 1, (24, 2)).astype(np.float32)
     v = (4 * rng.normal(size=(24, 2))).astype(np.float32)

@@ -36,7 +36,7 @@ def test_a_grid_has_four_colours_and_a_star_one_per_edge():
 
 @pytest.mark.parametrize("how", DISTANCES)
 def test_coloured_order_equals_sorting_the_pairs_by_colour(Stepper, how):
-    """Coefficients per pair are sorted along with the pairs."""
+    """Coefficients per pair are sorted together with the pairs."""
     rng = np.random.default_rng(2)
     x, v, pairs = rng.normal(size=(40, 3)), rng.normal(size=(40, 3)), random_pairs(rng, 40, 120)
     each = {"length": rng.uniform(0.1, 2, 120)} | {
@@ -64,7 +64,7 @@ def test_coloured_equals_the_reference(monkeypatch, how, dtype, dim, integrator)
     rng = np.random.default_rng(dim)
     n = 60
     x, v = (0.7 * rng.normal(size=(n, dim)).astype(dtype) for _ in range(2))
-    # Many unconstrained bodies, so that rows of pairs differ from body indices; one level of one pair, others longer.
+    # Many unconstrained bodies, so that rows of pairs differ from body indices; one colour of one pair, others of many.
     pairs = np.concatenate([random_pairs(rng, 33, 100), [(40, 59)]])
     box = [kd.Periodic(-2.0, 2.0)] if dim == 2 else []
 

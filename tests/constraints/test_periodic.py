@@ -64,7 +64,7 @@ def test_snapshots_restore_across_a_wrap(isa):
 
 
 def test_rows_of_dead_bodies_are_not_wrapped(monkeypatch):
-    """Rows of dead bodies stay zero, even if the origin is outside of the box."""
+    """Rows of dead bodies stay zero, even if the box does not contain the origin."""
     for many in (9, 700):
         twins = []
         for stepper in (kd.Stepper, reference.Stepper):
@@ -182,7 +182,7 @@ def lattice(side, dim, spacing, seed=3):
 
 @pytest.mark.parametrize(("dim", "side"), [(1, 6), (1, 40), (2, 5), (2, 12), (3, 5), (3, 7)])
 def test_pair_forces_equal_the_sum_over_all_images(dim, side):
-    """Boxes of few cells and of many."""
+    """Test boxes of few cells and of many."""
     place, width = lattice(side, dim, 1.12) - 1.0, side * 1.12
     bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5)
     expected = 0.5 * forces_of_images(place, width)
@@ -199,7 +199,7 @@ def test_a_fluid_equals_the_reference(monkeypatch, integrator, dtype):
     velocity = np.random.default_rng(5).normal(0, 2, place.shape)
     bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5)
     options = {"dt": 0.004, "integrator": integrator, "forces": [bond], "constraints": [kd.Periodic(0, 6)]}
-    evaluations = {"velocity_verlet": 31, "rk4": 120, "verlet": 31, "leapfrog": 30}  # central: one more for the start
+    evaluations = {"velocity_verlet": 31, "rk4": 120, "verlet": 31, "leapfrog": 30}  # central verlet: one more
     book = reference.Stepper(place.astype(dtype), velocity.astype(dtype), **options)
     book.step(10)
     early = book.checksum()
@@ -215,7 +215,7 @@ def test_a_fluid_equals_the_reference(monkeypatch, integrator, dtype):
 
 
 def test_single_steps_equal_one_call(isa):
-    """The reused acceleration is the one at the wrapped position."""
+    """An acceleration reused by the next step must be that of the wrapped position."""
     worlds = []
     for integrator in ("velocity_verlet", kd.Verlet(velocity="central")):
         for parts in ([200], [1] * 200, [7, 93, 100]):
@@ -242,7 +242,7 @@ def test_energy_uses_the_minimum_image():
 
 
 def test_a_crowd_in_a_corner_equals_the_reference(monkeypatch):
-    """More near pairs than the limit: the first ones of each cell are used, as in the reference."""
+    """Beyond the limit of near pairs, the first pairs of each cell are used, as in the reference."""
     for seed, dim in enumerate((1, 2, 3, 2, 3)):
         rng = np.random.default_rng(seed)
         place = rng.normal(0, 0.2, (120, dim)) % 6
@@ -262,7 +262,7 @@ def test_a_crowd_in_a_corner_equals_the_reference(monkeypatch):
 @pytest.mark.parametrize("swept", [False, True])
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_each_overlapping_pair_is_found_once(monkeypatch, dim, swept, dtype):
-    """Boxes of one cell, two, three and many, with equal and different radii."""
+    """Boxes are one, two, three or many cells wide; radii are equal or different."""
     for seed, width in enumerate((2.0, 2.6, 3.9, 5.3, 40.0)):
         rng = np.random.default_rng(seed)
         place = rng.uniform(-width, 2 * width, (90, dim)).astype(dtype)
@@ -390,7 +390,7 @@ def test_changes_equal_a_newly_built_stepper():
 
 @pytest.mark.parametrize("integrator", [kd.Verlet(velocity="central"), kd.VelocityVerlet()], ids=repr)
 def test_toggling_drag_equals_a_stepper_without_it(monkeypatch, integrator):
-    """Drag decides whether evaluations can be reused by the next step; forces and constraints stay bound."""
+    """Drag determines whether the next step may reuse an evaluation; forces and constraints stay bound."""
     x, v = np.random.default_rng(1).uniform(-1, 1, (2, 9, 2))
     forces = [kd.LinearDrag(0.5), kd.PairPotential("e*(q/r)**4", cutoff=1.0, e=1.0, q=0.25)]
 
@@ -413,7 +413,7 @@ def test_toggling_drag_equals_a_stepper_without_it(monkeypatch, integrator):
 
 
 def test_negative_dt_with_a_periodic_box():
-    """Wrapping is reversible: dt may be negative if there is no other constraint."""
+    """Wrapping is reversible: dt may be negative if Periodic is the only constraint."""
     place, speed = lattice(4, 2, 1.3), np.random.default_rng(1).normal(size=(16, 2))
     bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5)
     world = kd.Stepper(place.copy(), speed, dt=0.002, forces=[bond], constraints=[kd.Periodic(0, 5.2)])
@@ -475,7 +475,7 @@ def test_a_refused_change_leaves_the_box_unchanged():
 
 
 def test_pressure_of_hard_discs():
-    """Virial of the impacts within 1 % of Henderson (1975, Mol. Phys. 30, 971): Z = (1 + y²/8) / (1 - y)²."""
+    """The pressure from impulses is within 1 % of Henderson (1975, Mol. Phys. 30, 971): Z = (1 + y²/8) / (1 - y)²."""
     for share in (0.2, 0.3):
         side, rng = 30, np.random.default_rng(1)
         n = side * side
@@ -487,7 +487,7 @@ def test_pressure_of_hard_discs():
             place, velocity, dt=0.01, constraints=[kd.ElasticCollisions(0.5, swept=True), kd.Periodic(0, width)],
             events=kd.Events(2**16, hits_above=0, begin=False, end=False),
         )  # fmt: skip
-        world.step(500)  # from the lattice to a fluid
+        world.step(500)  # melts the lattice into a fluid
         world.events.take()
         kinetic, virial, blows = world.energy()[0], 0.0, 0
         for _ in range(40):

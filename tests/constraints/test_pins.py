@@ -1,4 +1,4 @@
-"""Pins: for the forces of others a pinned body is one of infinite mass, within a step too."""
+"""Pins: for all forces, also within a step, a pinned body is one of infinite mass."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def chain(Stepper, held, integrator, dtype=np.float64, forces=(), dt=0.02, steps
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_pinned_body_is_a_hook_of_infinite_mass(Stepper, integrator, dtype):
     pinned, heavy = (chain(Stepper, held, integrator, dtype, dt=0.01) for held in ("pinned", "heavy"))
-    if "implicit" in integrator:  # its norms are weighted by mass
+    if "implicit" in integrator:  # the solver's norms are weighted by mass
         assert pinned.position == pytest.approx(heavy.position, rel=1e-5)
     else:
         np.testing.assert_array_equal(pinned.position, heavy.position)
@@ -52,7 +52,7 @@ def test_integrators_keep_their_order_beside_a_pin(Stepper, integrator, order):
 
 
 def test_functions_and_thermostats_do_not_move_a_pinned_body(Stepper):
-    """A function sees it where it is; noise reaches the others only."""
+    """Force functions see the pinned body at its place; noise moves the other bodies only."""
     seen = []
 
     def watch(t, x, v, out):
@@ -69,7 +69,7 @@ def test_functions_and_thermostats_do_not_move_a_pinned_body(Stepper):
 
 
 def test_a_body_in_the_row_of_a_pinned_one_is_free(Stepper):
-    """The pin ends with its body; the next one in its row falls, as an inactive row does not."""
+    """A pin ends with its body: a body spawned later in the same slot falls."""
     world = chain(Stepper, "pinned", "velocity_verlet", slots=True, steps=2)
     world.kill(world.ids[0])
     world.step(2)

@@ -20,7 +20,7 @@ def pendulum(integrator, hz=60, dtype=np.float64, cls=kd.Stepper, **how):
 
 
 def height_lost(bob, seconds):
-    """Fraction of its height that the pendulum has lost, measured in its next swings."""
+    """Return the fraction of its height that the pendulum has lost, measured in its next swings."""
     bob.step(60 * seconds)
     return (0.5 - (1 + bob.record(180).position[:, 1, 1].max())) / 0.5
 

@@ -1,4 +1,4 @@
-"""Bodies that friction rotates: the same bits as the reference, in whatever way they touch; and what is refused."""
+"""Bodies that friction rotates: bitwise equal to the reference in every kind of contact; and refused declarations."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def test_random_plans(monkeypatch, make, dim, first):
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_crowds(monkeypatch, dim):
-    """So many contacts that whole vectors are full, and bodies with more of them than there are colours."""
+    """There are enough contacts to fill whole vectors, and bodies have more contacts than there are colours."""
 
     def drawn(seed, rng):
         scene = rolling_scene(rng, kd.VelocityVerlet(), resting_scene, dim=dim, n=(90, 130)[seed % 2])
@@ -59,7 +59,7 @@ def test_crowds(monkeypatch, dim):
 
 @pytest.mark.parametrize("direction", [-1.0, 1.0])
 def test_signs_of_zero_at_a_rough_box(isa, direction):
-    """Of points that spin the surface does not move. One wall stops a body, and the next finds a velocity of -0."""
+    """Spin does not move the surface of points; a wall that stops one leaves a velocity of -0 to the next wall."""
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
     spin, velocity = np.repeat(signs, 8, axis=0), direction * np.tile(signs, (8, 1))
     walls = [kd.Box((-0.3, -0.2, -0.4), (0.3, 0.2, 0.4), 0.0), kd.Box((-0.4, -0.2, -0.2), (0.4, 0.2, 0.2), 0.5, 0.5)]

@@ -59,7 +59,7 @@ def test_remaining_shapes_keep_their_impulses(Stepper):
 
 @both
 def test_removing_an_untouched_shape_does_not_affect_resting_bodies(Stepper):
-    """The world stays bitwise equal to one without the change."""
+    """A world stays bitwise equal after an untouched shape is removed."""
     worlds = []
     for change in (False, True):
         world, contacts = world_on(Stepper, [bricks(0, 9, 1, 2)])
@@ -73,7 +73,7 @@ def test_removing_an_untouched_shape_does_not_affect_resting_bodies(Stepper):
 
 @both
 def test_a_lift_carries_the_bodies_on_it(Stepper):
-    """A shape that moves in every step is identified by its index."""
+    """A shape that moves in every step keeps its identity by its index."""
     lift = kd.Boxes([(0, 0)], [(9, 1)])
     world, contacts = world_on(Stepper, [lift])
     world.step(30)
@@ -121,7 +121,7 @@ def test_touching_reports_the_new_shape_numbers(Stepper):
 
 @both
 def test_enabling_contacts_does_not_repeat_sensor_events(Stepper):
-    """Wall numbers change, but bodies inside a sensor do not enter again."""
+    """Enabling Contacts renumbers the walls, but bodies inside a sensor do not enter again."""
     contacts, region = kd.Contacts(0.5, shapes=[bricks(0)]), kd.Sensor((0, 0), (9, 9))
     world = Stepper([[1.0, 5.0]], hz=60, constraints=[contacts, region], events=kd.Events())
     world.enable(contacts, False)
@@ -161,7 +161,7 @@ def test_shapes_keep_their_impulses_after_a_shift(Stepper):
     before = normal_impulses(world)
     world.shift((3.0, 0.0))
     assert normal_impulses(world) == before
-    world.set(contacts, shapes=[bricks(1, 2, 3)])  # in shifted coordinates: no change
+    world.set(contacts, shapes=[bricks(1, 2, 3)])  # the same shapes in shifted coordinates
     assert normal_impulses(world) == before
 
 
@@ -242,7 +242,7 @@ def test_a_rising_platform_carries_the_body_or_is_refused(segments, share):
 
 @pytest.mark.parametrize("change", ["enable", "remove"])
 def test_shapes_of_contacts_are_no_constraint_of_their_own(change):
-    """The message said that it was another object, which it was not."""
+    """Regression: the message claimed that `ledge` was another object than the one declared."""
     ledge = kd.Boxes([(0, 0)], [(1, 1)])
     world = kd.Stepper([[5.0, 5.0]], constraints=[kd.Contacts(0.5, shapes=[ledge])])
     with pytest.raises(ValueError, match=r"got Boxes of Contacts: set\(shapes, enabled=False\) disables them"):
@@ -253,7 +253,7 @@ def test_shapes_of_contacts_are_no_constraint_of_their_own(change):
 
 @pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
 def test_shapes_that_are_given_again_stay_where_they_are(Stepper):
-    """Also after a shift, and where they were put since: handles say where shapes began."""
+    """Shapes given again keep their current places, after a shift or a set; handles hold only the initial places."""
     lift, ground = kd.Boxes([(0, 0)], [(4, 1)], velocity=(0, 1.0)), kd.Boxes([(50, 0)], [(54, 1)])
     contacts = kd.Contacts(0.5, shapes=[lift, ground])
     world = Stepper([[99.0, 99.0]], hz=60, constraints=[contacts])

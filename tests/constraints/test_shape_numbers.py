@@ -1,4 +1,4 @@
-"""Numbers of many shapes that change in a running world: results are those of the reference, which has no tree."""
+"""Coefficients of many shapes change in a running world: results equal the reference, which has no tree of shapes."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import kickdrift as kd
 from kickdrift import kernels
 
 COUNT, BODIES = 40, 12
-#: A change draws one of these; a list is of one value per shape.
+#: name -> function that draws a change; a list has one value per shape.
 CHANGES = {
     "bricks": lambda rng: {"enabled": rng.random(COUNT) < rng.choice([0.02, 0.5, 0.98])},
     "all off": lambda rng: {"enabled": False},
@@ -25,7 +25,7 @@ RADII = {"radius": lambda rng: {"radius": rng.uniform(0.1, 0.4)}}
 
 
 def boxes(rng, **more):
-    """A wall of bricks, some of which overlap."""
+    """Create boxes at random places, some of which overlap."""
     lower = rng.uniform(-6, 6, (COUNT, 2))
     return kd.Boxes(lower, lower + rng.uniform(0.2, 1.2, (COUNT, 2)), **more)
 
@@ -36,7 +36,7 @@ def segments(rng, **more):
 
 
 def elsewhere(rng, shapes, some):
-    """Put some shapes elsewhere, or all of them."""
+    """Return arguments that move some of the shapes, or all of them."""
     way = rng.normal(0, 2, (COUNT, 2)) * (rng.random((COUNT, 1)) < (0.05 if some else 1))
     if isinstance(shapes, kd.Boxes):
         return {"lower": shapes.lower + way, "upper": shapes.upper + way}
@@ -57,7 +57,7 @@ def seen(world):
 def test_a_world_with_changed_shapes_equals_the_reference(monkeypatch, resting, make, dtype, seed):
     rng = np.random.default_rng(seed)
     more = {"radius": 0.2, "restitution": 0.5} if not resting else {}
-    thick = {} if make is boxes else {"thickness": 0.1}  # the contact distance is a sum, which is rounded once
+    thick = {} if make is boxes else {"thickness": 0.1}  # makes the contact distance a rounded sum
     one_way = bool(seed == 1) or ((0.6, 0.8) if seed == 2 else False)
     shapes, other = make(rng, friction=0.3, one_way=one_way, **thick, **more), make(rng, **thick, **more)
     changes = CHANGES if resting else BOUNCES | RADII
@@ -76,7 +76,7 @@ def test_a_world_with_changed_shapes_equals_the_reference(monkeypatch, resting, 
     for _ in range(9):
         name = rng.choice([*changes, "some elsewhere", "all elsewhere"])
         if name.endswith("elsewhere") and resting:
-            continue  # shapes of Contacts that are put into bodies are refused
+            continue  # Contacts refuse shapes that move into bodies
         given = (
             elsewhere(rng, book.current(shapes), name.startswith("some"))
             if name.endswith("elsewhere")
@@ -84,7 +84,7 @@ def test_a_world_with_changed_shapes_equals_the_reference(monkeypatch, resting, 
         )
         book.set(shapes, **given)
         alone = kd.Stepper(position.copy(), hz=60, forces=book.forces, constraints=book.constraints)
-        assert book._plan.fingerprint == alone._plan.fingerprint, name  # as if it was made so
+        assert book._plan.fingerprint == alone._plan.fingerprint, name  # equals a newly built plan
         found = seen(book)
         book.step(3)
         events = book.events.take().tobytes()
@@ -136,7 +136,7 @@ def test_each_world_has_its_own_numbers_of_shapes(compiled, dtype):
             one.step(9)
             assert np.array_equal(worlds.position[number], one.position), name
             assert np.array_equal(worlds.velocity[number], one.velocity), name
-    if compiled:  # the tree of shapes is the same in all worlds
+    if compiled:  # all worlds share one tree of shapes
         lower = np.stack([shapes.lower - 0.01 * number for number in range(count)])
         with pytest.raises(ValueError, match="may differ from world to world"):
             worlds.set(shapes, lower=lower)

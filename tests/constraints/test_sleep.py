@@ -1,4 +1,4 @@
-"""Groups of bodies that come to rest, `Contacts(sleep=True)`: when they do, what wakes them, and equal bits."""
+"""Sleeping groups of bodies, `Contacts(sleep=True)`: when they fall asleep, what wakes them, and bitwise equality."""
 
 import math
 from dataclasses import replace
@@ -15,12 +15,12 @@ SLOW = 1 / 1024
 
 
 def sleepy(drawn, rng):
-    """Let the bodies of a scene sleep; some move so little, or are pushed so much, that they do."""
+    """Let bodies sleep; small velocities, or a threshold raised by strong forces, put some to sleep at once."""
     found = [
         replace(part, sleep=True) if isinstance(part, kd.Contacts) else part for part in drawn.arguments["constraints"]
     ]
     drawn.arguments["constraints"] = found
-    if rng.integers(2):  # falls, so that the share of forces counts
+    if rng.integers(2):  # strong gravity raises the speed threshold
         drawn.arguments["forces"] = [kd.Gravity(rng.normal(size=drawn.position.shape[1]) * 300)]
     drawn.velocity[...] *= rng.choice([1, 1e-3])
     return drawn
@@ -49,7 +49,7 @@ def test_scenes_with_moving_shapes_or_periodic_sides_equal_the_reference(monkeyp
 
 
 def heap(Stepper, count=12, dtype=np.float64, events=None, **how):
-    """Return a heap of balls on a floor between two walls, which has come to rest, and its contacts."""
+    """Return a heap of balls that has come to rest on a floor between two walls, and its contacts."""
     rng = np.random.default_rng(3)
     places = [(1.0 + 1.05 * (k % 4), 0.6 + 1.1 * (k // 4)) for k in range(count)]
     position = (np.array(places) + rng.uniform(-0.05, 0.05, (count, 2))).astype(dtype)
@@ -79,7 +79,7 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 @pytest.mark.parametrize("told", [False, True])
 def test_a_heap_at_rest_equals_the_reference_before_and_after_a_change(name, told):
-    """The kernels leave out steps that would change no bit; the reference makes them all."""
+    """Kernels skip steps that would change no bit; the reference computes all steps."""
     events, worlds = kd.Events(4096) if told else None, []
     settled, _ = heap(kd.Stepper, events=events)
     settled.step(420)
@@ -116,7 +116,7 @@ def test_a_heap_that_was_restored_or_copied_goes_on_alike():
 
 
 def test_many_worlds_sleep_alone():
-    """Worlds take turns in one stepper, which must not take one for another."""
+    """Worlds share one stepper in turn, which must not carry the sleep state of one world over to another."""
     world, _ = heap(kd.Stepper)
     world.step(420)
     worlds = kd.Worlds(world, 3)
@@ -131,11 +131,11 @@ def test_many_worlds_sleep_alone():
     assert alone is None or not alone.velocity.any()
 
 
-# When bodies are at rest: against mechanics.
+# When bodies come to rest, compared with mechanics.
 
 
 def tilted(rise, dtype=np.float64, integrator="velocity_verlet", sleep=True):
-    """Return a ball that has settled on ice, where gravity then gets this sine along the ice."""
+    """Return a ball at rest on ice, after gravity was tilted: its component along the ice is `rise` times g."""
     contacts = kd.Contacts(0.5, friction=0.0, walls=[kd.Plane((0, 1), 0.0)])
     gravity = kd.Gravity((0, -G))
     ball = kd.Stepper(
@@ -168,7 +168,7 @@ def test_without_sleep_the_smallest_force_moves():
 
 @pytest.mark.parametrize("speed", [3.0, -0.2])
 def test_a_thrown_ball_does_not_stop_at_its_highest_point(speed):
-    """It is slow there for one step at most; a wall beside it is near, but does not hold it."""
+    """The ball is slow for one step at most; the wall beside it is near, but does not stop it."""
     ways = []
     for sleep in (False, True):
         contacts = kd.Contacts(0.5, walls=[kd.Plane((1, 0), 0.0)], sleep=sleep)
@@ -193,7 +193,7 @@ def test_a_slow_lift_and_a_slow_belt_carry(speed):
 
 
 def test_without_gravity_nothing_slow_is_stopped():
-    """There is no force, and so no speed below a thousandth of what it does."""
+    """Without forces the speed threshold, a thousandth of their effect, is zero."""
     contacts = kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0)], sleep=True)
     ball = kd.Stepper([[0.0, 0.5]], [[1e-9, 0.0]], hz=60, constraints=[contacts])
     ball.step(600)
@@ -201,7 +201,7 @@ def test_without_gravity_nothing_slow_is_stopped():
 
 
 def test_a_ragdoll_and_a_spinning_ball():
-    """Joints come to rest with their bodies; a ball that spins slowly against friction stops, one on ice goes on."""
+    """Joints sleep with their bodies; a slowly spinning ball stops on a rough floor, and spins on without friction."""
     chain = kd.Distance([(0, 1), (1, 2)], length=1.1)
     contacts = kd.Contacts(0.5, friction=0.6, walls=[kd.Plane((0, 1), 0.0)], joints=[chain], sleep=True)
     world = kd.Stepper([[0, 0.5], [1.0, 0.9], [2.0, 0.5]], hz=60, forces=[kd.Gravity((0, -G))], constraints=[contacts])
@@ -226,7 +226,7 @@ def test_a_ragdoll_and_a_spinning_ball():
 @pytest.mark.parametrize("breaks_at", [None, 1e6])
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_rope_at_rest_breaks_and_lets_go(breaks_at, inside):
-    """In the tick in which it breaks nothing moves; in the next ones its load falls."""
+    """In the tick of the break nothing moves; in the next ticks the load falls."""
     worlds = []
     for Stepper in (kd.Stepper, reference.Stepper):
         rope = kd.Distance([(0, 1)], length=1.0, breaks_at=breaks_at)
@@ -244,7 +244,7 @@ def test_a_rope_at_rest_breaks_and_lets_go(breaks_at, inside):
 
 
 def test_a_hit_passes_through_balls_at_rest():
-    """All of a group wake at once: a cradle hands an impulse on within the step, as without sleep."""
+    """A group wakes as a whole: a Newton's cradle passes an impulse on within the step, as without sleep."""
     ways = []
     for sleep in (False, True):
         contacts = kd.Contacts(0.5, 1.0, 0.0, walls=[kd.Plane((0, 1), 0.0)], sleep=sleep)
@@ -263,11 +263,11 @@ def test_sleep_is_a_flag():
         kd.Contacts(1.0, sleep=0.5)
 
 
-# Groups at rest beside others that move.
+# Groups that sleep beside others that move.
 
 
 def two_heaps(Stepper, **how):
-    """Return two heaps 100 m apart on a floor, and a ball, of infinite mass or not, above the second."""
+    """Return two heaps 100 m apart on a floor, and a ball above the second heap."""
     one, _ = heap(Stepper)
     x = np.concatenate([one.position, one.position + np.array([100, 0]), [[102.0, 30.0]]])
     walls = [kd.Plane((0, 1), 0.0), kd.Plane((1, 0), 0.0)]
@@ -308,7 +308,7 @@ MOVES = {
 @pytest.mark.parametrize("name", MOVES)
 @pytest.mark.parametrize("turns", [False, True])
 def test_one_heap_moves_and_the_other_lies_still(name, turns):
-    """The kernels compute the contacts of the moving one alone; the reference those of both."""
+    """Kernels compute only the contacts of the moving heap; the reference computes those of both."""
     if name == "a body spins" and not turns:
         pytest.skip("nothing spins")
     how, states = {"angular_velocity": np.zeros(25), "angle": np.zeros(25)} if turns else {}, []

@@ -1,4 +1,4 @@
-"""Rows of the caller's arrays that touch no wall are stepped where they are: each of their bodies is asked."""
+"""Rows of the caller's arrays far from all walls are stepped in place; every body must be checked for contact."""
 
 import math
 from itertools import product
@@ -19,7 +19,7 @@ def arrays(n, dim, dtype, order):
 
 
 def forces(kind, n, dim, scheme):
-    """Return affine forces: alike for all bodies, of each body, or some of either."""
+    """Return affine forces with coefficients that are uniform, per body, or mixed."""
     rng = np.random.default_rng(1)
     pull = [kd.Gravity(rng.normal(0, 1, dim))]
     if kind == "gravity":
@@ -55,7 +55,7 @@ def test_single_steps_beside_a_far_wall(isa, scheme, kind, order):
 @pytest.mark.parametrize("scheme", AFFINE)
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_bodies_that_come_and_go_beside_a_far_wall(isa, scheme, order):
-    """Rows with inactive slots are stepped where they are, too; spawned bodies have no history yet."""
+    """Rows with inactive slots are stepped in place, too; spawned bodies have no history yet."""
     n, rng = 790, np.random.default_rng(2)
     for dtype, dim, living in product(DTYPES, (1, 2, 3), (400, n)):
         free, held = (
@@ -81,7 +81,7 @@ def test_bodies_that_come_and_go_beside_a_far_wall(isa, scheme, order):
 @pytest.mark.parametrize("substeps", [1, 2])
 @pytest.mark.parametrize("n", [100, 790])
 def test_frames_draw_the_state_before_their_last_step(isa, order, substeps, n):
-    """Kernels save it tile by tile: without walls, with one that has no events, and with walls asked by tiles."""
+    """Kernels save the previous state tile by tile: without walls, with one without events, and with walls per tile."""
     wall = kd.Plane((0, 1), FAR)
     for walls, events in (([], None), ([wall], None), ([wall, kd.Box(FAR, -FAR)], None), ([wall], kd.Events(8))):
         x, v = arrays(n, 2, np.float64, order)
@@ -102,7 +102,7 @@ def test_frames_draw_the_state_before_their_last_step(isa, order, substeps, n):
 @pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("side", [-1, 1])  # floor and ceiling
 def test_any_body_may_reach_the_wall(isa, order, dim, dtype, axis, side):
-    """One body of a row is fast, or starts beyond the wall; all others are far from it."""
+    """One body of a row is fast, or starts beyond the wall; all other bodies are far away."""
     n = 401
     wall = np.eye(dim)[axis]
     for body, inside in product((*range(17), 191, 192, 383, 384, *range(385, 401)), (True, False)):
@@ -122,7 +122,7 @@ def test_any_body_may_reach_the_wall(isa, order, dim, dtype, axis, side):
 @pytest.mark.parametrize("dim", [1, 2, 3])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_wide_body_may_reach_the_wall(isa, order, dim, dtype):
-    """Only its radius takes it there; all others are points, and far away."""
+    """Only the radius of this body reaches the wall; all other bodies are points far away."""
     n = 401
     wall = np.eye(dim)[-1]
     for body in (*range(17), 191, 192, 383, 384, *range(385, 401)):
@@ -139,7 +139,7 @@ def test_a_wide_body_may_reach_the_wall(isa, order, dim, dtype):
 @pytest.mark.parametrize("scheme", ["semi_implicit_euler", "velocity_verlet"])
 @pytest.mark.parametrize("numbers", ["spring", "drag", "gravity"])
 def test_forces_may_take_any_body_to_the_wall(isa, scheme, numbers):
-    """A body is at rest, far from the wall; only the coefficients of its own force take it there."""
+    """One body rests far from the wall; only the coefficients of its own force move it there."""
     n = 401
     for body in (0, 5, 191, 192, 384, 397, 400):
         each, wind, anchor, pull = np.zeros(n), np.zeros((n, 2)), np.zeros((n, 2)), np.zeros((n, 2))
@@ -188,7 +188,7 @@ def test_a_body_that_is_not_finite_is_reported(isa, value, of, events):
 
 
 def test_a_speed_that_overflows_is_reported(isa):
-    """A hundredth of that speed is a displacement that does not overflow."""
+    """The velocity overflows while the displacement, a hundredth of it, stays finite."""
     world, book = (
         make(
             np.zeros((400, 2)), np.ones((400, 2)), dt=0.01, forces=[kd.Gravity((0.0, 1.7e308))],
@@ -205,7 +205,7 @@ def test_a_speed_that_overflows_is_reported(isa):
 
 
 def test_a_body_that_has_touched_reports_its_end(isa):
-    """It has left the wall further than a step takes it, and its row is far from all walls: that is an event."""
+    """The end of a contact is an event, even if the row's bodies are farther from all walls than a step can reach."""
     worlds = [
         make(
             np.full((800, 2), 1000.0), dt=1.0, constraints=[kd.Plane((0, 1), 0.0, restitution=0.0)],

@@ -1,4 +1,4 @@
-"""Walls that act on single bodies process vectors of bodies: bitwise equal to one body after the other."""
+"""Walls that act on single bodies are computed in vectors: bitwise equal to one body after the other."""
 
 from itertools import product
 
@@ -77,7 +77,7 @@ def shots(rng, n, dim, dtype, wall):
     level, left = up.copy(), -np.eye(dim)[0]
     up[0] += 0.3
     if wall in ("floor", "side"):
-        position[:, -1] += 5  # initially far from the wall
+        position[:, -1] += 5  # start far from the wall
     constraints = {
         "plane": [kd.Plane(up, -2.0, **one)],
         "rough plane": [kd.Plane(up, -2.0, **found)],
@@ -97,7 +97,7 @@ SCHEMES = ["semi_implicit_euler", "velocity_verlet", "leapfrog", "rk4", "verlet"
 @pytest.mark.parametrize("wall", ["plane", "rough plane", "floor", "side", "box", "boxes"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_vectorized_walls_equal_those_with_events(isa, scheme, wall):
-    """With events, walls process one body at a time. Tiles end within vectors; all bodies reach the wall in the end."""
+    """With events, walls process one body at a time. Tiles end within vectors; all bodies reach the wall at last."""
     for number, (dtype, dim, n) in enumerate(product(DTYPES, (1, 2, 3), (1, 191, 193, 770))):
         rng = np.random.default_rng(number)
         position, velocity, arguments = shots(rng, n, dim, dtype, wall)
@@ -160,7 +160,7 @@ def test_splitting_calls_and_instruction_sets_do_not_change_results(monkeypatch,
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_resting_is_detected_equally_at_any_scale(isa, dtype):
-    """The fast test compares squares instead of square roots; it must fall back where these overflow or lose digits."""
+    """The fast test compares squares, not square roots; it must fall back where squares overflow or underflow."""
     n = 64
     for number, power in enumerate(range(-42, 43, 6) if dtype == np.float32 else range(-320, 300, 40)):
         rng = np.random.default_rng(number)
@@ -218,7 +218,7 @@ def test_distant_constraints_do_not_change_results(isa, integrator):
                     break
 
 
-#: Walls at exactly the coordinate 1, which each body reaches at a different tick or never; some rest on it.
+#: Walls at exactly coordinate 1, which each body reaches at a different tick or never; some bodies rest on the wall.
 BORDERS = {
     "plane": lambda: [kd.Plane((0, 1), 1.0)],
     "wide bodies": lambda: [kd.Plane((0, 1), 0.5, radius=0.5)],
@@ -235,7 +235,7 @@ BORDERS = {
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("border", BORDERS)
 def test_bodies_that_reach_a_wall_exactly(isa, border, dtype):
-    """In each tile one body reaches 1 at another tick: in the last of a call, in the next call, or never."""
+    """In each tile a body reaches 1 at its own tick: in the last step of a call, in the next call, or never."""
     n = 400
     position = np.zeros((n, 2), dtype)
     velocity = np.zeros((n, 2), dtype)
@@ -266,7 +266,7 @@ def test_bodies_that_reach_a_wall_exactly(isa, border, dtype):
 
 
 def test_all_tiles_stop_at_the_tick_of_an_overflow():
-    """A body overflows during a call: all tiles stop at that tick, like after single steps."""
+    """If a body overflows during a call, all tiles stop at that tick, as with single steps."""
 
     def world():
         position, velocity = np.zeros((600, 2)), np.ones((600, 2))
