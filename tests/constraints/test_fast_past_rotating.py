@@ -9,7 +9,7 @@ HERTZ = 60
 
 
 def least_gap(ends, center, angle, way, radius, moments=2000):
-    """Return the least gap between a moving body and a segment that rotates by `angle` meanwhile."""
+    """Return the first and the least gap between a moving body and a segment that rotates by `angle` meanwhile."""
     share = np.linspace(0, 1, moments)
     arm = way[0] + (way[1] - way[0]) * share[:, None] - center
     c, s = np.cos(angle * share), np.sin(angle * share)

@@ -107,7 +107,7 @@ def test_a_lift_that_starts_and_stops(inside, hz):
 
 
 def test_it_falls_behind_a_lift_that_goes_down_fast(inside):
-    """A lift at -500 px/s leaves the ball behind: an exact parabola until the ball is as fast, then rest on the lift."""
+    """A lift at -500 px/s leaves the ball behind: an exact parabola until the ball is as fast, then rest on it."""
     lift = platform((0, 1), (0.0, -500.0))
     ball = kd.Stepper([[0.0, RADIUS]], hz=60, forces=[kd.Gravity((0, -G))], constraints=held(inside, lift))
     ball.step(30)

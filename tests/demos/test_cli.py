@@ -371,7 +371,7 @@ def test_ctrl_c_prints_no_traceback():
 # Figures.
 
 
-# The examples in the help plot the other demos; the attractor is plotted with fewer trajectories.
+# The examples in the help plot the demos that are left out here; the attractor is plotted with fewer trajectories.
 @pytest.mark.parametrize(
     "name", [name for name in DEMOS if name != "attractor" and f"demo {name} --plot" not in DEMOS[name].EXAMPLES]
 )

@@ -55,7 +55,7 @@ def test_integrators_are_sorted_by_error(capsys):
 
 
 def test_a_few_bodies_at_a_wall_do_not_decide_the_ranking(capsys, tmp_path):
-    """README's thousand balls: two hits on the ceiling made explicit_euler's maximum the smallest, so medians count."""
+    """Ranking uses medians: in README's program, two hits on the ceiling gave explicit_euler the smallest maximum."""
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     program = tmp_path / "balls.py"
     program.write_text(re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1])

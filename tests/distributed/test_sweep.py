@@ -197,7 +197,7 @@ def test_stored_results_equal_the_yielded_ones(tmp_path, observe, every):
     once, again = Here(), Here()
     first = quietly(worlds.throw, cases, 8, observe, every=every, executor=once, store=tmp_path)
     second = quietly(worlds.throw, cases[::-1], 8, observe, every=every, executor=again, store=tmp_path)[::-1]
-    assert (once.calls, again.calls) == (3, 1)  # the failed case is repeated
+    assert (once.calls, again.calls) == (3, 1)  # only the failed case is run again
     assert comparable(first[:2]) == comparable(second[:2])
     assert [type(result) for result in first] == [type(result) for result in second]
     assert isinstance(second[2], distributed.CaseError)
@@ -320,7 +320,7 @@ def test_a_script_without_a_main_guard_is_explained(tmp_path):
     result = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert result.returncode == 1
     assert result.stderr.rstrip().endswith('a script must call it below `if __name__ == "__main__":`')
-    assert "freeze_support" not in result.stderr  # its processes say the same, not Python's advice
+    assert "freeze_support" not in result.stderr  # our message replaces Python's advice in child processes, too
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")

@@ -121,7 +121,7 @@ def test_a_table_of_parameters_has_all_of_them(name):
 
 
 def test_parameters_are_found_in_a_docstring():
-    """They begin a line or a sentence; their text ends with the paragraph, or before what is raised."""
+    """A parameter begins a line or a sentence; its text ends with the paragraph, or before the list of exceptions."""
     text = """A b: c.
 
 stiffness: k in N/m, of

@@ -58,7 +58,7 @@ console.log(JSON.stringify(Object.fromEntries(queries.map((query, i) => [query, 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The built pages: the folder KICKDRIFT_SITE, as in .ci/run, or newly built."""
+    """Return the folder of the built pages: $KICKDRIFT_SITE, as in .ci/run, or a new build."""
     if folder := os.environ.get("KICKDRIFT_SITE"):
         return Path(folder)
     folder = tmp_path_factory.mktemp("site")
@@ -109,7 +109,7 @@ def test_no_link_is_broken(site):
 
 
 def test_code_in_the_reference_can_be_copied(site):
-    """Examples have no backslashes of the markup, and no example has become a parameter."""
+    """Examples contain no backslashes of the markup, and none has been parsed as a parameter."""
     for path in (site / "api").glob("*.html"):
         text = path.read_text(encoding="utf-8")
         code = re.sub(r"<[^>]+>", "", "".join(re.findall(r"(?s)<pre>.*?</pre>", text)))

@@ -25,7 +25,7 @@ print(sys._is_gil_enabled())
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python")
 def test_import_leaves_the_gil_off():
-    # A module without a declaration enables it, with a warning.
+    # An extension module that does not declare support for free threading enables the GIL, with a warning.
     command = [sys.executable, "-W", "error", "-c", IMPORT]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "False", done.stderr

@@ -23,7 +23,7 @@ from kickdrift.rollback.snapshots import packed
 from kickdrift.stepper import base
 from kickdrift.stepper.common import State
 
-#: Frames and damping of any size are drawn.
+#: The fuzzers draw frame times and damping of any size: silence the warnings.
 pytestmark = [pytest.mark.filterwarnings("ignore:seconds"), pytest.mark.filterwarnings("ignore:Springs")]
 
 # Fuzzers that need a process of their own: late signals or endless threads would affect other tests.

@@ -42,18 +42,18 @@ def interrupted(action, place):
     try:
         action()
     except BaseException:
-        # Parts of NumPy convert the exception to another one.
+        # Some NumPy functions convert the exception to another one.
         if lines < place:
             raise
         return True
     finally:
         sys.settrace(before)
         gc.enable()
-    return lines >= place  # parts of NumPy swallow the exception
+    return lines >= place  # some NumPy functions swallow the exception
 
 
 def interrupt_everywhere(make, action, places=200):
-    """Interrupt an action on `make()` at about `places` of its lines: each time it happens completely or not at all."""
+    """Interrupt an action on `make()` at about `places` of its lines: it must happen completely or not at all."""
     plain, done = make(), make()
     action(done)
     outcomes = set()
@@ -178,7 +178,7 @@ def test_an_interrupted_repr_is_complete_the_next_time(made):
 def test_an_interrupted_frame_ends_at_a_completed_step():
     for place in range(1, 10**4):
         world = swing()
-        world.clock.set_hz(61)  # followed by the frame in Python code
+        world.clock.set_hz(61)  # the next frame adopts the new rate, in Python code
         ended = not interrupted(lambda world=world: world.advance(0.05), place)
         twin = swing()
         twin.dt = world._exact_dt

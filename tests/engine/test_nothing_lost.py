@@ -21,7 +21,7 @@ from kickdrift.engine import workers
 
 
 def exploding(cls, n, bad, integrator="explicit_euler", dtype=np.float64, threads=1):
-    """Create bodies on springs; those in `bad` have one that is too stiff for the step."""
+    """Create bodies on springs; the springs of the bodies in `bad` are too stiff for the time step."""
     stiffness = np.ones(n)
     stiffness[list(bad)] = 1e7
     x, v = np.ones((n, 2), dtype), np.zeros((n, 2), dtype)
@@ -42,7 +42,7 @@ def test_overflow_reports_body_and_ticks_and_does_not_affect_other_bodies(Steppe
     assert stepper.time == pytest.approx(tick / 10)
     assert f"body {min(bad)} is no longer finite (between tick {tick - 1} and tick {tick})" in str(failure)
     assert isinstance(failure, FloatingPointError)
-    # The state was finite up to then.
+    # The state was finite at the tick before the failure.
     before = exploding(Stepper, n, bad, integrator, dtype)
     before.step(tick - 1)
     assert np.isfinite(before.position).all()
@@ -120,7 +120,7 @@ EXPLOSIONS = {
 @pytest.mark.parametrize("integrator", ["explicit_euler", "velocity_verlet", "verlet", "rk4", "leapfrog"])
 @pytest.mark.parametrize("scene", EXPLOSIONS)
 def test_a_failing_call_ends_like_single_steps(Stepper, scene, integrator):
-    """Both stop at the first non-finite tick, in equal states, with equally many callback calls."""
+    """One call and single steps stop at the same tick, in equal states, after equally many callback calls."""
     one, many = (EXPLOSIONS[scene](Stepper, integrator) for _ in range(2))
     with pytest.raises(kd.NonFiniteError) as alone:
         deque((one.step() for _ in range(500)), maxlen=0)
@@ -221,7 +221,7 @@ print(best)
     ],
 )
 def test_ctrl_c_stops_at_a_completed_tick_within_200_ms(n, integrator, threads):
-    # The best of ten, in processor time where that is less: the machine may be busy.
+    # The machine may be busy: the best of ten delays counts, as processor time where that is less.
     # Builds with checks are slower.
     limit = 0.2 if kd.build_info()["build"] == "release" else 5
     assert float(python(INTERRUPT, str(n), integrator, str(threads))) < limit
@@ -285,7 +285,7 @@ def test_a_concurrent_call_is_refused_immediately():
         start = time.perf_counter()
         with pytest.raises(RuntimeError, match=r"^this stepper is stepping already"):
             call()
-        assert time.perf_counter() - start < 1  # not after the 10**12 steps of the other call
+        assert time.perf_counter() - start < 1  # refused at once, although the other call runs 10**12 steps
     assert stepper.dt == 1e-3
     force[...] = math.nan
     thread.join(20)
@@ -367,7 +367,7 @@ def test_steppers_in_different_threads_share_one_pool():
 
 
 def test_an_interrupt_while_work_is_submitted_leaves_all_bodies_at_one_tick(monkeypatch):
-    # The worst moment: only some of the work is submitted.
+    # An interrupt is worst when only some of the work is submitted.
     def interrupted(calls):
         calls[1]()
         raise KeyboardInterrupt
@@ -434,16 +434,16 @@ counts = sys.getrefcount(x), sys.getrefcount(v)
 rounds(5)
 before = resident()
 tracemalloc.start()
-rounds(15)  # fills numpy's caches of small arrays, or most of them
+rounds(15)  # fills most of NumPy's caches of small arrays
 first = tracemalloc.get_traced_memory()[0]
 rounds(40)
 last = tracemalloc.get_traced_memory()[0]
 tracemalloc.stop()
 assert (sys.getrefcount(x), sys.getrefcount(v)) == counts
-assert last - first < 40 * len(kd.INTEGRATORS) * 32, (first, last)  # less than an object each
+assert last - first < 40 * len(kd.INTEGRATORS) * 32, (first, last)  # less than one object per stepper
 rounds(20)
 assert resident() - before < 4_000_000, (before, resident())
-x.resize((300, 3))  # no buffer is held any more
+x.resize((300, 3))  # raises if a buffer is still exported
 """
 
 
@@ -526,7 +526,7 @@ atexit.register(lambda last=Late(world(2)): last.__del__())
 
 @pytest.mark.parametrize("hired", [True, False])
 def test_steps_while_the_interpreter_exits(hired):
-    """No thread can be started at that time: the calling thread does all the work, bitwise equal."""
+    """No thread can be started while the interpreter exits: the calling thread does all the work, bitwise equal."""
     checksums = python(LATE.format(hired=hired)).split()
     assert len(checksums) == 4
     assert checksums[0] == checksums[1] == checksums[-1]

@@ -149,7 +149,7 @@ def test_the_impulse_of_a_region_is_0_at_any_speed(Stepper):
 
 @pytest.mark.parametrize("friction", [0.0, 0.5])
 def test_events_are_sorted_by_the_number_of_the_constraint(Stepper, friction):
-    """Constraints act by kind, and a Box acts in its corners before it acts on its own."""
+    """The order is not that of acting: constraints act by kind, and a Box acts in its corners first."""
     world = Stepper(
         [[0.0, 0.75], [1.0, 0.75], [4.25, 3.0]],
         [[1.0, -20.0], [0.0, -20.0], [20.0, 0.0]],

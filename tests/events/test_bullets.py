@@ -141,7 +141,7 @@ def test_disabled_shapes_do_not_collide(Stepper):
     ids=lambda constraint: type(constraint).__name__,
 )
 def test_a_body_in_the_row_of_another_has_contacts_of_its_own(constraint, restored):
-    """The pairs of a killed body were taken for those of the next one in its row: it had no BEGIN, and a false END."""
+    """Regression: a body spawned in a reused slot inherited the pairs of the killed one: no BEGIN, and a false END."""
     found = []
     for cls in (kd.Stepper, kd.reference.Stepper):
         world = cls([[0.5, 0.75], [1.0, 0.75], [0, 0]], alive=2, constraints=[constraint], events=kd.Events())

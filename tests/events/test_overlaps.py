@@ -80,8 +80,8 @@ def test_sensor_walls(Stepper, wall):
         assert rows(Stepper, wall, [[0.0, 0.25]], [[0.0, velocity]]) == [(*BEGIN, number, 0.0)]
     away = rows(Stepper, wall, [[0.0, 0.25]], [[0.0, 0.75]])
     assert [row[2] for row in away] == [kd.BEGIN, kd.END]
-    assert 0.25 <= away[1][1] <= 0.375  # it separates after a third of a second
-    # The overlap begins inside a tick, or between two; also without tracking of contacts.
+    assert 0.25 <= away[1][1] <= 0.375  # the body separates after 1/3 s
+    # The overlap begins within a tick or between two; the last case does not track contacts.
     for height in (0.75, 0.8125, 1.0):
         found = rows(Stepper, wall, [[0.0, height]], [[0.0, -1.0]], ticks=8)
         assert [row[2:] for row in found] == [(int(kd.HIT), number, 1.0), (int(kd.BEGIN), number, 1.0)]
@@ -118,7 +118,7 @@ INSIDE = {
 
 @pytest.mark.parametrize("name", INSIDE)
 def test_a_body_that_leaves_an_overlap_is_not_pulled(Stepper, name):
-    """It is put where it just touches, and loses the energy of that way: the correction of its speed is no impulse."""
+    """The body is moved to where it just touches; the energy that this displacement costs is no impulse."""
     place, velocity = np.array([[0.0, 0.25], [0.0, -0.25]]), np.array([[0.0, 2.0], [0.0, 0.0]])
     count = 2 if name == "pairs" else 1
     world = Stepper(
@@ -127,5 +127,5 @@ def test_a_body_that_leaves_an_overlap_is_not_pulled(Stepper, name):
     )  # fmt: skip
     world.step()
     (begin,) = world.events.take()
-    assert 0 < world.velocity[0, 1] < 1.875  # 2 m/s less gravity, and less that correction
+    assert 0 < world.velocity[0, 1] < 1.875  # 2 m/s minus gravity and minus the energy correction
     assert (begin["kind"], begin["speed"], begin["impulse"]) == (kd.BEGIN, 0.0, 0.0)

@@ -72,12 +72,12 @@ def test_hit_impulses_equal_the_momentum_change(Stepper):
         change[hit["slot_b"]] += hit["impulse"] * hit["normal"]
     lost = np.array([1.0, 2.0, 3.0])[:, None] * (balls.velocity - before)
     assert {(hit["slot_a"], hit["slot_b"]) for hit in events} == {(0, 1), (1, 2)}
-    # Later ticks apply impulses without a hit.
+    # The tolerance covers impulses of later ticks, which have no hit event.
     assert np.abs(change - lost).max() < 0.2 * np.abs(lost).max()
 
 
 def test_walls_of_contacts_are_numbered(Stepper):
-    """The sides of a box first, then the next wall; the walls are numbered consecutively."""
+    """Walls are numbered consecutively: the sides of the box first, then the plane."""
     walls = [kd.Box(0.0, 4.0), kd.Plane((1, 1), 0.0)]
     balls = Stepper(
         [[1.0, 2.0], [3.0, 2.0], [2.0, 1.0], [2.0, 3.0]], [[-9.0, 0.0], [9.0, 0.0], [0.0, -9.0], [0.0, 9.0]], hz=60,
@@ -262,7 +262,7 @@ def test_regions_ignore_dead_bodies_and_report_the_new_id_of_a_reused_slot(Stepp
     ids=lambda constraint: type(constraint).__name__,
 )
 def test_the_contacts_of_killed_bodies_end_in_the_next_step(Stepper, constraint, left):
-    """Rows of dead bodies are zeros, which touch each other, the floor and the region; and no body may be left."""
+    """Rows of dead bodies are zeros, which touch each other, the floor and the region; in one case no body is left."""
     world = Stepper(
         [[3.0, 0.5], [3.99, 0.5], [8.0, 0.5]][: 2 + left], hz=60, forces=[kd.Gravity((0, -10))], alive=2 + left,
         constraints=[constraint], events=kd.Events(),
@@ -293,7 +293,7 @@ def test_the_contacts_of_killed_bodies_end_in_the_next_step(Stepper, constraint,
     ids=lambda each: type(each).__name__,
 )
 def test_a_first_step_without_bodies_has_no_events(Stepper, constraint):
-    """Under Verlet there is no previous position yet, and the step of no body makes none."""
+    """Verlet has no previous position yet, and a step without bodies creates none."""
     world = Stepper(
         [[1.0, 1.0]] * 2, dt=0.5, integrator="verlet", constraints=[constraint], alive=2, events=kd.Events()
     )
@@ -316,7 +316,7 @@ def test_a_first_step_without_bodies_has_no_events(Stepper, constraint):
     ids=lambda each: type(each).__name__,
 )
 def test_contacts_that_a_filter_excludes_end(Stepper, constraint, excluding):
-    """A body that dropped through a plane by its mask was in contact with it for ever."""
+    """Regression: a body whose new mask let it fall through a plane stayed in contact with that plane for ever."""
     world = Stepper(
         [[3.0, 0.5], [3.99, 0.5]], hz=60, forces=[kd.Gravity((0, -10))], constraints=[constraint], events=kd.Events(),
     )  # fmt: skip

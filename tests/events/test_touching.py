@@ -19,7 +19,7 @@ DOWN = [(k * 37.0, k * -25.0) for k in range(-2, 12)]
 
 
 def floor(kind, points, **how):
-    """The same floor, in pieces: segments, or boxes along flat parts."""
+    """Return one floor made of segments, or of boxes below its flat parts."""
     ends = list(pairwise(points))
     if kind == "segments":
         return kd.Segments(ends, **how)
@@ -48,7 +48,7 @@ def test_a_runner_is_grounded_in_every_tick(integrator, contacts, kind, points, 
     for tick in range(60):
         world.step()
         assert world.grounded().tolist() == [True], tick
-        if world.integrator.kind != "verlet":  # whose velocity follows from its positions
+        if world.integrator.kind != "verlet":  # verlet derives velocities from positions
             world.velocity[0] += (speed - world.velocity[0] @ along) * along
     assert abs((world.position[0] - points[2]) @ normal - radius) < 0.02
 
@@ -145,7 +145,7 @@ def test_filters_and_sensors(Stepper):
         (1, 0, -1),
         (1, 2, -1),
     ]
-    assert world.grounded().tolist() == [True, False, True, False]  # nothing rests on a sensor, nor a sensor on things
+    assert world.grounded().tolist() == [True, False, True, False]  # sensors neither carry bodies nor are carried
 
 
 def test_pairs_touch_across_the_sides(Stepper):
@@ -171,7 +171,7 @@ def test_a_body_in_contact_with_many_shapes(Stepper):
 
 
 def test_changes_are_seen_at_once(Stepper):
-    """Coefficients are collected once for each plan."""
+    """Queries cache coefficients per plan; each change must show in the next query."""
     rods, shelf = kd.ElasticCollisions(1.0), kd.Boxes([(-9, -1)], [(99, 0)], radius=1.0)
     world = Stepper([[0.0, 1.0], [1.9, 1.0], [9.0, 5.0]], constraints=[rods, shelf], alive=3)
     assert world.touching()["slot_b"].tolist() == [1, -1, -1]
@@ -190,7 +190,7 @@ def test_changes_are_seen_at_once(Stepper):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", ["plane", "plane in contacts", "boxes", "boxes in contacts"])
 def test_a_body_above_the_ground_does_not_touch_it_far_from_the_origin(Stepper, kind, dtype):
-    """In contact is a gap of 1/1024 of the radius and of some roundings, but not of pixels."""
+    """The contact tolerance is 1/1024 of the radius plus a few rounding errors, which is far below a pixel."""
     radius, place = 4.0, 4000.0
     if kind.startswith("plane"):
         ground = kd.Plane((0, 1), place, restitution=0.0, radius=radius)
@@ -216,7 +216,7 @@ def test_a_body_above_the_ground_does_not_touch_it_far_from_the_origin(Stepper, 
 
 
 def test_few_large_bodies_do_not_make_all_cells_large(Stepper, monkeypatch):
-    """Else one planet among 10,000 pebbles takes 100 times the time: nearly all pairs are in its cells."""
+    """Cells sized for one planet among 10,000 pebbles would contain nearly all pairs, and take 100 times as long."""
     widths, grid = [], kd.neighbours.grid
     monkeypatch.setattr(kd.neighbours, "grid", lambda *given: widths.append(given[3]) or grid(*given))
     rng = np.random.default_rng(8)
@@ -236,7 +236,7 @@ def test_few_large_bodies_do_not_make_all_cells_large(Stepper, monkeypatch):
 
 
 def test_who_is_much_larger():
-    """More than four times as large as all others, at most 16 of them, and of more than 128 bodies."""
+    """Large bodies are separated if more than four times as large as the rest, at most 16, and among more than 128."""
     sizes = np.full(129, 0.5)
     for large, found in ((2.0, 0), (2.0000001, 1)):
         sizes[5] = large

@@ -1,4 +1,4 @@
-"""Events of a declaration, whatever was added, removed and disabled since."""
+"""Events of a declaration are found after others were added, removed and disabled."""
 
 import copy
 
@@ -11,7 +11,7 @@ import kickdrift as kd
 def test_numbers_that_change(Stepper):
     floor, ceiling, goal = kd.Plane((0, 1), 0.0), kd.Plane((0, -1), -2.0), kd.Sensor((-1, 0.5), (1, 1.5))
     world = Stepper([[0.0, 1.0]], [[0.0, 1.0]], dt=0.5, constraints=[floor, goal, ceiling], events=kd.Events())
-    world.step(8)  # from floor to ceiling and back takes as long
+    world.step(8)  # the time from the floor to the ceiling and back
     world.remove(floor)
     shelf = world.add(kd.Plane((0, 1), 0.0, friction=0.1))
     world.step(8)

@@ -29,7 +29,7 @@ def test_breakout_scores_removed_bricks():
 
 
 def test_the_platformer_plays_by_itself():
-    """It is carried by lifts and the belt, jumps through ledges, and comes to the end of the level."""
+    """The player is carried by lifts and the belt, jumps through ledges, and reaches the end of the level."""
     games = [load("platformer").Game() for _ in range(2)]
     for game in games:
         most = 0.0

@@ -124,7 +124,7 @@ def test_full_marbles_roll_faster_than_rings(play):
     assert play("marble_run", 60).world.count == 3
     example = load("marble_run")
     run = example.Run()
-    for x in (1.0, 2.0):  # a full one, and a ring below it
+    for x in (1.0, 2.0):  # a solid marble, and a ring further down the slope
         run.drop((x, 7.2 - 0.15 * x))
     run_frames(run, 18)
     before = run.world.velocity.copy()
@@ -136,7 +136,7 @@ def test_full_marbles_roll_faster_than_rings(play):
     assert gained[2] == pytest.approx(pull / 2, rel=0.03)
     run_frames(run, 1000)
     assert run.world.angular_velocity[0] == run.turns
-    assert run.world.position[1:3, 0].min() > 7.5  # thrown on by the wheel
+    assert run.world.position[1:3, 0].min() > 7.5  # the wheel has thrown both onwards
 
 
 def test_pool_balls_slide_then_roll_and_side_spin_changes_the_bounce(play):
@@ -153,7 +153,7 @@ def test_pool_balls_slide_then_roll_and_side_spin_changes_the_bounce(play):
     run_frames(table, 1200)
     assert table.still
     along = []
-    for side in (-0.4, 0.0, 0.4):  # straight at the left cushion
+    for side in (-0.4, 0.0, 0.4):  # side spin of a stroke straight at the left cushion
         table = pool.Table()
         table.strike(np.pi, 2.0, side, 0.0)
         run_frames(table, 36)
@@ -190,7 +190,7 @@ def test_ragdolls_keep_their_bone_lengths_on_the_stairs(play):
     assert world.count == stairs.DOLLS * stairs.POINTS
     one, other = world.position[stairs.of_all(stairs.BONES).T]
     length = stairs.lengths(stairs.BONES)
-    np.testing.assert_allclose(np.linalg.norm(other - one, axis=1), length, rtol=0.05)  # also of those thrown again
+    np.testing.assert_allclose(np.linalg.norm(other - one, axis=1), length, rtol=0.05)  # also of dolls thrown again
 
 
 @pytest.mark.parametrize("seed", [5, 13])
@@ -230,7 +230,7 @@ ENGINES = ("pyglet", "arcade", "raylib", "panda3d")
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_world_of_a_scene_moves(engine):
-    """Needs no engine and no screen."""
+    """The world of a scene needs no engine and no screen."""
     made = load(f"{engine}_scene").make_world()
     world = made[0] if isinstance(made, tuple) else made
     start = world.interpolate()
@@ -263,7 +263,7 @@ def test_a_scene_runs_in_its_engine(engine, tmp_path):
 
 
 def test_examples_are_short():
-    longer = {"air_hockey": 220, "golf_search": 180}  # an environment and its learner, a search and its picture
+    longer = {"air_hockey": 220, "golf_search": 180}  # lines; one includes a learner, one draws its search
     for path in EXAMPLES.glob("*_*.py"):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= longer.get(path.stem, 150), path.name
 
@@ -283,6 +283,6 @@ def test_a_grapple_swings_and_the_bridge_breaks():
         if game.rope is not None:
             pulls.append(game.world.load(game.rope)[0])
     assert len(seen) >= 4
-    assert min(pulls) == 0  # slack now and then: it only pulls
+    assert min(pulls) == 0  # the rope is slack at times, because it only pulls
     assert max(pulls) > 700
     assert game.snapped == (~game.world.whole(game.bridge)).sum() > 0

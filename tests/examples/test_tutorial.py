@@ -1,4 +1,4 @@
-"""The game of the tutorial: each page is its program, and each part plays with a fake pygame."""
+"""Game of the tutorial: each page equals its program, and each part runs with a fake pygame."""
 
 import re
 import sys
@@ -20,7 +20,7 @@ def follow(world):
 
 
 def play(monkeypatch, part, frames, mouse=follow, edits=None, **given):
-    """Run a part for so many frames; return its variables. mouse: where the player wants the paddle, in m."""
+    """Run a part for some frames; return its variables. mouse: function of the world, wanted paddle position in m."""
     shown = Frames(frames)
     pygame = fake_pygame(shown)
     names = {"__name__": "__main__"}
@@ -92,7 +92,7 @@ def test_keys_pause_and_restart(monkeypatch):
 
     keys = {"KEYDOWN": 768, "K_p": 112, "K_r": 114, "event": SimpleNamespace(get=events)}
     game = play(monkeypatch, "bricks", 1000, mouse, **keys)
-    assert max(ticks) == pytest.approx(80 * 2.04, abs=3)  # 120 frames, of which 40 stood still
+    assert max(ticks) == pytest.approx(80 * 2.04, abs=3)  # of 120 frames, 40 were paused
     assert game["world"].tick == pytest.approx(30 * 2.04, abs=3)
 
 

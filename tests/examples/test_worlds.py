@@ -1,4 +1,4 @@
-"""The examples of many worlds: Gymnasium's checker has nothing against them, they learn, and they find the hole."""
+"""Examples of many worlds: Gymnasium's checker passes, the learner improves, and the search finds the hole."""
 
 import warnings
 
@@ -19,13 +19,13 @@ def test_gymnasium_checks_it(hockey):
     from gymnasium.utils.env_checker import check_env
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that observations have no bounds, and that it is not registered
+        warnings.simplefilter("ignore")  # unbounded observations, and an environment that is not registered
         check_env(hockey.Single())
 
 
 @pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP", "DISABLED"])
 def test_vectors_autoreset_and_masks(hockey, mode):
-    """As Gymnasium's own vectors of environments: what an episode ends with, and what the next one begins with."""
+    """Ends of episodes and starts of the next ones follow Gymnasium's own vector environments."""
     mode = hockey.AutoresetMode[mode]
     env = hockey.AirHockey(8, autoreset_mode=mode)
     first, info = env.reset(seed=3)
@@ -79,7 +79,7 @@ def test_a_policy_learns(hockey):
 
 
 def test_the_search_finds_strokes_that_lead_there():
-    """What the tree says, a stepper of its own does: stroke after stroke, with the same bits."""
+    """A single stepper repeats the strokes of the search tree with bitwise equal results."""
     golf = load("golf_search")
     search = golf.Search(12)
     strokes = search.run(12)

@@ -239,7 +239,7 @@ def test_applied_forces_with_any_masses_and_gravity_equal_the_reference(monkeypa
 
 @pytest.mark.parametrize("stepper", [kd.Stepper, kd.reference.Stepper])
 def test_forces_in_memory_of_the_state_are_refused(stepper):
-    """They are read when a call begins, and would change in the steps of step(4) but not in four calls."""
+    """Applied forces are read once per call: in the state's memory they would change during step(4)."""
     memory, spin, own = np.ones((3, 4)), np.zeros(3), np.zeros((3, 2))
     push = kd.AppliedForce(memory[:, 1:3])
     message = r"^forces: an applied force or torque shares memory with the state"

@@ -113,7 +113,7 @@ def test_random_expressions_equal_the_reference(seed, monkeypatch):
 
 
 def test_random_expressions_use_all_operations(monkeypatch):
-    """Except functions, noise and columns, which have their own tests, and comparisons, which are added below."""
+    """Functions, noise and columns have tests of their own; comparisons are added below."""
     found = set()
 
     def translated(*arguments, **options):
@@ -631,7 +631,7 @@ def test_fused_operations_round_each_step(text, dtype, monkeypatch):
 
 @pytest.mark.parametrize("scheme", ["rk4", "dopri8"])
 def test_many_steps_of_blocks_of_trajectories(scheme):
-    """Any number of steps per call, for more trajectories than fit in one block."""
+    """Results do not depend on the number of steps per call, for more trajectories than fit in one block."""
     y = np.random.default_rng(3).normal(size=(1700, 2))
     rhs = kd.flows.Expression(x="v*cos(t)", v="-k*x*t", k=np.linspace(1, 2, 1700))
     one, many = (kd.ODEStepper(y.copy(), rhs, dt=0.01, integrator=scheme) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Friction on a floor seen from above: exact ways, exact rest, and the same in reference and kernels."""
+"""Friction on a floor seen from above: exact paths and rest, bitwise equal in reference and kernels."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_an_overflow_is_not_hidden():
 
 
 def test_balls_of_a_table_lose_what_friction_takes():
-    """Pool: the energy falls by m d per metre that each ball rolls, until all lie still."""
+    """Pool balls lose the energy m d per metre that they roll, where d is the deceleration, until all are at rest."""
     rng = np.random.default_rng(1)
     position = rng.uniform(1, 9, (12, 2)) * 10
     world = kd.Stepper(

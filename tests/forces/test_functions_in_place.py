@@ -1,6 +1,6 @@
-"""A function reads the caller's arrays in short calls: equal to the reference on both sides of each of its conditions.
+"""In short calls, force functions read the caller's arrays: equal to the reference on both sides of each condition.
 
-`PLAIN` steps in the arrays themselves; each of `OTHERS` differs from it in one thing, and a copy of the state is used.
+`PLAIN` meets all conditions; each of `OTHERS` violates one of them, and its function gets a copy of the state.
 """
 
 import numpy as np
@@ -81,7 +81,7 @@ def test_every_scheme(isa, integrator):
 def test_layouts_and_sizes(isa, layouts, dtype):
     for dim, function in ((1, PULL), (2, PULL), (3, PULL), (3, RUB)):
         forces = [function, kd.Gravity(np.arange(1.0, dim + 1))]
-        for n in (1, 7, 16, 193):  # around whole vectors and tiles
+        for n in (1, 7, 16, 193):  # near whole numbers of vectors and tiles
             for integrator in ("semi_implicit_euler", "velocity_verlet", "leapfrog", "rk4"):
                 assert_equal(layouts=layouts, dtype=dtype, n=n, dim=dim, integrator=integrator, forces=forces)
 
@@ -130,7 +130,7 @@ def test_a_world_that_overflows_stays_at_that_tick(isa):
     def grows(t, position, velocity, out):
         out[11] = np.finfo(out.dtype).max / 2
 
-    for n in (12, 17, 40):  # in the last vector, and before it
+    for n in (12, 17, 40):  # the overflowing body is in the last vector, or before it
         for dtype in (np.float64, np.float32):
             world = kd.Stepper(np.zeros((n, 2), dtype), dt=1e3, forces=[kd.Force(grows, False)])
             with pytest.raises(kd.NonFiniteError, match="body 11 "):

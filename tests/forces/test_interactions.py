@@ -79,7 +79,7 @@ def test_momentum_and_angular_momentum_are_conserved_to_rounding(Stepper, integr
     stepper.step(100)
     assert momentum(stepper) == pytest.approx(p, abs=1e-13)
     if force.velocity_dependent and integrator == "velocity_verlet":
-        return  # conserved only to the order of the scheme under damping
+        return  # damping conserves it only to the order of the scheme
     assert angular_momentum(stepper) == pytest.approx(l_before, abs=1e-12)
 
 
@@ -97,7 +97,7 @@ def test_energy_error_has_the_order_of_the_integrator(Stepper, force):
 
 
 def test_a_pinned_end_is_infinitely_heavy_for_a_spring_of_given_frequency(Stepper):
-    """1 Hz, also if the pin comes and goes: after one second the bob is where it began."""
+    """The frequency stays 1 Hz when the pin is added later: after one second the bob is back at its start."""
     spring, pin = kd.Springs.from_frequency([(0, 1)], 1.0, rest_length=1.0), kd.Pin(0)
     for late in (False, True):
         position = np.array([[0.0], [1.5]])
@@ -224,7 +224,7 @@ def test_many_bodies_equal_the_reference_in_all_simd_lanes(isa, dtype, dim, damp
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("softening", [0, 0.1])
 def test_n_body_with_symmetric_pairs_equals_the_reference(isa, dim, softening):
-    # Each pair is computed once from 32 bodies on; also with coincident bodies if softening is 0.
+    # From 32 bodies on, kernels compute each pair once. Some bodies coincide.
     for n in (31, 32, 37, 40):
         x, v, mass = rest(np.random.default_rng(n), n, dim)
         x[n // 2], x[n - 1, 0], x[n - 2] = x[1], x[0, 0], x[n - 3]
@@ -325,7 +325,7 @@ def test_damping_beyond_the_stability_limit_warns(integrator):
 
 
 def test_changes_that_exceed_the_damping_limit_warn(Stepper):
-    """dt d / m of the pair is 0.8, and stable up to 1."""
+    """The pair has dt d / m = 0.8; the scheme is stable up to 1."""
 
     def enabled(world):
         world.enable(spring, False)

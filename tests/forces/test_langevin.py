@@ -18,7 +18,7 @@ def bodies(stepper=kd.Stepper, n=70, dim=2, dtype=np.float64, terms=(), **option
 
 
 def test_philox_equals_the_published_values():
-    """Known answers of Random123 (kat_vectors)."""
+    """Compare with the known answers of Random123 (kat_vectors)."""
     assert philox([0] * 4, [0] * 2) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
     ones = 0xFFFFFFFF
     assert philox([ones] * 4, [ones] * 2) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]

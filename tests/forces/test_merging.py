@@ -1,4 +1,4 @@
-"""An independent oracle for the merging of terms, which stepper and reference share.
+"""Independent oracle for the merging of terms, code that stepper and reference share.
 
 The documented formula of each term is evaluated with 60 digits, per body, and summed in the declared order.
 """
@@ -194,7 +194,7 @@ def test_merged_terms_equal_their_documented_formulas(Stepper, dtype, first):
         x, v, given, _, forces = scene(seed)
         stepper = Stepper(x.astype(dtype), v.astype(dtype), given, dt=1, integrator="explicit_euler", forces=forces)
         stepper.step()
-        # Coefficients are divided by masses and rounded; the result is a difference to v, and damped.
+        # The bound covers rounding of the coefficients divided by masses, of the new velocity, and of damping.
         epsilon = float(np.finfo(dtype).eps)
         for i, row in enumerate(stepper.velocity):
             a, size, decay = accelerations(seed)[i]

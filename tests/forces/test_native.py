@@ -84,7 +84,7 @@ def test_kernels_equal_the_reference(monkeypatch, library, number):
             native(library, "spring", dtype, *numbers, velocity_dependent=False),
             native(library, "which", dtype),
         ]
-        if seed % 3 == 0:  # all bodies in one tile
+        if seed % 3 == 0:  # a Python function makes all bodies one tile
             forces.append(kd.Force(lambda t, x, v, out: None))
         book, states = drawn.make(kd.reference.Stepper, forces=forces), []
         for n in (1, 0, 4):
@@ -147,7 +147,7 @@ def test_a_failure_stops_all_bodies_at_the_last_completed_tick(isa, library, int
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "implicit_euler", "rk4"])
 @pytest.mark.parametrize("code", [-1_000_001, -1_000_002, -1_000_003, -1_000_004, -(2**31), 2**31 - 1])
 def test_a_callback_may_return_any_code(library, code, integrator):
-    """The kernels have codes of their own: one of them was taken for a constraint without a kernel, and crashed."""
+    """Regression: a code used inside the kernels was taken for a constraint without a kernel, which crashed."""
     fails = native(library, "fail", "float64", 1.0, 1, code)
     stepper = kd.Stepper(np.ones((3, 2)), dt=0.25, integrator=integrator, forces=[fails], constraints=[kd.Pin(0)])
     with pytest.raises(kd.CallbackError, match=f"returned {code}; the stepper is at") as caught:
@@ -428,7 +428,7 @@ def test_slow_native_forces_can_be_interrupted(library):
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
 def test_copies_of_a_stepper_share_code_and_user_data(library, duplicate):
-    """They ended in "cannot be pickled"."""
+    """Regression: copying raised "cannot be pickled"."""
     drag = native(library, "drag", "float64", 0)
     stepper = kd.Stepper([[0.0, 0.0]], [[1.0, 2.0]], dt=0.1, forces=[drag])
     stepper.step(2)
@@ -480,7 +480,7 @@ def test_native_code_is_not_pickled(library):
     ],
 )
 def test_a_native_flow_is_not_called_with_other_arrays(y, out, error, message):
-    """It wrote beyond the end of an `out` that is too small."""
+    """Regression: the flow wrote beyond the end of an `out` that is too small."""
     with pytest.raises(error, match=message):
         native_flow()(0.0, y, out)
 

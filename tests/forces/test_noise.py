@@ -69,7 +69,7 @@ def test_noise_is_normal_and_independent():
 
 
 def test_noise_is_constant_within_a_tick():
-    """One call of many steps equals many calls of one, also where the end of a step is reused as the next beginning."""
+    """One call of many steps equals single steps, even if the next step reuses the last evaluation."""
     for integrator in INTEGRATORS:
         once, often = (bodies(n=5, integrator=integrator) for _ in range(2))
         once.step(6)

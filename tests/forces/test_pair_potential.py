@@ -97,7 +97,7 @@ def test_threads_layouts_and_restore_do_not_change_results():
 
 
 def test_crowds_without_a_neighbour_list():
-    """All bodies within the cutoff, more than the list can store, and many of them coincident."""
+    """More bodies are within the cutoff than the list can store; many of them coincide."""
     generator = np.random.default_rng(1)
     place = generator.uniform(0, 0.5, (1300, 2))
     place[:40] = place[0]

@@ -70,7 +70,7 @@ def test_second_order_in_crossed_fields(integrator):
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_free_motion_in_a_rotating_frame_equals_the_transformed_inertial_one(dim):
-    """Straight motion, transformed to a frame that rotates about a center."""
+    """Compare with straight motion, transformed to a frame that rotates about a center."""
     omega, center = 0.7, np.array([0.5, -0.25, 0.0])[:dim]
     rest, speed = np.array([1.0, 2.0, 3.0])[:dim], np.array([-0.5, 0.25, 0.125])[:dim]
 

@@ -1,4 +1,4 @@
-"""Rays, circles and overlaps in a world: reference and kernels give the same bits, and both what brute force finds."""
+"""Casts of rays and circles, and overlaps: reference and kernels are bitwise equal, and agree with brute force."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ NOTHING = (1.0, 0, -1, -1, -1)
 
 
 def level(rng, dim, n=60, dtype=np.float64, filters=False, apart=True):
-    """A world of bodies, walls and shapes of all kinds, some of them off, some of them dead."""
+    """Draw arguments of a world of bodies, walls and shapes of all kinds, some of them disabled or dead."""
     position = rng.uniform(-10, 10, (n, dim)).astype(dtype)
     radius = rng.uniform(0.1, 0.8, n)
     low = rng.uniform(-9, 9, (30, dim))
@@ -57,7 +57,7 @@ def test_reference_and_kernels_agree(dim, dtype, apart):
 
 @pytest.mark.parametrize("radius", [0.0, 0.4])
 def test_few_rays_and_many_hit_the_same_bodies(Stepper, radius):
-    """Up to 40 rays test each of 500 bodies; more of them search a grid."""
+    """Up to 40 rays test each of 500 bodies; more rays search a grid."""
     rng = np.random.default_rng(5)
     world = Stepper(**level(rng, 2, n=500, filters=True))
     origin, motion = rays(rng, 2, 41)
@@ -68,14 +68,14 @@ def test_few_rays_and_many_hit_the_same_bodies(Stepper, radius):
 
 
 def test_many_rays_that_see_no_body(Stepper):
-    """There is nothing to make a grid of."""
+    """The filter leaves no body to build a grid from."""
     world = Stepper(np.zeros((100, 2)), constraints=[kd.ElasticCollisions(0.5, category=1)])
     hit = world.cast(np.zeros((200, 2)), (1, 0), radius=0.5, mask=2, ignore=np.zeros(200, int))
     assert hit[["share", "what", "slot", "shape", "source"]].tolist() == [NOTHING] * 200
 
 
 def test_one_body_far_away_does_not_make_all_cells_large(Stepper, monkeypatch):
-    """A ray would test all bodies: 400 times the time for 60,000 of them."""
+    """If cells were that large, a ray would test all bodies: 400 times as long for 60,000 of them."""
     widths, grid = [], kd.neighbours.grid
     monkeypatch.setattr(kd.neighbours, "grid", lambda *given: widths.append(given[3]) or grid(*given))
     rng = np.random.default_rng(6)
@@ -99,16 +99,16 @@ def test_bodies_at_infinity_touch_nothing(Stepper, far):
 
 
 def nearest(share, what):
-    """The first of many shares: of each ray the least, and what that is."""
+    """Return the first hit of each ray: the least share of its motion, and what it hits there."""
     best = share.argmin(axis=0)
     least = share[best, np.arange(share.shape[1])]
     return np.where(least <= 1, least, 1.0), np.where(least <= 1, what[best], 0)
 
 
 def first_within(distance, origin, motion, reach):
-    """The share at which a distance, which is convex along each ray, falls to reach; infinite where it does not."""
+    """Return the share of the motion at which a distance, convex along a ray, falls to `reach`; infinite if never."""
     low, high = np.zeros(len(origin)), np.ones(len(origin))
-    for _ in range(80):  # golden section: where it is least
+    for _ in range(80):  # golden-section search for the least distance
         a, b = low + 0.381966 * (high - low), low + 0.618034 * (high - low)
         closer = distance(origin + a[:, None] * motion) < distance(origin + b[:, None] * motion)
         low, high = np.where(closer, low, a), np.where(closer, b, high)
@@ -123,7 +123,7 @@ def first_within(distance, origin, motion, reach):
 
 
 def brute_force(world, origin, motion, radius):
-    """(share, what) of each ray, from distances alone."""
+    """Return (share, what) of each ray, computed from distances alone."""
     shares, what = [], []
     for source, own in enumerate(world.constraints):
         if isinstance(own, kd.ElasticCollisions):
@@ -175,7 +175,7 @@ def test_circles_hit_what_brute_force_finds(dim):
 
 
 def exact_rays(world, origin, motion):
-    """(share, what) of rays, by formulas of NumPy for all pairs: discs, slabs of boxes, both sides of segments."""
+    """Return (share, what) of rays by closed formulas for all pairs: discs, slabs of boxes, both sides of segments."""
     shares, what = [], []
     collisions, boxes, lines = world.constraints
     x, r = world.position[world.alive], np.asarray(collisions.radius)[world.alive]
@@ -205,7 +205,7 @@ def test_rays_hit_what_brute_force_finds():
 
 
 def check_rays(count):
-    """So many rays, of which none is wrong. All 100,000 take a quarter of a minute."""
+    """Compare `count` rays with the closed formulas; 100,000 rays take 15 s."""
     rng = np.random.default_rng(3)
     n = 300
     low, ends = rng.uniform(0, 100, (200, 2)), rng.uniform(0, 100, (200, 1, 2))
@@ -222,7 +222,7 @@ def check_rays(count):
         share, what = exact_rays(world, origin, motion)
         mine = hit["what"] - 1000 * (hit["source"] == 2)
         wrong += np.count_nonzero((abs(hit["share"] - share) > 1e-9) | ((mine != what) & (share > 0)))
-        # Points are on what was hit, and normals look at who came.
+        # Points lie on the ray, and normals point against the motion.
         there = (hit["what"] != 0) & (hit["share"] > 0)
         assert np.allclose(hit["point"], origin + hit["share"][:, None] * motion)
         assert ((hit["normal"] * motion).sum(axis=1)[there] <= 1e-9).all()
@@ -358,7 +358,7 @@ def test_a_ray_alone_hits_what_it_hits_among_many(dim):
 
 @pytest.mark.parametrize("declared", samples.SAMPLES, ids=lambda declared: type(declared).__name__)
 def test_queries_work_beside_every_declaration(declared):
-    """`touching` failed where there was a FloorFriction, a force that acts after the step."""
+    """Regression: `touching` failed beside a FloorFriction, a force that acts after the step."""
     if isinstance(declared, kd.Periodic):
         pytest.skip("casts refuse a periodic box")
     found = []
@@ -379,7 +379,7 @@ def test_queries_work_beside_every_declaration(declared):
 @pytest.mark.parametrize("segments", [False, True])
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_one_way_shape_touches_what_it_holds(segments, apart, dtype):
-    """A body that flew up through a ledge was grounded there: it could jump in mid-air."""
+    """Regression: a body that flew up through a ledge counted as grounded, and could jump in mid-air."""
     how = {"one_way": True, **({"radius": 0.5, "restitution": 0.0} if apart else {})}
     ledge = kd.Segments([[(-3, 0.3), (3, 0.3)]], **how) if segments else kd.Boxes([(-3, 0)], [(3, 0.3)], **how)
     constraints = [ledge] if apart else [kd.Contacts(0.5, shapes=[ledge])]
@@ -400,7 +400,7 @@ def test_a_one_way_shape_touches_what_it_holds(segments, apart, dtype):
 
 
 def test_shapes_beside_a_one_way_shape_are_touched():
-    """Also before the first step, when there is no impulse yet."""
+    """A contact counts before the first step too, when there is no impulse yet."""
     ledge, floor = kd.Boxes([(50, 0)], [(60, 1)], one_way=True), kd.Boxes([(-5, -1)], [(5, 0)])
     for Stepper in (kd.Stepper, kd.reference.Stepper):
         world = Stepper([[0.0, 0.5]], hz=60, constraints=[kd.Contacts(0.5, shapes=[ledge, floor])])

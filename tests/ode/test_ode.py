@@ -88,7 +88,7 @@ def test_stiff_van_der_pol(ODEStepper):
 
 
 def test_mixed_scales_and_rest_states(ODEStepper):
-    """Difference quotients with components that differ by 10^9, start at zero, or nearly vanish."""
+    """Difference quotients work for components that differ by 10^9, start at zero, or nearly vanish."""
 
     def rhs(t, y, out):
         out[:, 0] = 1e9 * y[:, 1] - y[:, 0]
@@ -276,7 +276,7 @@ def test_an_exception_is_propagated_and_stepping_can_continue(ODEStepper, scheme
     twin.step(stepper.tick)
     assert_same_bits(stepper.y, twin.y)
     assert stepper.evaluations == twin.evaluations
-    # Stepping continues without a trace of the failure.
+    # The failure does not affect later steps.
     stepper.step(50)
     twin.step(50)
     assert_same_bits(stepper.y, twin.y)

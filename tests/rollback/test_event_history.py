@@ -141,7 +141,7 @@ def test_events_belong_to_the_latest_rollback():
     first.resimulate(5, game.inputs)
     with pytest.raises(RuntimeError, match="a later Rollback"):
         first.events(confirmed=5)
-    first.rollback(3)  # the other rollback takes it into account
+    first.rollback(3)  # the second Rollback must account for this
     assert second.events(confirmed=5)["tick"].max(initial=0) <= 3
     del second
     gc.collect()

@@ -59,7 +59,7 @@ def test_forgeries_for_an_ode_stepper_are_refused_without_a_change(ODEStepper):
 
 
 def test_forgeries_without_changes_are_accepted(Stepper):
-    """A control experiment: otherwise the refusals would show nothing."""
+    """Control experiment: if unchanged forgeries were refused, the refusals of others would prove nothing."""
     stepper = saved_stepper(Stepper)
     saved = stepper.snapshot()
     assert forge(saved) == saved

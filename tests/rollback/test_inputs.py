@@ -1,4 +1,4 @@
-"""Inputs of several players over a bad line: predicted, confirmed, and played at one pace."""
+"""Inputs of several players over a lossy line: prediction, confirmation, and clocks that keep pace."""
 
 import pickle
 import random
@@ -78,7 +78,7 @@ def balls():
 
 
 def test_confirmed_events_are_those_of_the_true_inputs():
-    """Read as soon as packets arrive, before `play` corrects what was predicted, and ahead of the stepper."""
+    """Events are requested as packets arrive: before `play` corrects predictions, and ahead of the stepper's tick."""
     dice, worlds, sent = random.Random(5), [balls(), balls()], []
     pasts, tables = [kd.Rollback(world) for world in worlds], [kd.Inputs(2, delay=3, me=me) for me in range(2)]
     heard, pressed, ahead = [[], []], [[0] * 3, [0] * 3], 0
@@ -107,7 +107,7 @@ def test_confirmed_events_are_those_of_the_true_inputs():
 
 
 def test_who_started_earlier_waits_and_is_slowed_down():
-    """Nobody goes back by 50 frames where the other goes back by none."""
+    """Both players share the rollback: it must not be 50 frames for one and none for the other."""
     line = Line(2, seed=3, starts=[0.0, 0.8])
     line.run(10)
     ticks = line.ticks()
@@ -152,7 +152,7 @@ def test_nobody_plays_alone():
     assert not one.play(past, 1, control)
     one.receive(other.packet())
     played = [one.play(past, 1, control) for _ in range(30)]
-    assert sum(played) == world.tick == 11  # no farther than it can go back
+    assert sum(played) == world.tick == 11  # limited by the number of saved states
     assert played == sorted(played, reverse=True)
 
 
@@ -230,7 +230,7 @@ def test_damaged_packets_are_refused_and_change_nothing(seed):
 
 
 def test_forged_numbers_are_refused():
-    """A right CRC is no proof: what a packet says must go with what this player sent."""
+    """A valid CRC proves nothing: numbers in a packet must be consistent with what this player sent."""
     from kickdrift.rollback import inputs
 
     table, other = kd.Inputs(2, me=0), kd.Inputs(2, me=1)
@@ -271,7 +271,7 @@ def test_wrong_arguments(arguments, error, match):
 @pytest.mark.parametrize("substeps", [1, 3])
 @pytest.mark.parametrize("seed", range(5))
 def test_errors_of_control_delay_nothing_and_lose_nothing(seed, substeps):
-    """An error used to leave the keys in the table, so that all later ones acted a frame later."""
+    """Regression: an error of `control` left the keys in the table, and all later keys acted a frame late."""
     ends = []
     for failing in (False, True):
         dice, line = random.Random(seed), []

@@ -1,4 +1,4 @@
-"""Rollback netplay of two peers on a level that moves; tools/prove.py runs a million frames."""
+"""Rollback netplay of two peers on a level with moving platforms; tools/prove.py runs a million frames."""
 
 import netplay_level
 import pytest
@@ -10,7 +10,7 @@ def test_peers_never_diverge_and_go_back_as_far():
     found = netplay_level.run(3000)
     assert found["coins"] > 5
     assert min(found["again"]) > 20
-    assert max(found["deepest"]) <= 10  # latency less delay: neither pays for the other's late start
+    assert max(found["deepest"]) <= 10  # latency minus delay: the late start of a peer adds nothing
 
 
 def test_a_desync_is_detected():

@@ -189,7 +189,7 @@ def test_forged_impulses_of_dead_bodies_are_refused(cls):
     world.kill(1)
     saved, now = world.snapshot(), parts["contacts"].save(world)
     assert 8 < len(now) < len(before)
-    assert now.endswith(bytes(8))  # the joint of the dead body
+    assert now.endswith(bytes(8))  # zeros for the joint of the dead body
 
     def forged(contacts):
         named = (b"slots", parts["slots"].save(world)), (b"contacts", contacts)

@@ -193,7 +193,7 @@ def test_an_interrupted_step_is_recorded(tmp_path):
         pass
 
     def strike(frame, event, argument):
-        """Raise in each Python function that the tape calls after a tick, in turn."""
+        """Raise in the `place`-th Python call that the tape makes after a tick, and again three calls later."""
         nonlocal place
         if event == "call" and world.tick > before and frame.f_code.co_filename != __file__:
             place -= 1
@@ -229,7 +229,7 @@ def test_signals_during_many_ticks_are_recorded():
     armed = False
 
     def strike(number, frame):
-        # CPython may run a handler late, when its thread has just taken the GIL: a strike after the steps is none.
+        # CPython may run a handler late, when its thread takes the GIL: ignore signals after the steps.
         if armed:
             raise KeyboardInterrupt
 
@@ -271,8 +271,8 @@ def test_a_tape_does_not_change_interpolation():
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda tape: pickle.loads(pickle.dumps(tape))])
 def test_copies_have_the_ticks_so_far_and_leave_the_stepper_alone(duplicate):
-    """A copy shared the list of ticks and stopped the original; a deep copy or pickle took the stepper with it."""
-    functions = [kd.Force(lambda t, position, velocity, out: None)]  # which has no pickle
+    """Regression: copies shared the list of ticks and stopped the original; pickles included the stepper."""
+    functions = [kd.Force(lambda t, position, velocity, out: None)]  # a lambda cannot be pickled
     world = kd.Stepper([[0.0]], [[1.0]], dt=1, forces=functions)
     tape = kd.Tape(world)
     world.step(2)

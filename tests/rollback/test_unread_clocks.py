@@ -1,4 +1,4 @@
-"""A stepper makes its clock when it is first used. Snapshots do not depend on whether it was."""
+"""A stepper creates its clock at first use; snapshots do not depend on whether that has happened."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_looking_at_the_clock_changes_no_snapshot(Stepper, look):
 @pytest.mark.parametrize("looks", [True, False])
 @pytest.mark.parametrize("clock", [None, 60])
 def test_restart_takes_the_clock_back(Stepper, looks, clock):
-    """A level begins again: the time of the clock is that of the snapshot, whoever looked at it before."""
+    """Restoring the first snapshot resets the clock, whether or not the clock was read before."""
     clocks = kd.reference.FixedClock if Stepper is kd.reference.Stepper else kd.FixedClock
     world = Stepper([[0.0]], [[1.0]], **({"hz": 60} if clock is None else {"clock": clocks(clock)}))
     if looks:

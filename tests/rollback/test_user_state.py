@@ -163,7 +163,7 @@ def test_forged_sections_are_refused(Stepper):
 
 
 def test_sync_test_covers_user_state(Stepper):
-    """Ammunition, and the seed of a random generator."""
+    """User state here is ammunition, and the seed of a random generator."""
     ammo, seed = np.array([5]), np.array([3], np.uint64)
     world = make(Stepper, ammo=ammo, seed=seed)
 
