@@ -22,7 +22,7 @@ class MischiefError(Exception):
 
 
 class MischiefExit(BaseException):
-    """Not an Exception, like KeyboardInterrupt and SystemExit."""
+    """An exception that is not derived from Exception, like KeyboardInterrupt and SystemExit."""
 
 
 RAISED = (MischiefError, MischiefExit, KeyboardInterrupt, StopIteration, MemoryError)
@@ -58,7 +58,7 @@ WAYS = ("raise", "raise", "raise", "enter", "enter", "enter", "write", "keep", "
 
 
 class Trouble:
-    """Misbehaviour of a callback in one of its calls, in addition to its work; none while not `armed`."""
+    """Misbehaviour that a callback adds to its work in one of its calls, while `countdown` is set."""
 
     def __init__(self, rng, attempts):
         self.rng, self.attempts = rng, attempts
@@ -135,7 +135,7 @@ def force(trouble):
 
 
 def some_bodies(seed, trouble):
-    """Create a stepper with that force among others."""
+    """Create a stepper with the misbehaving force among others."""
     rng = Draws(seed)
     drawn = scene(rng, n=int(rng.choice([1, 2, 3, 6])))
     integrator = drawn.arguments["integrator"]

@@ -1,4 +1,4 @@
-"""Random changes of what a stepper consists of: the same ones on a stepper and its reference."""
+"""Random changes of forces, constraints and coefficients, applied equally to a stepper and its reference."""
 
 import random
 

@@ -19,7 +19,7 @@ class Tally:
 
 tally = Tally()
 
-#: Errors after which completed steps stay.
+#: Errors that keep the steps completed before them.
 STEPS_FAIL = ("NonFiniteError", "ConvergenceError")
 
 #: Names of operations and parts of `observe` to omit from examples, to search beyond known findings.

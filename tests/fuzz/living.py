@@ -1,4 +1,4 @@
-"""What games do between steps: spawns with kinds, ropes, shapes, arrays bound anew, queries, recording."""
+"""Operations of games between steps: spawns, ropes, shapes, rebinding of arrays, queries, recording."""
 
 import random
 
@@ -7,7 +7,7 @@ import numpy as np
 import kickdrift as kd
 
 KINDS = ("radius", "category", "mask", "sensor", "restitution", "friction")
-#: Errors that these may raise, if both raise them.
+#: Errors that these operations may raise, if stepper and reference raise the same.
 REFUSALS = ("ValueError", "TypeError", "IndexError", "CapacityError", "DeadBodyError", "RuntimeError")
 
 
@@ -104,7 +104,7 @@ def set_filters(stepper, seed):
 
 
 def set_a_method(stepper, seed):
-    """Change what is no number of a body: substeps, iterations, sleep, continuous detection, the shapes."""
+    """Change settings of a constraint as a whole: substeps, iterations, sleep, continuous detection, shapes."""
     rng = random.Random(seed)
     changes = {
         kd.Contacts: {
@@ -165,7 +165,7 @@ def add_a_force(stepper, seed):
 
 
 def bind_anew(stepper, seed):
-    """Continue in arrays of another layout, with other values or more rows."""
+    """Rebind the stepper to arrays of another layout, with other values or more rows."""
     rng = random.Random(seed)
     more = rng.choice([0, 0, 1, 3])
 
@@ -217,7 +217,7 @@ def record_more(stepper, seed):
 
 
 def set_many(stepper, seed):
-    """Set numbers per body, and masses."""
+    """Set per-body coefficients or masses."""
     rng = random.Random(seed)
     if rng.random() < 0.3:
         stepper.set_mass([rng.choice([0.5, 1.0, 3.0]) for _ in range(stepper.n)])

@@ -93,7 +93,7 @@ class Common(RuleBasedStateMachine):
         """Restore a snapshot of either implementation on both."""
         if self.saved:
             snapshot, n = self.saved[which % len(self.saved)]
-            grown = ("SnapshotError",) if n != self.twins.fast.n else ()  # bound to more rows since
+            grown = ("SnapshotError",) if n != self.twins.fast.n else ()  # rebinding has added rows since
             self.twins.do("restore", lambda s: s.restore(snapshot), may_raise=grown)
             for stepper in () if grown else (self.twins.fast, self.twins.book):
                 same("a restored snapshot", *(without_clock(b) for b in (stepper.snapshot(), snapshot)))
@@ -190,13 +190,13 @@ class StepperMachine(Common):
 
     @rule(change=st.sampled_from(CHANGES), seed=seeds)
     def change(self, change, seed):
-        """Forces and constraints. Which changes are refused is up to the stepper, as long as both say the same."""
+        """Change forces and constraints; both implementations must refuse the same changes."""
         refusals = ("ValueError", "TypeError", *SOLVING)
         self.twins.do(change.__name__, lambda s: change(s, seed), may_raise=refusals, atomic=True)
 
     @rule(act=st.sampled_from(LIVING), seed=seeds)
     def live(self, act, seed):
-        """Games between steps. Which of it is refused is up to the stepper, as long as both say the same."""
+        """Run operations of games between steps; both implementations must refuse the same ones."""
         self.twins.do(act.__name__, lambda s: act(s, seed), may_raise=(*REFUSALS, *SOLVING), atomic=True)
 
     @rule()
@@ -345,7 +345,7 @@ class RollbackMachine(StepperMachine):
 
     @rule(frames=st.integers(0, 4), distance=st.integers(1, 3), inputs=st.sampled_from([None, kicks]))
     def sync_test(self, frames, distance, inputs):
-        # A step that `single_step` counted has the clock's dt the first time, and the snapshot's when simulated again.
+        # A step counted by `single_step` is run first: resimulated, it would have the snapshot's dt, not the clock's.
         self.twins.do("owed", lambda s: s.step(0 if s._clock is None else 1), may_raise=SOLVING)
         self.twins.do("sync_test", lambda s: kd.sync_test(s, frames, distance, inputs), may_raise=SOLVING)
 

@@ -62,7 +62,7 @@ FUNCTIONS = [
 
 
 def running(make):
-    """Return a function that draws a scene with belts, and with walls and shapes that hold from one side or move."""
+    """Return a function that draws a scene with conveyor belts, and with one-way or moving walls and shapes."""
     return lambda rng, n: running_scene(rng, make=make, n=n)
 
 

@@ -62,7 +62,7 @@ def formula(rng, depth):
 
 
 class Number(float):
-    """A float whose operations give the results of expressions where Python's raise."""
+    """A float whose operations return what expressions return where Python's operations raise."""
 
     def __truediv__(self, other):
         return Number(floats.divided(float(self), float(other)))

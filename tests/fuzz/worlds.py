@@ -1,4 +1,4 @@
-"""Worlds, each compared with a stepper alone, after random steps, changes and returns to snapshots."""
+"""Many worlds, each compared with a single stepper, after random steps, changes and restores."""
 
 import random
 
@@ -21,7 +21,7 @@ def worlds(seed):
     noisy = any(isinstance(force, kd.Langevin) or getattr(force, "noisy", False) for force in many.forces)
     operations = [steps, steps, steps, set_numbers, go_back, write, kill_some, one_alone]
     compared = alone[:1] if noisy else alone
-    changed = False  # whether numbers were set: snapshots of steppers contain these, those of worlds do not
+    changed = False  # whether coefficients were set: snapshots of steppers contain them, those of worlds do not
     for operation in rng.choices(operations, k=rng.randrange(3, 9)):
         tally.operations += 1
         changed = changed or operation is set_numbers
@@ -58,7 +58,7 @@ def compare(what, many, alone, snapshots):
 
 
 def steps(rng, many, alone):
-    """Return the worlds that fail, of both."""
+    """Step the worlds and the steppers; return the first that fails of each."""
     n, active = rng.choice([1, 1, 2, 7]), np.array([rng.random() < 0.7 for _ in alone])
     failed = [i for i, stepper in enumerate(alone) if active[i] and fails(stepper.step, n)]
     try:
@@ -81,7 +81,7 @@ def one_alone(rng, many, alone):
 
 
 def set_numbers(rng, many, alone):
-    """Set a coefficient to a multiple of it in each world, unless it may not differ."""
+    """Multiply a coefficient by another factor in each world, unless the worlds must share its value."""
     number = rng.randrange(len(declared(alone[0])) or 1)
     one = declared(many)[number] if declared(many) else None
     values = {name: getattr(one, name) for name in getattr(one, "coefficients", ())}

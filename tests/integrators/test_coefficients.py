@@ -86,7 +86,7 @@ def test_invalid_values_are_refused(name, options, error, text):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64])
 def test_bits_are_validated_as_arrays(dtype):
-    """Faster than a Python loop: categories may be set in every tick."""
+    """Validation must be faster than a Python loop: categories may be set in every tick."""
     category = np.ones(500_000, dtype)
     mine, tolist = (
         min(timeit.repeat(call, number=1, repeat=5)) for call in (lambda: bits("", category), category.tolist)

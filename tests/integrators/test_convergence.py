@@ -36,7 +36,7 @@ POSITION_FORCES = [
     kd.AnchorSpring(0.4, anchor=(0.3, 0.1)),
     kd.Gravity((0.1, -0.2)),
 ]
-#: Winds that no body moves with: at zero airspeed, |u| u has no second derivative.
+#: Winds whose velocity no body reaches: at zero airspeed, |u| u has no second derivative.
 DRAGS = [kd.LinearDrag(0.2, wind=(0.5, 0.0)), kd.QuadraticDrag(0.1, wind=(-1.5, -2.0))]
 #: Steps per second for each order: few enough that errors stay well above rounding.
 RATE = {1: 4000, 2: 600, 4: 120, 6: 24}
@@ -54,7 +54,7 @@ def run(integrator, forces, rate):
 
 @pytest.fixture(scope="module", params=["position", "drag"])
 def case(request):
-    """Forces, and the exact solution from tiny steps of RK4, which is tested against cos below."""
+    """Return forces and their solution by tiny steps of RK4, which is tested against cos below."""
     forces = POSITION_FORCES + (DRAGS if request.param == "drag" else [])
     return request.param, forces, run("rk4", forces, 8000)
 
@@ -95,7 +95,7 @@ def test_the_solution_used_as_exact_converges_to_cos(name):
     assert stepper.velocity.item() == pytest.approx(-1.5 * math.sin(1.5), abs=1e-13)
 
 
-# exact: rounding errors only, at any step.
+# The scheme `exact` has rounding errors only, for any step.
 
 DAMPINGS = {"undamped": 0.0, "under": 0.3, "critical": 2.0, "almost critical": 2.0 + 1e-9, "over": 5.0}
 

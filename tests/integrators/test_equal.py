@@ -43,7 +43,7 @@ def test_added_integrators_equal_the_reference(monkeypatch, integrator):
 
 @pytest.mark.parametrize("name", [*ADDED_FORCES, *ADDED_CONSTRAINTS])
 def test_added_forces_and_constraints_equal_the_reference(monkeypatch, name):
-    """As in samples.py, with other values of the coefficients, and with these in space."""
+    """Test the declarations of samples.py, with alternative coefficients, in 2-D and in 3-D."""
     takes = takers(name)
 
     def make(seed, rng):
@@ -61,7 +61,7 @@ LONE = {
 }
 
 
-#: Integrators with loops for terms of all components.
+#: Integrators whose kernels have loops for terms that need all components at once.
 LOOPED = pytest.mark.parametrize(
     "integrator", [kd.SemiImplicitEuler(), kd.VelocityVerlet(), kd.Leapfrog(), kd.PEFRL(), kd.RK4()], ids=repr
 )
@@ -86,9 +86,9 @@ def test_single_uniform_terms_equal_the_reference(monkeypatch, name, integrator)
 @LOOPED
 @pytest.mark.parametrize("drags", [False, True])
 def test_sums_of_up_to_six_terms_equal_the_reference(monkeypatch, integrator, drags):
-    """Kernels keep what the first three terms need from body to body, and from one evaluation to the next.
+    """Kernels keep data of the first three terms from body to body, and from one evaluation to the next.
 
-    In every other scene walls stop some bodies, whose next step then begins elsewhere than its last evaluation.
+    In every other scene walls stop some bodies, whose next step does not begin where their last evaluation was.
     """
 
     def make(seed, rng):

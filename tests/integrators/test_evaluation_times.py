@@ -90,7 +90,7 @@ def test_all_integrators_are_covered():
 
 
 def recording_force(told, velocity_dependent):
-    """Create a force that records the evaluation times and has an effect."""
+    """Create a force that records its evaluation times and accelerates the bodies."""
 
     def listen(t, position, velocity, out):
         told.append(t)

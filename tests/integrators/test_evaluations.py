@@ -117,7 +117,7 @@ def test_terms_declare_velocity_dependence(term):
 
 
 def test_single_body_terms_declare_it():
-    """Each body can then be stepped in a world of its own, bitwise equal."""
+    """A term with `alone` acts on each body as in a world of its own, bitwise equal."""
     position, velocity = np.array([[0.3, 0.7], [1.9, -0.4]]), np.array([[0.1, 0.2], [-0.3, 0.4]])
     for term in TERMS:
         if not term.alone:

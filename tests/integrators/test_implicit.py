@@ -48,7 +48,7 @@ def test_the_residual_is_below_the_tolerance(Stepper, dtype, tolerance):
         new_x, new_v = x.astype(float), v.astype(float)
         a = acceleration(new_x, new_v)
         scale = np.abs(new_v).max(axis=1) + np.abs(old_v).max(axis=1) + H * np.abs(a).max(axis=1)
-        # Rounding: of the sum itself, and of x and v amplified by the stiffest force.
+        # Rounding errors of the sum, and of x and v amplified by the stiffest force.
         noise = 8 * epsilon * (scale + H * 200 * (np.abs(new_x).max(axis=1) + np.abs(new_v).max(axis=1)))
         residual = np.abs(new_v - old_v - H * a).max(axis=1)
         assert (residual <= 1.01 * tolerance * scale + noise).all()
@@ -163,7 +163,7 @@ def test_the_first_of_several_failing_bodies_is_reported(Stepper):
 
 
 def test_the_residual_of_a_failure_is_that_of_the_last_iterate(Stepper):
-    # One Newton step from u = v for u - v + h c u |u| = 0.
+    # u is one Newton step from u = v for the equation u - v + h c u |u| = 0.
     v, h, c = 100.0, 0.1, 50.0
     stepper = Stepper([[0.0]], [[v]], dt=h, integrator=kd.ImplicitEuler(max_iterations=1), forces=[kd.QuadraticDrag(c)])
     with pytest.raises(kd.ConvergenceError) as caught:
@@ -191,7 +191,7 @@ def poison_last(t, position, velocity, out):
 @pytest.mark.parametrize("n", [1, 3, 40])
 @pytest.mark.parametrize("force", [kd.Expression(y="sqrt(x - 10)"), kd.Force(poison_last)], ids=["Expression", "Force"])
 def test_a_nan_beside_zeros_is_not_taken_as_solved(Stepper, force, n):
-    """The largest component decides: comparisons would pass over a NaN behind the first one."""
+    """The residual is the largest component: a maximum by comparisons would skip a NaN after the first component."""
     world = Stepper(np.zeros((n, 2)), np.zeros((n, 2)), dt=0.1, integrator="implicit_euler", forces=[force])
     with pytest.raises(kd.ConvergenceError, match="residual nan"):
         world.step()

@@ -175,7 +175,7 @@ def test_damping_acts_on_verlet_too(Stepper, velocity):
         speeds.append(stepper.velocity.item())
         places.append(stepper.position.item())
     assert speeds == pytest.approx([8 * math.exp(-2)] * len(RATES), rel=1e-12)
-    # A sum of decaying steps, of first order in the step as with every integrator.
+    # The displacement is a geometric sum, of first order in the step as with every integrator.
     assert places == pytest.approx([8 / hz / (1 - math.exp(-2 / hz)) * (1 - math.exp(-2)) for hz in RATES], rel=1e-12)
 
 

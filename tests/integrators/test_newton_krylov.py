@@ -317,7 +317,7 @@ for cls in (kd.reference.Stepper, kd.Stepper):
 
 
 def test_masses_of_whole_rows_of_bodies_are_not_read_beyond(monkeypatch):
-    """384 bodies fill a row. What follows their masses is not of the world: here NaN, with glibc."""
+    """384 bodies fill a row. The memory after their masses is not theirs: glibc's MALLOC_PERTURB_ makes it NaN."""
     monkeypatch.setenv("MALLOC_PERTURB_", "255")
     book, ours = python(WHOLE_ROWS).split()
     assert ours == book

@@ -25,7 +25,7 @@ def volume(integrator, *forces, h=0.5):
 
 @pytest.mark.parametrize("name", sorted(set(kd.INTEGRATORS) - {"verlet", "energy_euler"}))
 def test_only_symplectic_integrators_conserve_phase_space_volume(name):
-    # Verlet steps pairs of positions; its first step maps (x, v) to a velocity of another definition.
+    # Verlet is excluded: it steps pairs of positions, and its first step changes the definition of the velocity.
     force = kd.AnchorSpring(1.0) if name == "exact" else WELL
     kept = abs(volume(name, force) - 1) < 1e-8
     assert kept == kd.INTEGRATORS[name].symplectic
@@ -70,7 +70,7 @@ def there_and_back(cls, integrator, back=None, steps=100):
     if back is not None:
         stepper = cls(position, velocity, dt=0.05, integrator=back, forces=forces)
     if isinstance(integrator, kd.Verlet):
-        stepper.restart()  # its velocity is stored as the previous position
+        stepper.restart()  # verlet stores the velocity as a previous position
     stepper.step(steps)
     return max(np.abs(position - start[0]).max(), np.abs(velocity + start[1]).max())
 

@@ -37,7 +37,7 @@ def well(n, integrator="velocity_verlet", **arguments):
 
 
 def drawn_down(level, *forces, **arguments):
-    """Bodies that a well draws to a plane, which they seem to stay clear of as far as their speeds say."""
+    """Return a scene of bodies that a gravity well pulls to a plane, which their initial speeds would not reach."""
     deep = kd.PointGravity(20_000.0, (0.0, -40.0), 1.0)
     floor = kd.Plane((0.0, 1.0), level, 0.5, 0.5)
     return world(200, steps=70, forces=[*forces, deep], constraints=[floor], **arguments)
@@ -48,7 +48,7 @@ def stars(n, **arguments):
 
 
 def chain(pairs, still=None, **arguments):
-    """still: positions of all bodies, which are then at rest."""
+    """Return a scene of a chain of rods. still: positions of all bodies, which are then at rest."""
     index = np.stack([np.arange(pairs), np.arange(1, pairs + 1)], axis=1)
     links = [kd.Distance(index, 1.0, iterations=2, **arguments)]
     return world(pairs + 1, position=still, velocity=None if still is None else 0 * still, constraints=links)
@@ -80,12 +80,12 @@ def two(distance, speed, angular_velocity=None, **arguments):
 
 
 def spinning(*parts, spin=8.0, n=12, dim=2, **arguments):
-    """Bodies in a row above a floor, of which every other one touches it."""
+    """Return a scene of spinning bodies in a row above a floor, which every other one touches."""
     position = np.stack([3.0 * np.arange(n), 1.0 + np.arange(n) % 2] + [np.zeros(n)] * (dim - 2), axis=1)
     velocity = np.tile([1.0, -0.5, 0.25][:dim], (n, 1))
     w = np.full(n if dim == 2 else (n, 3), spin)
     gravity = kd.Gravity([0.0, -8.0, 0.0][:dim])
-    # A new array of angular velocities for each stepper: it is stepped in place.
+    # Each stepper gets a new array of angular velocities, because steps change it in place.
     return lambda cls: world(
         position=position,
         velocity=velocity,
@@ -97,7 +97,7 @@ def spinning(*parts, spin=8.0, n=12, dim=2, **arguments):
 
 
 def touching_pair(friction, spin, pinned=False, **contacts):
-    """Two discs, one on the other, the lower one on a floor or pinned."""
+    """Return a scene of two discs, one on top of the other; the lower one is on a floor or pinned."""
     floor = [kd.Pin(0)] if pinned else []
     rest = kd.Contacts(1.0, friction=friction, walls=[kd.Plane((0.0, 1.0), 0.0)], **contacts)
     return lambda cls: world(
@@ -117,7 +117,7 @@ JITTER, BATH = kd.Expression(x="noise(0)", y="noise(1)"), kd.Langevin(0.5, 2.0, 
 
 
 def crowd(n, radius=0.75, *more, kind=kd.ElasticCollisions, wide=3.0, **arguments):
-    """Bodies near each other, some of them inactive and one far out; wide=0: all at one place and active."""
+    """Return a scene of close bodies, some inactive and one far out; wide=0: all in one place and active."""
     rng = np.random.default_rng(n)
     radius = rng.choice([0.0, 0.0625, 0.25, 1.0], n) if radius is None else radius
     x, alive = wide * rng.integers(0, 8, (n, 2)) / 8, np.ones(n, bool)
@@ -181,7 +181,7 @@ BORDERS = {
             6, constraints=[kd.Distance(THREE, 1.0), kd.Distance([(3, 4)], 1.0, compliance=0.01)], integrator=DRIFT_KICK
         ),
     ),
-    # The end of a step and the start of the next one are at one place, but 0.1 rounds to other times.
+    # The end of a step and the start of the next have one position, but different times, because 0.1 is rounded.
     "one place, one force": tuple(
         world(steps=20, dt=0.1, forces=[kd.Expression(x=x, y="0"), kd.LinearDrag(0.5)])
         for x in ("sin(1e6*x)", "sin(1e6*t)")

@@ -23,7 +23,7 @@ def test_a_term_without_a_kernel_branch_is_refused(monkeypatch, isa, integrator,
 
 
 def test_a_term_without_a_potential_in_the_kernels_is_refused(monkeypatch):
-    """Branches in some of the functions are not enough: those of the integrator are required."""
+    """A term needs branches in all kernel functions that the integrator calls, not only in some."""
     monkeypatch.setitem(binding.TERMS, "point_gravity", binding.TERMS["quadratic_drag"])
     kd.Stepper([[1.0, 0.0]], forces=[kd.PointGravity(1.0)])
     with pytest.raises(RuntimeError, match="expected branches for 'point_gravity' under 'energy_euler'"):

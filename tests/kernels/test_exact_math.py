@@ -26,7 +26,7 @@ def exactly(number):
     if not number:
         return Fraction(0)
     sign, mantissa, exponent, bits = number._mpf_
-    if exponent + bits < -4000:  # far below the smallest float, and too large as a fraction
+    if exponent + bits < -4000:  # far below any float: 2**-4000 rounds alike, without a huge fraction
         return Fraction((-1) ** sign, 2**4000)
     return Fraction((-1) ** sign * int(mantissa)) * Fraction(2) ** exponent
 
@@ -70,7 +70,7 @@ def flow(c, k, h):
         sine, cosine = (mp.sinh, mp.cosh) if discriminant > 0 else (mp.sin, mp.cos)
         s = fall * sine(root * h) / root
         ds = fall * (cosine(root * h) - c / 2 * sine(root * h) / root)
-    # The integral of S, from integrating S'' = -c S' - k S.
+    # Q is the integral of S, which follows from integrating S'' = -c S' - k S.
     q = (1 - ds - c * s) / k if k else (h - s) / c if c else h * h / 2
     return ds + c * s, s, s + c * q, q
 
@@ -103,7 +103,7 @@ KINDS = [
 
 
 def springs(c, k, dtype, h):
-    """Create a plan with these coefficients."""
+    """Create a plan of the exact integrator with these drags and springs."""
     terms = [kd.LinearDrag(c), kd.AnchorSpring(k)]
     return model.Plan(len(c), 1, np.dtype(dtype), np.ones(1), kd.Exact(), terms)
 
@@ -111,7 +111,7 @@ def springs(c, k, dtype, h):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", KINDS)
 def test_flows_are_correctly_rounded(kind, seed):
-    """A few are computed with decimal, many with double-double arithmetic."""
+    """Few flows are computed with decimal, many with double-double arithmetic."""
     rng = np.random.default_rng([KINDS.index(kind), seed])
     compared = 0
     for n, few in ((6, True), (exact_math.MANY + 20, False)):

@@ -102,7 +102,7 @@ def test_errors_are_below_one_unit_in_the_last_place(name):
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "exp", "log", "tanh", "cbrt"])
 def test_float32_results_are_correctly_rounded(name, monkeypatch):
-    """A sample: `tools/prove.py functions` tests all float32 numbers."""
+    """Only a sample is tested: `tools/prove.py functions` tests all float32 numbers."""
     rng = np.random.default_rng(5)
     patterns = rng.integers(0, 2**32, 1500, dtype=np.uint32)
     hard = np.array([*functions.NEAREST.get(name, {})], np.uint32)
@@ -141,7 +141,7 @@ USUAL = {
 
 @pytest.mark.parametrize("name", [*USUAL, "pow", "atan2"])
 def test_float32_results_equal_rounded_float64(name, monkeypatch):
-    """Fast formulas with a wrong error bound would fail here; one number in 4,000 is computed twice."""
+    """Fast formulas with a wrong error bound fail here; one number in 4,000 is recomputed by float64 formulas."""
     rng = np.random.default_rng(8)
     if name in USUAL:
         given = (np.concatenate([rng.uniform(low, high, 20_011) for low, high in USUAL[name]]).astype(np.float32),)

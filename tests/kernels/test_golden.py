@@ -32,19 +32,19 @@ def test_every_instruction_set_equals_the_golden_digests(isa):
 
 @cache
 def cases():
-    """Cases are consumed by computing them: cached once per process."""
+    """Return the cases, created once per process: each can be computed only once."""
     return list(golden.cases())
 
 
 def compensated(values, start=0, add=sum):
-    """sum() as from Python 3.12 on, where it compensates for the rounding errors of floats."""
+    """Emulate sum() of Python 3.12 and newer, which compensates for the rounding errors of floats."""
     values = list(values)
     return math.fsum([start, *values]) if {float} <= {*map(type, values)} <= {int, float} else add(values, start)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_reference_equals_the_golden_digests(part, monkeypatch):
-    """In every Python. Split into parts for parallel processes."""
+    """Digests are equal in every Python version. Parts run in parallel processes."""
     monkeypatch.setattr(builtins, "sum", compensated)
     found = {name: compute(kd.reference) for name, compute in cases()[part::PARTS]}
     differ = unequal(found)

@@ -102,7 +102,7 @@ def test_special_floats(name, monkeypatch):
             wide = function(*pairs.astype(np.float64).T).astype(np.float32)
         ours = function(*pairs.T)
         assert ((ours.view(np.uint32) == wide.view(np.uint32)) | (np.isnan(ours) & np.isnan(wide))).all(), isa
-        # Each special value between ordinary neighbours.
+        # Test each special value between ordinary neighbours.
         for i, (a, b) in enumerate(pairs[::7]):
             x, y = np.full((2, 70), 1.5, np.float32)
             x[33], y[33] = a, b
