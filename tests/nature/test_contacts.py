@@ -12,7 +12,7 @@ G = 9.81
 R = 1.0
 RATES = [30, 60, 240]
 
-#: Name: (earlier constraints, walls and shapes of `Contacts`, mass of the other body) of what the ball falls on.
+#: name -> (earlier constraints, walls and shapes of `Contacts`, mass of the body) that the ball falls on.
 GROUNDS = {
     "plane": ([], {"walls": [kd.Plane((0, 1), 0.0)]}, None),
     "box": ([], {"walls": [kd.Box((-1e3, 0), (1e3, 1e3))]}, None),
@@ -92,7 +92,7 @@ def test_eight_elastic_bounces_conserve_energy(dtype):
 @pytest.mark.parametrize("masses", [(1.0, 1.0), (1.0, 3.0)])
 @pytest.mark.parametrize("pull", [0.0, -9.81])
 def test_an_impact_between_two_falling_bodies(restitution, masses, pull):
-    """u = (m v + m' v' -+ m' e (v - v')) / (m + m'), and both continue to fall."""
+    """By theory u = (m v + m' v' -+ m' e (v - v')) / (m + m'); both bodies continue to fall."""
     (m, n), v, steps = masses, 3.0, 20
     world = kd.Stepper(
         [[0.0, 0.0], [1.0, 0.0]],
@@ -110,7 +110,7 @@ def test_an_impact_between_two_falling_bodies(restitution, masses, pull):
 
 
 def test_momentum_is_conserved():
-    """A heap that flies apart, with simultaneous impacts of many bodies."""
+    """A heap flies apart, with simultaneous impacts of many bodies."""
     rng = np.random.default_rng(1)
     mass = rng.uniform(0.5, 2, 40)
     world = kd.Stepper(
@@ -128,7 +128,7 @@ def test_momentum_is_conserved():
 @pytest.mark.parametrize("substeps", [1, 4])
 @pytest.mark.parametrize("mass", [0.1, 10.0])
 def test_an_impact_right_after_another_has_its_own_speed(Stepper, substeps, mass):
-    """A ball falls on one that the floor has just stopped, at any time after that: never at more than 5 m/s."""
+    """A ball at 5 m/s follows one that the floor has just stopped: at any gap, no impact is faster than 5 m/s."""
     step, speed = 1 / 60, 5.0
     for gap in np.linspace(0.1, 4.1, 17) * speed * step / substeps:
         place = np.array([[0.0, R + 1.5 * speed * step], [0.0, 3 * R + 1.5 * speed * step + gap]])
@@ -198,7 +198,7 @@ def half(rng, heavy):
 
 @pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["compiled", "reference"])
 def test_distant_bodies_do_not_change_results(Stepper):
-    """Two halves at a distance of 1,024 m: each in its own world, and both in one."""
+    """Two halves, 1,024 m apart, have equal results in one world and in a world for each."""
     level = kd.Boxes([(-4, -1), (1020, -1)], [(4, 0), (1028, 0)])
     for seed in range(24 if Stepper is kd.Stepper else 3):
         rng = np.random.default_rng(seed)

@@ -9,13 +9,13 @@ from rolling_worlds import BETA, GROUNDS, G, R, about_z, bodies, gravity, ground
 
 import kickdrift as kd
 
-#: energy_euler is tested by itself: on slopes it is off by some per cent, with and without friction.
+#: energy_euler has a test of its own: on slopes its error is some per cent, with and without friction.
 INTEGRATORS = [name for name in kd.INTEGRATORS if name != "energy_euler"]
 CASES = [*itertools.product([2, 3], [np.float64, np.float32], [30, 60, 240])]
 
 
 def slope(dim, degrees, friction):
-    """Return the acceleration of bodies on a slope, and that of their spin about z: they roll or they slip."""
+    """Return the linear and the angular acceleration (about z) of bodies that roll or slip down a slope."""
     a, beta = math.radians(degrees), BETA[dim]
     grips = friction >= math.tan(a) * beta / (1 + beta)
     pull, normal = G * math.sin(a), G * math.cos(a)
@@ -28,7 +28,7 @@ def slope(dim, degrees, friction):
 def test_a_body_rolls_down_a_slope_or_slips(name, integrator):
     for (dim, dtype, hz), degrees in itertools.product(CASES, [5, 20, 60]):
         if not has_ground(dim, name) or (integrator, dtype, hz) == ("verlet", np.float32, 240):
-            continue  # its velocities are differences of positions, rounded
+            continue  # verlet's velocities are differences of rounded positions
         friction = np.array([0.01, 0.1, 0.4, 0.9])
         how = {"hz": hz, "forces": [gravity(dim, degrees)], "integrator": integrator}
         balls = bodies(dim, ground(dim, name, friction), 4, dtype, **how)
@@ -62,7 +62,7 @@ def test_the_number_of_substeps_does_not_matter(name, substeps):
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_energy_euler_is_off_on_slopes_as_without_friction(dim):
-    """It keeps the energy along v + h a, whose part across the slope the wall takes: an error of first order."""
+    """energy_euler conserves energy along v + h a, whose normal part the wall removes: a first-order error."""
     errors = {}
     for hz, friction in itertools.product([60, 240], [0.0, 0.4]):
         rolls = 1 + BETA[dim] if friction else 1
@@ -79,7 +79,7 @@ def test_energy_euler_is_off_on_slopes_as_without_friction(dim):
 @pytest.mark.parametrize("name", GROUNDS)
 @pytest.mark.parametrize("spin", [0.0, -3.0, 8.0])
 def test_a_sliding_body_comes_to_roll_and_never_sooner(name, spin):
-    """v = v0 / (1 + beta) without spin; the slip decreases by (1 + 1 / beta) mu g a second."""
+    """Without spin, v ends at v0 / (1 + beta); the slip decreases by (1 + 1 / beta) mu g per second."""
     v0, mu = 3.0, 0.2
     for dim, dtype, hz in CASES:
         if not has_ground(dim, name):
@@ -92,7 +92,7 @@ def test_a_sliding_body_comes_to_roll_and_never_sooner(name, spin):
         for tick in range(1, int(1.5 * ends * hz) + 3):
             ball.step()
             v, w = float(ball.velocity[0, 0]), float(about_z(ball)[0])
-            # Neither faster than before, nor rolling sooner than friction allows.
+            # The body is never faster than before, and does not roll sooner than friction allows.
             assert abs(v) <= max(v0, abs(rolls)) * (1 + 1e-6)
             left = max(abs(slip) - tick / hz * loss, 0)
             assert abs(v + R * w) == pytest.approx(left, abs=1e-4 * v0 + loss / hz / 8)
@@ -108,7 +108,7 @@ def test_a_sliding_body_comes_to_roll_and_never_sooner(name, spin):
 
 @pytest.mark.parametrize("name", GROUNDS)
 def test_a_body_stops_that_spins_back_as_much(name):
-    """Where r w0 = -v0 / beta, nothing is left to roll with."""
+    """With backspin of r |w0| = v0 / beta, speed and spin reach zero together."""
     for dim, dtype, hz in CASES:
         if not has_ground(dim, name):
             continue
@@ -140,7 +140,7 @@ def test_rolling_resistance_slows_and_holds(name, dim, c):
         balls.step(int(5 / slows) * hz)
         assert abs(balls.velocity[0]).max() < 1e-5
         assert abs(about_z(balls)[0]) < 1e-5
-        # A slope with tan <= c holds it, a steeper one does not.
+        # A body with rolling resistance c rests on slopes with tan <= c, and rolls down steeper ones.
         for share in (0.9, 1.2):
             a = math.atan(share * c)
             balls = bodies(dim, contacts, 2, dtype, hz=hz, forces=[gravity(dim, math.degrees(a))])
@@ -152,7 +152,7 @@ def test_rolling_resistance_slows_and_holds(name, dim, c):
 
 
 def test_of_two_bodies_the_larger_rolling_resistance_counts():
-    """A ball on top of a large one rolls off without resistance, and stays with it."""
+    """A ball on top of a large one stays there if either has rolling resistance; otherwise it rolls off."""
     for coefficients, stays in (((0.1, 0.0), True), ((0.0, 0.1), True), ((0.0, 0.0), False)):
         contacts = kd.Contacts([10.0, R], friction=0.9, rolling=coefficients)
         ball = kd.Stepper(
@@ -166,7 +166,7 @@ def test_of_two_bodies_the_larger_rolling_resistance_counts():
 @pytest.mark.parametrize("hz", [30, 60, 240])
 @pytest.mark.parametrize("dim", [2, 3])
 def test_a_floor_of_many_pieces_is_one(hz, dim):
-    """A ball that lies does not begin to roll, and one that rolls does not stumble."""
+    """On a floor of tiles, a ball at rest does not begin to roll, and a rolling ball does not stumble."""
     count = 400
     low = np.zeros((count, dim))
     low[:, 0], low[:, 1] = 0.3 * np.arange(count) - 20, -1.0
@@ -186,9 +186,9 @@ def test_a_floor_of_many_pieces_is_one(hz, dim):
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("how", ["contacts", "collisions"])
 def test_a_ball_rolls_over_a_large_ball_and_leaves_it(how, dim):
-    """It leaves where g cos = v² / (A + r): where the cosine is 4/7 of that at the start for discs, 10/17 for spheres.
+    """The ball leaves where g cos = v² / (A + r): at 4/7 of the starting cosine for discs, at 10/17 for spheres.
 
-    From there on its spin stays what it is, by which the test knows its speed there.
+    After that its spin is constant, from which the test computes the speed at that point.
     """
     large, start = 10.0, 0.05
     position = np.zeros((2, dim))
@@ -209,13 +209,13 @@ def test_a_ball_rolls_over_a_large_ball_and_leaves_it(how, dim):
             assert speed == pytest.approx(expected, rel=5e-3, abs=3e-2)
             assert about_z(ball)[1] * R == pytest.approx(-speed, rel=1e-3, abs=1e-6)
     leaves = {2: 4 / 7, 3: 10 / 17}[dim] * math.cos(start)
-    # Single collisions carry it: the last of them is somewhat before it leaves.
+    # Under ElasticCollisions, separate impacts carry the ball; the last impact is somewhat before the ball leaves.
     rel = 5e-3 if how == "contacts" else 4e-2
     assert about_z(ball)[1] * R == pytest.approx(-math.sqrt(G * (large + R) * leaves), rel=rel)
 
 
 def test_a_pinned_body_is_an_axle():
-    """A ball that rolls over a wheel on an axle turns it."""
+    """A ball that rolls over a pinned wheel turns the wheel."""
     wheels = kd.Stepper(
         [[0.0, 0.0], [0.0, 2.0]],
         hz=240,
@@ -253,7 +253,7 @@ def test_a_pile_rests_with_rotation(dim, dtype):
 
 
 def test_a_heap_comes_to_rest():
-    """Without rolling resistance discs roll apart; with it they stay a heap."""
+    """Discs without rolling resistance roll apart; discs with resistance stay in a heap."""
     heights = {}
     for rolling in (0.0, 0.1):
         rng = np.random.default_rng(5)
@@ -294,7 +294,7 @@ def test_bodies_of_infinite_inertia_move_as_those_that_do_not_rotate(kind):
 
 
 def test_a_rolling_body_does_not_notice_the_side_of_a_periodic_box():
-    """It rolls around the box as on an endless floor."""
+    """A body rolls around a periodic box as on an endless floor."""
     around = kd.Periodic((0, -np.inf), (5, np.inf))
     for rolling in (0.0, 0.02):
         contacts = kd.Contacts(R, friction=0.5, rolling=rolling, walls=[kd.Plane((0, 1), 0.0)])

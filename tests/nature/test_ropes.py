@@ -49,7 +49,7 @@ def test_a_chain_in_several_declarations_equals_a_single_one(split):
     weight = (LINKS + 1) * G  # N, of masses of 1 kg
     for stepper in (whole, parts):
         stepper.step(2400)
-    assert abs(total(parts) - before) < 0.01 * weight  # J: as if all had sunk by 1 cm
+    assert abs(total(parts) - before) < 0.01 * weight  # J: the energy of sinking by 1 cm
     assert_same_state(parts, whole)
 
 
@@ -62,7 +62,7 @@ def test_adding_a_link_to_a_swinging_chain_conserves_energy(hz):
     swinging = world(along, [kd.Distance(pairs[:-1], iterations=20)], hz, [0])
     swinging.step(6)
     swinging.add(kd.Distance(pairs[-1:], iterations=20))
-    swinging.step()  # this step has the jerk of the two released bodies
+    swinging.step()  # in this step the new link jerks its two bodies
     before, energies = total(swinging), []
     for _ in range(10 * hz):
         swinging.step()
@@ -118,7 +118,7 @@ def test_bodies_on_two_compliant_ropes_stay_at_rest(Stepper, compliance):
     still = world(position, hung[::-1], 240, [0], Stepper)
     still.step(240)
     assert abs(still.position - position).max() < 1e-4
-    assert abs(still.velocity).max() < 0.01 * G / 240  # a hundredth of a step of gravity
+    assert abs(still.velocity).max() < 0.01 * G / 240  # 1 % of gravity's velocity change per step
 
 
 def test_rigid_and_compliant_rods_are_solved_together():

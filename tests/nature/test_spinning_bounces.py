@@ -35,7 +35,7 @@ def rebound(dim, place, speed=3.9, degrees=45.0, e=0.8, mu=0.3, spin=0.0, hz=60,
 
 
 def after_bounce(dim, speed=3.9, degrees=45.0, e=0.8, mu=0.3, spin=0.0):
-    """Return the same by theory: the slip ends, or friction is mu times the normal impulse."""
+    """Return the results of `rebound` by theory: the slip ends, or friction is mu times the normal impulse."""
     a, beta = math.radians(degrees), BETA[dim]
     across, along = speed * math.cos(a), speed * math.sin(a)
     slip = along + R * spin
@@ -79,7 +79,7 @@ def test_a_spinning_ball_that_is_dropped_goes_off(place, dim):
 @pytest.mark.parametrize("axis", [(1, 0, 0), (0.6, 0, -0.8), (0.3, 0.9, 0.1)])
 @pytest.mark.parametrize("place", [name for name in PLACES if has_ground(3, name) and "collisions" not in name])
 def test_in_space_friction_acts_against_the_slip(axis, place):
-    """Coulomb's law has a cone and not a pyramid. The spin about the normal stays: friction has no arm for it."""
+    """The friction limit is a cone, not a pyramid. Spin about the normal stays: friction has no lever arm for it."""
     w, v = 20 * np.array(axis, float), np.array([1.5, -3.0, 0.7])
     for mu in (0.1, 2.0):
         ball = kd.Stepper(
@@ -94,7 +94,7 @@ def test_in_space_friction_acts_against_the_slip(axis, place):
 
 
 def two_bodies(rng, dim):
-    """Draw two bodies that touch after 0.4 of a step, and return what the impact makes of them by theory."""
+    """Draw two bodies that touch after 0.4 of a step; return them, and their velocities after the impact by theory."""
     radius, mass = rng.uniform(0.3, 1, 2), rng.uniform(0.5, 3, 2)
     e, mu = rng.uniform(0, 1), rng.choice([0.1, 0.5, 2.0])
     n, v, w = np.zeros(3), np.zeros((2, 3)), np.zeros((2, 3))
@@ -116,7 +116,7 @@ def two_bodies(rng, dim):
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("swept", [False, True])
 def test_two_bodies_collide_by_the_formulas(dim, swept):
-    """Also across the side of a periodic box, and without loss of momentum or angular momentum."""
+    """Velocities equal theory, also across a periodic side; momentum and angular momentum are conserved."""
     rng, hz = np.random.default_rng(8), 60
     for trial in range(40):
         radius, mass, e, mu, n, v, w, expected, turned = two_bodies(rng, dim)
@@ -140,7 +140,7 @@ def test_two_bodies_collide_by_the_formulas(dim, swept):
 
 @pytest.mark.parametrize("dim", [2, 3])
 def test_bodies_in_contacts_collide_by_the_formulas_where_steps_are_small(dim):
-    """They stay together until the end of a step, in which round bodies turn about each other: first order in dt."""
+    """Bodies stay in contact until the step ends, and turn about each other meanwhile: a first-order error."""
     errors = {}
     for hz in (240, 960, 3840):
         rng, errors[hz] = np.random.default_rng(8), 0.0
@@ -162,7 +162,7 @@ def test_bodies_in_contacts_collide_by_the_formulas_where_steps_are_small(dim):
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("e", [1.0, 0.7])
 def test_bodies_that_rub_keep_their_angular_momentum(dim, e):
-    """500 bodies that fly together and apart again, in some thousand collisions: to rounding, over 10,000 steps."""
+    """500 bodies collide some thousand times in 10,000 steps, and conserve angular momentum to rounding."""
     rng, n = np.random.default_rng(dim), 500
     side = round(n ** (1 / dim)) + 1
     x = np.stack(np.meshgrid(*[np.arange(side) - side / 2] * dim), axis=-1).reshape(-1, dim)[:n]
@@ -184,7 +184,7 @@ def test_bodies_that_rub_keep_their_angular_momentum(dim, e):
 
 @pytest.mark.parametrize("kind", [kd.ElasticCollisions, kd.Contacts])
 def test_two_discs_on_axles_share_what_they_have(kind):
-    """w0 and 0 become w0 / 2 and -w0 / 2: so heavy, the discs only rotate."""
+    """Friction turns spins of w0 and 0 into w0 / 2 and -w0 / 2; discs of such mass do not move aside."""
     discs = kd.Stepper(
         [[0.0, 0.0], [0.999, 0.0]],
         [[1e-3, 0.0], [-1e-3, 0.0]],
@@ -214,9 +214,9 @@ IMPACTS = [
 def impact(radius, e, mu, across, along=0.0, spin=0.0, second=None):
     """Return velocity along and off the surface, and spin, of a sphere after an impact.
 
-    second: radius and density (relative) of a sphere that it meets, instead of a plane; velocity and spin of that.
+    second: (relative radius, relative density, velocity, spin) of a sphere that is hit instead of a plane.
     """
-    hz = across / radius  # it moves by a radius in a step
+    hz = across / radius  # the sphere moves by its radius in a step
     position = np.array([[0.0, radius, 0.0]]) - 0.4 / hz * np.array([along, -across, 0.0])
     v, w, mass = np.array([[along, -across, 0.0]]), np.array([[0.0, 0.0, spin]]), [radius**3]
     constraints = [kd.Plane((0, 1, 0), 0.0, e, mu, radius)]
@@ -245,7 +245,7 @@ def test_chung_and_ooi_4_impacts_at_constant_speed():
 
 
 def test_chung_and_ooi_5_impacts_at_constant_normal_speed():
-    """10 um at 5 m/s, e = 1, mu = 0.3: where it slips, v_s / (mu v_n) decreases by 7, and r w / (mu v_n) is -5."""
+    """Spheres of 10 um, 5 m/s, e = 1, mu = 0.3: sliding takes 7 off v_s / (mu v_n), and r w / (mu v_n) becomes -5."""
     r, mu, normal = 1e-5, 0.3, 5.0
     for incident, recoil, spin in ((9.99, 3.013, -5.004), (12.96, 6.013, -5.0)):
         v, off, w = impact(r, 1.0, mu, normal, incident * mu * normal)
@@ -256,24 +256,24 @@ def test_chung_and_ooi_5_impacts_at_constant_normal_speed():
 
 @pytest.mark.parametrize("second", [None, (0.5, 1000.0, 0.0, 0.0)], ids=["test 6: a plane", "test 8: a large sphere"])
 def test_chung_and_ooi_6_and_8_impacts_of_spinning_spheres(second):
-    """0.1 m at 0.2 m/s, e = 0.5, mu = 0.4: the slip decreases by 7/2 mu (1 + e) v_n, or ends.
+    """Spheres of 0.1 m at 0.2 m/s, e = 0.5, mu = 0.4: the slip decreases by 7/2 mu (1 + e) v_n, or ends.
 
-    Of test 8, the second sphere is 5 times as large, and 1000 times as dense: 125,000 times as heavy.
+    In test 8 the second sphere is 5 times as large and 1000 times as dense: 125,000 times as heavy.
     """
     r, e, mu, normal = 0.1, 0.5, 0.4, 0.2
-    exact = 1e-9 if second is None else 3e-5  # of theory, for which the second one stands still
+    exact = 1e-9 if second is None else 3e-5  # theory takes the second sphere as immovable
     for incident, recoil in ((2.75, 1.31), (3.72, 3.27), (5.66, 7.15)):
         v, off, w = impact(r, e, mu, normal, spin=incident * normal / r, second=second)
         assert off == pytest.approx(e * normal, rel=exact)
         assert (v + r * w) / off == pytest.approx((incident - 3.5 * mu * (1 + e)) / e, rel=10 * exact)
         assert (incident - 3.5 * mu * (1 + e)) / e == pytest.approx(recoil, abs=0.05)
-    for incident in (0.5, 2.0):  # it grips: theirs are elastic along the surface and recoil by -0.4 to 0.1
+    for incident in (0.5, 2.0):  # no slip remains; the tangentially elastic spheres of the paper recoil by -0.4 to 0.1
         v, off, w = impact(r, e, mu, normal, spin=incident * normal / r, second=second)
         assert (v + r * w) / off == pytest.approx(0, abs=1e-3)
 
 
 def test_chung_and_ooi_7_spheres_that_spin_against_each_other():
-    """Their surfaces do not slip: the spin stays, and nothing moves aside."""
+    """Spheres that spin against each other do not slip: their spins stay, and they do not move aside."""
     for spin in (0.175, 2.0, 22.86):
         v, off, w = impact(0.1, 0.5, 0.4, 0.2, spin=spin, second=(0.1, 1.0, 0.2, -spin))
         assert (v, off, w) == pytest.approx((0, 0.1, spin), abs=1e-9)

@@ -127,7 +127,7 @@ def test_a_bounce_keeps_restitution_squared_of_the_energy(integrator, hz):
             world = kd.Stepper(turned(angle, [(0, 0.5 + R), (1, 5.0 + R)]), hz=hz, integrator=integrator,
                                forces=[kd.Gravity(tuple(force))], constraints=[wall])  # fmt: skip
             world.step(2)
-            floor = G * R  # of a body that lies on it
+            floor = G * R  # energy of a body that lies on the floor
             before = energy(world, force) - floor
             for k, seconds in ((0, 0.4), (1, 1.15)):  # after the first touch, before the second
                 world.step(2 * int(seconds * hz / 2) - world.tick)
@@ -255,7 +255,7 @@ def test_belts_of_tiles_carry_and_discs_roll_over_them(Stepper, carried):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet", "verlet"])
 def test_no_speed_takes_a_body_out_of_a_corner(Stepper, integrator, dtype):
-    """Closed rooms of segments with acute and obtuse corners, standing still or moving, and bodies of any speed."""
+    """Bodies of any speed stay in closed rooms of segments with acute and obtuse corners, at rest or moving."""
     bodies = 10 if Stepper is kd.Stepper else 2
     for seed in range(40 if Stepper is kd.Stepper else 8):
         rng = np.random.default_rng(seed)
@@ -309,7 +309,7 @@ def test_no_unit_of_length_and_no_far_shape_keeps_a_body_above_the_floor(Stepper
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("far", [0.0, 1.0, 1e5])
 def test_points_do_not_pass_through_shapes_at_any_place(Stepper, far, dtype):
-    """Bodies without a radius in closed rooms, at any speed, near the origin and far from it."""
+    """Bodies without a radius stay in closed rooms, at any speed, near the origin and far from it."""
     for seed in range(20 if Stepper is kd.Stepper else 4):
         rng = np.random.default_rng(seed)
         angle, middle = rng.uniform(0, 7), far * rng.uniform(-1, 1, 2)
@@ -435,7 +435,7 @@ def test_impacts_on_an_edge_have_friction_within_both_cones(Stepper, edge, place
 
 @pytest.mark.parametrize("make", [*FLOORS, "pair", "swept"], ids=lambda make: getattr(make, "__name__", make))
 def test_an_impact_at_the_beginning_of_a_step_is_not_before_it(Stepper, make):
-    """Rounding decided whether a body that touched lost the step: half of them stayed where they were."""
+    """Regression: rounding decided whether a body in contact lost its first step; half of them stayed in place."""
     rng = np.random.default_rng(3)
     hit = DOWN[6]  # -y
     for speed, hz in zip(rng.uniform(0.5, 10, 20), rng.integers(60, 300, 20), strict=True):

@@ -1,4 +1,4 @@
-"""Arrays whose attributes lie: masked arrays, subclasses, and arrays whose items overlap."""
+"""Arrays with misleading attributes: masked arrays, subclasses, and arrays whose items overlap."""
 
 import numpy as np
 import pytest

@@ -93,7 +93,7 @@ def test_set_accepts_what_the_constructor_accepts(Stepper):
 
 @pytest.mark.parametrize(("one", "name", "value"), COEFFICIENTS)
 def test_an_entry_of_forces_or_constraints_is_a_handle_of_every_coefficient(Stepper, one, name, value):
-    """`set` replaces the entry: nothing that follows in the call may look for the old one."""
+    """`set` replaces the entry; the rest of the call must not look up the old one."""
     by_handle, by_entry = sample_world(Stepper, one), sample_world(Stepper, one)
     by_handle.set(one, **{name: value})
     for _ in range(2):
@@ -319,7 +319,7 @@ def test_equal_worlds_have_equal_bytes(Stepper):
     world.remove(rod)
     world.add(rod)
     assert world.snapshot() == start
-    # The same state, reached by another sequence of changes.
+    # Another sequence of changes leads to an equal state.
     other = scene(Stepper)[0]
     world.set(wind, wind=(1, 1), coefficient=3)
     world.set_mass([1, 1, 1])
@@ -346,7 +346,7 @@ def test_snapshots_are_restored_by_equal_steppers_with_the_same_declarations(Ste
     other.remove(pin)
     other.restore(world.snapshot())
     assert [type(each) for each in other.constraints] == [kd.Box, kd.Distance, kd.Pin]
-    other.remove(pin)  # the handle in this stepper
+    other.remove(pin)  # `pin` is a handle in this stepper, too
     world.step(3)
 
 
@@ -571,7 +571,7 @@ def test_adding_and_removing_for_hours_uses_bounded_memory(Stepper, monkeypatch)
 
 
 def test_a_snapshot_with_a_forgotten_applied_force_is_refused(Stepper):
-    """A stepper remembers the most recently removed applied forces; a forgotten one is refused, not confused."""
+    """A stepper remembers the most recently removed applied forces; a snapshot with an older one is refused."""
     from kickdrift.stepper.entries import MOST_ALIKE
 
     world = Stepper(np.zeros((2, 1)))
@@ -763,7 +763,7 @@ def test_setting_the_indices_of_a_pin_selects_current_bodies(Stepper):
         each.restore(saved)
         each.step()
         assert each.position.tolist() == [[1, 1], [1, 1], [2, 2]]
-    world.set(pin, indices=0)  # as declared, but for another body in that slot
+    world.set(pin, indices=0)  # the declared index, but of the body that is now in that slot
     world.velocity[:] = 1
     saved = world.snapshot()
     world.step()

@@ -22,7 +22,7 @@ FRAMES = {
 
 @pytest.mark.parametrize("frames", FRAMES.values(), ids=FRAMES)
 def test_uniform_motion_is_drawn_one_step_late(Stepper, FixedClock, frames):
-    """Property 11: x = v t is drawn as v (t - dt) in every frame, where t is the total time fed."""
+    """x = v t is drawn as v (t - dt) in every frame, where t is the total time fed."""
     body = Stepper([[0.0, 0.0]], [[3.0, -1.0]], clock=FixedClock(60, max_steps=100))
     fed = 0.0
     for frame in frames:
@@ -38,7 +38,7 @@ def test_uniform_motion_is_drawn_one_step_late(Stepper, FixedClock, frames):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
 def test_frame_patterns_do_not_change_physics(isa, integrator):
-    """Property 12: equal total times split into different frames are bitwise equal at equal ticks."""
+    """Equal total times, split into different frames, lead to bitwise equal states at equal ticks."""
     drawn = scene(np.random.default_rng(5), integrator, n=20)
     drawn.arguments["dt"] = 1 / 64
     one, other = drawn.make(kd.Stepper), drawn.make(kd.Stepper, layout="component")
@@ -109,7 +109,7 @@ def test_frames_equal_the_reference_during_changes_and_overflows(seed):
 
 
 def test_force_evaluations_of_a_long_call_after_a_change_of_dt(Stepper):
-    """The first step is a call of its own whose last evaluation is reused."""
+    """After a change of dt, the first step is a call of its own; the next step reuses its last evaluation."""
     stepper = Stepper([[1.0]], [[1.0]], dt=0.25, forces=[kd.AnchorSpring(1.0)])
     stepper.step(3)
     assert stepper.force_evaluations == 4
@@ -359,7 +359,7 @@ def test_the_variable_policy_makes_one_step_per_frame(Stepper, FixedClock):
 def test_a_budget_stops_a_frame(Stepper, FixedClock, monkeypatch):
     import time
 
-    now = iter(range(0, 10**12, 2_000_000))  # each reading of the clock is 2 ms later
+    now = iter(range(0, 10**12, 2_000_000))  # a fake clock that advances by 2 ms with each reading
     monkeypatch.setattr(time, "perf_counter_ns", lambda: next(now))
     body = Stepper([[0.0]], [[1.0]], clock=FixedClock(60, overload="budget(0.004)"))
     assert body.advance(5.5 / 60) == 2
@@ -419,7 +419,7 @@ def test_stepping_in_a_clock_loop_is_interpolated_like_advance(isa):
 
 @pytest.mark.parametrize("module", [kd, kd.reference])
 def test_advance_without_seconds_measures_the_frame(module, monkeypatch):
-    """Integer nanoseconds since the last measured frame; the first takes 0 s, and given seconds do not count."""
+    """Whole nanoseconds since the last measurement count as a frame; frames of given seconds do not matter."""
     times = iter([10**18, 10**18 + 70_000_001, 10**18 + 120_000_000])
     target = "kickdrift.engine.frames.monotonic_ns" if module is kd else "kickdrift.reference.stepper.monotonic_ns"
     monkeypatch.setattr(target, lambda: next(times))

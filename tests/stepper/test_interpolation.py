@@ -71,7 +71,7 @@ def expected(mode, alpha, h, x, v, y, w):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("mode", interpolation.MODES)
 def test_interpolate_equals_the_exact_result(Stepper, mode, dtype, canvas):
-    """Between the last two states of a frame, which are `substeps` small steps apart."""
+    """Interpolation is between the last two states of a frame, which are `substeps` small steps apart."""
     rng = np.random.default_rng(3)
     compared = 0
     for dim, substeps in ((1, 1), (2, 3), (3, 1)):
@@ -164,7 +164,7 @@ def test_unsuitable_vertex_formats_are_refused(Stepper, dim, dtype, error):
 @pytest.mark.parametrize("what", ["rows", "tiles", "passes", "walls"])
 def test_the_previous_state_of_many_bodies_is_unchanged(what, layout):
     rng = np.random.default_rng(3)
-    n = 1000  # large enough for the step itself to store it
+    n = 1000  # large enough that the step itself stores the previous state
     given = {"forces": [kd.PointGravity(1.0, (0, 0)) if what == "tiles" else kd.LinearDrag(0.1)], "dt": 0.25}
     if what == "passes":
         given["integrator"] = "groot_warren"
@@ -203,7 +203,7 @@ def test_the_previous_state_is_complete_up_to_the_end_of_rows(isa, integrator, d
 
 
 def test_interpolate_does_not_change_snapshots(Stepper):
-    """Includes the first call, before any frame, when no clock exists."""
+    """This holds even for the first call, before any frame, when no clock exists."""
     world = Stepper([[0.0]], [[1.0]])
     before = world.snapshot()
     for mode in ("linear", "hermite", "extrapolate"):

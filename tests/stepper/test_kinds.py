@@ -1,4 +1,4 @@
-"""Bodies that are spawned with their kind: radius, filters, restitution and friction in all constraints."""
+"""Bodies spawned with their own radius, filters, restitution and friction, in all constraints."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ KIND = {"radius": 0.5, "category": 2, "mask": 5, "sensor": True, "restitution": 
 
 
 def level(contacts):
-    """All constraints that have coefficients per body; and those that `spawn` leaves alone."""
+    """Return all constraints with per-body coefficients, and some that `spawn` does not change."""
     walls = [kd.Plane((0, 1), -9.0, mask=6), kd.Box(-10, 10)]
     shapes = [kd.Boxes([(-3, -3)], [(-2, -2)], category=4, mask=7), kd.Segments([[(4, 4), (5, 5)]], friction=0.9)]
     if contacts:
@@ -26,7 +26,7 @@ def world(Stepper, constraints, **more):
 @pytest.mark.parametrize("sensor", [True, False])
 @pytest.mark.parametrize("contacts", [True, False])
 def test_spawned_is_made_so(Stepper, contacts, sensor):
-    """A world whose bodies were spawned with their kinds is one whose constraints had these from the start."""
+    """A world whose bodies were spawned with coefficients equals one whose constraints had them from the start."""
     kind = KIND | {"sensor": sensor}
     ours = world(Stepper, level(contacts), events=kd.Events())
     ours.spawn([(-1.0, 1.0), (1.0, 1.0)], (0, 3), **{name: [value, value] for name, value in kind.items()})
@@ -108,7 +108,7 @@ def test_what_is_left_out_stays(Stepper):
     ours = world(Stepper, [hits, kd.Box(-9, 9)])
     plan = ours._plan
     ours.spawn((1, 1), radius=1.0, restitution=1.0, friction=0.0, category=1, sensor=False, mask=2**64 - 1)
-    # The Box had radius 0, so it was changed; the collisions were not.
+    # The spawn changed the Box, whose radius was 0, but not the collisions.
     assert ours.constraints[0] is plan.constraints[0]
     ours.spawn((3, 3), radius=2.0)
     assert ours.current(hits).radius.tolist() == [1, 1, 1, 1, 2, 1]

@@ -1,4 +1,4 @@
-"""Changes of a running world: a binding that goes on has the right numbers, and thousands of changes cost no more."""
+"""Changes of a running world: reused bindings have the right coefficients, and the time per change stays constant."""
 
 import gc
 import tracemalloc
@@ -14,7 +14,7 @@ from kickdrift.stepper import entries
 
 @pytest.mark.parametrize(("first", "second"), [(0.0, 2.0), (2.0, 0.0)])
 def test_drag_that_begins_or_ends_between_interacting_bodies(Stepper, first, second):
-    """Accelerations that a later call may use again depend on positions alone only without drag."""
+    """A later call may reuse accelerations only if they do not depend on velocities, that is, without drag."""
     rng = np.random.default_rng(3)
     start = rng.normal(size=(2, 40, 2))
     drag = kd.LinearDrag(first, wind=(3.0, 1.0))
@@ -29,7 +29,7 @@ def test_drag_that_begins_or_ends_between_interacting_bodies(Stepper, first, sec
 
 
 def test_numbers_of_events_after_constraints_without_bodies_change_places(Stepper):
-    """The records are the same before and after, but their constraint has another number."""
+    """The records do not change, but the number of their constraint does."""
     nothing, box = kd.Pin([]), kd.Box(0.0, 4.0)
     world = Stepper([[2.0]], [[4.0]], dt=0.5, constraints=[nothing, box], events=kd.Events())
     world.step(2)
@@ -46,7 +46,7 @@ def test_numbers_of_events_after_constraints_without_bodies_change_places(Steppe
 
 
 def test_joined_rods_and_their_breaks_keep_their_numbers(Stepper):
-    """Rods that share a body are one record; a change of the second one is a change of this record."""
+    """Rods that share a body form one record, which a change of the second rod must update."""
     rods = kd.Distance([(0, 1)], 1.0), kd.Distance([(1, 2)], 1.0, breaks_at=5.0)
     made = []
     for change in (False, True):
@@ -69,7 +69,7 @@ def test_joined_rods_and_their_breaks_keep_their_numbers(Stepper):
 
 @pytest.mark.parametrize("uniform", [True, False])
 def test_filters_that_are_set_equal_those_that_were_made(Stepper, uniform):
-    """Between uniform and per-body filters, and between none and some."""
+    """Filters change between uniform and per body, and between none and some."""
     category = 1 if uniform else np.array([1, 2, 4, 8])
     positions = np.array([[0.0], [1.0], [1.5], [2.0]])
     hits = kd.ElasticCollisions(0.6, category=category, mask=15)
@@ -94,7 +94,7 @@ def test_filters_that_are_set_equal_those_that_were_made(Stepper, uniform):
 
 
 def test_a_change_leaves_the_rows_of_the_dead(Stepper):
-    """Only what writes to the state makes them zero, and the next step."""
+    """Only the next step, and changes that write to the state, set rows of dead bodies to zero."""
     world = Stepper(np.zeros((3, 1)), dt=0.1, forces=[gravity := kd.Gravity((1.0,))], alive=1)
     world.position[2] = 7.0
     world.set(gravity, acceleration=(2.0,))
@@ -126,7 +126,7 @@ def test_numbers_of_constraints_are_remembered_for_a_limited_time(Stepper, monke
     world.restore(states[-1])  # what followed is undone
     world.step(2)
     assert world.events.where(world.events.take(), box).all()
-    world.restore(states[0])  # before all that is remembered
+    world.restore(states[0])  # older than all remembered changes
     world.step(2)
     assert world.events.where(world.events.take(), box).all()
 
@@ -149,7 +149,7 @@ def test_numbers_of_constraints_after_going_back_before_several_changes(Stepper)
 
 
 def test_a_wall_is_set_in_the_same_time_in_any_world():
-    """Corners have no numbers of bodies of their own, which each change of a wall would have to write."""
+    """Corners have no per-body arrays of their own that each change of a wall would have to rewrite."""
     times = []
     for n in (100, 100_000):
         floor = kd.Plane((0, 1), -1e4)
@@ -165,7 +165,7 @@ def test_a_wall_is_set_in_the_same_time_in_any_world():
 
 
 def test_thousands_of_changes_cost_as_much_as_the_first():
-    """Each in a tick of its own: the numbers of constraints are kept for the events of each tick."""
+    """Each change has its own tick, for whose events the numbers of the constraints are stored."""
     world = kd.Stepper(np.zeros((4, 1)), dt=0.1, events=kd.Events())
     gc.collect()
 
@@ -188,4 +188,4 @@ def test_thousands_of_changes_cost_as_much_as_the_first():
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert play(300) < 1.5 * first
-    assert grown < 1000 * 500  # a number of constraints each, until the limit is reached
+    assert grown < 1000 * 500  # bytes: each change stores constraint numbers, up to a limit

@@ -1,4 +1,4 @@
-"""A plan that follows another one takes over what a change leaves alone: it equals a plan made of the same anew."""
+"""A plan derived from another reuses all that a change does not affect, and equals a plan built from scratch."""
 
 import contextlib
 import dataclasses
@@ -14,7 +14,7 @@ from kickdrift.stepper.model import Plan
 
 
 def assert_same_plan(changed, anew):
-    """Compare all that kernels are handed."""
+    """Compare all data that plans pass to the kernels."""
     for name in ("records", "interactions", "constraint_records"):
         one, other = getattr(changed, name), getattr(anew, name)
         assert [record.kind for record in one] == [record.kind for record in other]
@@ -71,7 +71,7 @@ def test_changed_plans_equal_plans_made_anew(seed):
     known, changes = [], 0
     for _ in range(40):
         what = rng.integers(5)
-        with contextlib.suppress(ValueError):  # such as two periodic boxes
+        with contextlib.suppress(ValueError):  # refused combinations, such as two periodic boxes
             if what < 2 or not known:
                 one, change = draw(rng, seed % 4 < 2)
                 known.append((world.add(one), change))
@@ -104,7 +104,7 @@ def test_common_ends_do_not_overlap():
 
 
 def test_size_classes_end_with_the_last_one():
-    """Each class has the radii down to a quarter of its largest; the last one takes all that are smaller."""
+    """A size class contains radii down to a quarter of its largest; the last class contains all smaller ones."""
     radius = np.array([4.0**-k for k in range(20)] + [0.0])
     grid = Grid(radius, 2)
     assert len(grid.per_cell) == MOST_CLASSES
@@ -114,7 +114,7 @@ def test_size_classes_end_with_the_last_one():
 
 
 def test_the_skin_of_shapes_is_that_of_enabled_ones():
-    """Points keep a distance from shapes, by the largest coordinate of enabled ones."""
+    """The distance that points keep from shapes scales with the largest coordinate of the enabled shapes."""
     boxes = kd.Boxes([(0.0, 0.0), (0.0, 0.0)], [(1.0, 1.0), (1e6, 1e6)])
     plan = Plan(1, 2, np.dtype(np.float64), np.ones(1), kd.RK4(), [], [boxes])
     near = boxes.changed({"enabled": [True, False]})
@@ -127,7 +127,7 @@ def test_the_skin_of_shapes_is_that_of_enabled_ones():
 
 @pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["kernels", "reference"])
 def test_no_bodies_change_nothing(Stepper):
-    """Coefficients and masses of no bodies leave those of all uniform, as they were declared."""
+    """Setting coefficients or masses of an empty list of bodies leaves them uniform, as declared."""
     balls = kd.ElasticCollisions(1.0)
     world = Stepper(np.zeros((4, 2)), mass=2.0, alive=2, constraints=[balls])
     saved = world.snapshot()

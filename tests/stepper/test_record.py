@@ -35,7 +35,7 @@ def same(run, other):
 
 
 class Chunked:
-    """An array as those of Zarr: shape, dtype and assignment of rows, and no NumPy array."""
+    """An array like those of Zarr, with shape, dtype and assignment of rows, but not a NumPy array."""
 
     def __init__(self, shape, dtype):
         self.shape, self.dtype, self.rows = shape, dtype, {}
@@ -84,7 +84,7 @@ def test_what_out_leaves_out_is_not_recorded(Stepper, tmp_path):
 
 @pytest.mark.parametrize("constraints", [(), [kd.ElasticCollisions(0.1)]], ids=["alone", "coupled"])
 def test_what_is_written_to_rows_of_dead_bodies_is_not_recorded(Stepper, constraints):
-    """Also to rows after the last body, which no step of coupled bodies visits."""
+    """This includes rows after the last body, which steps of coupled bodies skip."""
     there = world(Stepper, alive=3, constraints=constraints)
     there.kill(2)
     for array in (there.position, there.velocity):
@@ -238,7 +238,7 @@ def test_a_full_disk_keeps_what_was_written(Stepper):
     with pytest.raises(OSError, match="No space left") as caught:
         ours.record(10, out=Full((11, 3, 2), np.dtype(float)))
     assert caught.value.trajectory.tick.tolist() == [0, 1, 2]
-    assert ours.tick == 3  # the step before the sample that failed
+    assert ours.tick == 3  # the step before the failed sample is complete
     ours.step()
 
 
@@ -279,7 +279,7 @@ def test_progress_is_shown_when_asked(capsys, monkeypatch):
 def test_a_long_step_shows_progress_and_has_equal_results(
     Stepper, ODEStepper, capsys, monkeypatch, patience, part, shown
 ):
-    """Parts become longer until they take long enough."""
+    """A run with progress is split into parts, whose length grows until each takes long enough."""
     monkeypatch.setattr(progress, "PATIENCE", patience)
     monkeypatch.setattr(progress, "PART", part)
     for make in (partial(world, Stepper), partial(lorenz, ODEStepper)):
@@ -311,7 +311,7 @@ def test_a_long_step_of_many_worlds_shows_progress(capsys, monkeypatch):
 
 
 def test_a_long_step_ends_at_an_error(Stepper, monkeypatch):
-    """The tick is that of single steps, and the next call goes on there."""
+    """The error is at the same tick as without progress, and the next call continues there."""
     runaway = Stepper([[1.0]], dt=1.0, forces=[kd.AnchorSpring(1e5)])
     with pytest.raises(kd.NonFiniteError) as caught:
         runaway.step(10**6, progress=True)
@@ -378,7 +378,7 @@ def test_a_damaged_file_is_refused_whatever_zipfile_and_numpy_raise(tmp_path):
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
         try:
-            kd.Trajectory.load(path)  # bytes without meaning, such as dates
+            kd.Trajectory.load(path)  # some bytes have no meaning, such as dates
         except ValueError as error:
             refused += str(error).startswith("path: expected a file of Trajectory.save, got")
     assert refused > len(whole) / 2

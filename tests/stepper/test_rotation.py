@@ -1,4 +1,4 @@
-"""Bodies that rotate and touch nothing: against theory, the same bits as the reference, and all that knows of it."""
+"""Rotating bodies without contacts: compared with theory, bitwise equal to the reference, saved, changed and drawn."""
 
 import copy
 import math
@@ -88,7 +88,7 @@ def test_arrays_of_any_layout(isa, dtype, dim):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
 def test_an_angle_is_exact(Stepper, integrator):
-    """In steps of 1/64 s, with velocities of few digits, sums are not rounded."""
+    """Sums are not rounded in steps of 1/64 s, with velocities of few binary digits."""
     position, more = flat()
     world = Stepper(position, dt=1 / 64, integrator=integrator, **more)
     world.step(640)
@@ -97,20 +97,20 @@ def test_an_angle_is_exact(Stepper, integrator):
 
 
 def test_an_orientation_turns_by_the_angle(Stepper):
-    """5e-11 of the angle at h w = 1/6: a turn of ten seconds about any axis, beside the quaternion of its angle."""
+    """Ten seconds of rotation about any axis have a relative error below 5e-11 per step at h w = 1/6."""
     w = 10 * np.array([[1.0, 0, 0], [0, 0, -1.0], [2 / 3, -2 / 3, 1 / 3]])
     world = Stepper(np.zeros((3, 3)), dt=1 / 60, angular_velocity=w, inertia=1.0)
     steps = 600
     world.step(steps)
     half = steps / 60 * 10 / 2
     exact = np.column_stack([np.full(3, math.cos(half)), math.sin(half) * w / 10])
-    # The error of each step adds up: of q, half that of the angle.
+    # Errors of steps add up; the error of q is half that of the angle.
     assert abs(world.orientation - exact).max() < steps * (1 / 6) * 5e-11
-    assert abs(world.orientation - exact).max() > 1e-12  # or the series has become another: say so then
+    assert abs(world.orientation - exact).max() > 1e-12  # smaller only with another series, to be documented
 
 
 def test_a_pool_ball(Stepper):
-    """2 m/s, r = 2.85 cm, 60 Hz: 1.17 rad a step; 2.4e-4 of the angle is lost."""
+    """A pool ball of r = 2.85 cm at 2 m/s and 60 Hz turns by 1.17 rad a step, of which 2.4e-4 are lost."""
     world = Stepper(np.zeros((1, 3)), dt=1 / 60, angular_velocity=[[0, 0, 2 / 0.0285]], inertia=1.0)
     world.step()
     angle = 2 * math.atan2(world.orientation[0, 3], world.orientation[0, 0])
@@ -154,7 +154,7 @@ def test_a_torque_accelerates_by_its_inertia(Stepper, dim):
     world.step(32)
     speeds = world.angular_velocity.reshape(3, -1)
     assert (speeds[0] == 0.5 + 4.5 / 2 / 2).all()
-    assert (speeds[1:] == 0.5).all()  # no torque turns what is infinitely heavy
+    assert (speeds[1:] == 0.5).all()  # no torque turns a body of infinite inertia
     torque[:] = np.nan
     torque[0] = -6.0
     world.remove(world.forces[1])
@@ -381,7 +381,7 @@ def test_what_is_not_finite_is_found_at_its_tick(Stepper, dim):
     assert caught.value.body == 1
     assert world.tick == (
         5 if dim == 2 else 3
-    )  # 5e307 more in each step, which angles sum up; its square overflows at once
+    )  # w grows by 5e307 a step, and angles sum it up; the square of w overflows at once
 
 
 def test_a_step_that_fails_turns_nothing(Stepper):
@@ -429,7 +429,7 @@ def test_spawn_and_kill(Stepper, dim):
     world.kill([*one, two[0]])
     assert not turned[1:3].any()
     assert not world.angular_velocity[1:3].any()
-    turned[1] = 5.0  # rows of the dead: zeros again
+    turned[1] = 5.0  # rows of dead bodies become zeros again
     world.step()
     world.snapshot()
     assert not turned[1].any()
@@ -493,7 +493,7 @@ def test_lives_as_in_the_reference(isa, dim, dtype):
 
 
 def saved(world):
-    """What a snapshot must bring back."""
+    """Return the rotational state that a snapshot must restore."""
     turned = world.angle if world.dim == 2 else world.orientation
     return world.angular_velocity.copy(), turned.copy()
 
@@ -645,7 +645,7 @@ def test_drawing(Stepper):
     world = world_of(Stepper, angular_velocity=[0.0, 64.0, 640.0])
     assert world.interpolate_angles().tolist() == [0.0] * 3
     world.advance(1.5 / 64)
-    assert world.interpolate_angles().tolist() == [0.0, 0.5, 5.0]  # without regard to whole turns
+    assert world.interpolate_angles().tolist() == [0.0, 0.5, 5.0]  # angles are not reduced to one turn
     assert world.interpolate_angles(0.25).tolist() == [0.0, 0.25, 2.5]
     out = np.zeros((3, 2), np.float32)
     assert world.interpolate_angles(out=out[:, 1]) is not None
@@ -660,7 +660,7 @@ def test_drawing(Stepper):
 
 
 def test_drawing_orientations(Stepper):
-    """On the nearer side: a body that is now at -q is drawn on the way to q."""
+    """Interpolation takes the shorter arc: -q is the same orientation as q."""
     world = world_of(Stepper, dim=3, angular_velocity=[[0, 0, 64 * 0.5]] * 3)
     world.advance(1.5 / 64)
     half = world.interpolate_angles()
@@ -713,7 +713,7 @@ def test_bits_and_counts_do_not_depend_on_the_number_of_threads(isa):
 
 
 def test_worlds_without_rotation_say_the_same(Stepper):
-    """Snapshots have no section for it, and neither has what identifies them."""
+    """Neither snapshots nor the declared values of such worlds mention rotation."""
     world = Stepper(np.zeros((2, 2)), forces=[kd.Damping(0.5)], dt=1 / 64)
     text = world.snapshot()
     assert b"inertia" not in text
@@ -724,7 +724,7 @@ def test_worlds_without_rotation_say_the_same(Stepper):
 
 @pytest.mark.parametrize("n", [384, 385, 1000])
 def test_drawing_crowds(Stepper, n):
-    """Of more bodies than a row the steps themselves keep the state before."""
+    """In worlds of more bodies than fit in a row, the steps themselves store the previous state."""
     world = world_of(Stepper, n, angular_velocity=64.0)
     for _ in range(3):
         world.advance(1.5 / 64)
@@ -732,7 +732,7 @@ def test_drawing_crowds(Stepper, n):
 
 
 def test_rebind_with_rows_of_the_dead(Stepper):
-    """They need not be finite, and become zeros."""
+    """Rows of dead bodies need not be finite, and become zeros."""
     world = world_of(Stepper, 3, dim=3, alive=1)
     w, q = np.ones((4, 3)), np.full((4, 4), np.nan)
     q[0] = (0, 1, 0, 0)

@@ -164,7 +164,7 @@ TOUCHING = {
 
 @pytest.mark.parametrize("kind", TOUCHING)
 def test_sizes_and_masses_change_one_by_one(kind, isa):
-    """Bodies get other sizes, also the first or last of a size class, and other masses, where bindings go on."""
+    """Bindings are reused when bodies change masses or sizes, even for the first or last body of a size class."""
     rng = np.random.default_rng(4)
     start = rng.uniform(0.5, 9.5, (24, 2)), rng.normal(0, 4, (24, 2))
     worlds = [
@@ -204,7 +204,7 @@ def test_sizes_and_masses_change_one_by_one(kind, isa):
 @pytest.mark.parametrize("alive", [None, 450])
 @pytest.mark.parametrize("kind", ["collisions", "swept", "around"])
 def test_sizes_change_among_many(kind, alive, isa):
-    """The cells of the grid follow the largest body of each size class, and the classes of bodies that live."""
+    """Grid cells follow the largest body of each size class, and the classes of the living bodies."""
     rng = np.random.default_rng(5)
     touch, *more = TOUCHING[kind]
     touch = dataclasses.replace(touch, radius=np.where(np.arange(500) % 2, 0.7, 0.05))
@@ -229,7 +229,7 @@ def test_sizes_change_among_many(kind, alive, isa):
 
 @pytest.mark.parametrize("touch", [kd.ElasticCollisions(0.4), kd.Contacts(0.4)], ids=["collisions", "contacts"])
 def test_masses_and_the_space_change_at_once(touch):
-    """A restored snapshot may change both: pairs are then searched in the space as it was."""
+    """A restored snapshot may change masses and space at once; pairs are then searched in the restored space."""
     rng = np.random.default_rng(6)
     space = kd.Periodic(0.0, 10.0)
     start = rng.uniform(0, 10, (40, 2)), rng.normal(0, 4, (40, 2))

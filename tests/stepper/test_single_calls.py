@@ -7,7 +7,7 @@ import pytest
 
 import kickdrift as kd
 
-N = 70  # more than the n-body kernel for few bodies takes
+N = 70  # more bodies than the n-body kernel for few bodies supports
 FORCES = {
     "n_body": lambda: kd.NBody(2.0, softening=0.1),
     "springs": lambda: kd.Springs([(0, 1), (1, 2), (4, 5)], 3.0, 0.5),
@@ -74,7 +74,7 @@ CHANGES += [disable, slow_down, kill, respawn, go_back]
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", FORCES)
 def test_a_change_between_single_calls_reaches_the_next_step(name, change, integrator, periodic):
-    """The copy has no accelerations of an earlier call: a pickle does not contain them."""
+    """A pickled copy has no accelerations of earlier calls that it could reuse."""
     rng = np.random.default_rng(5)
     position = rng.normal(size=(N, 2))
     position[3] = 0.0
@@ -120,7 +120,7 @@ def test_evaluations_are_counted_alike_in_the_reference():
 @pytest.mark.parametrize("cls", [kd.Stepper, kd.reference.Stepper])
 @pytest.mark.parametrize("integrator", [kd.VelocityVerlet(), kd.Verlet(velocity="central")])
 def test_the_end_of_a_step_is_at_the_time_at_which_the_next_begins(cls, integrator):
-    """Accelerations at both are the same: within a call the first are used again, the next call evaluates anew."""
+    """Within a call, a step reuses the last accelerations; the next call evaluates them again, at the same time."""
     times = []
 
     def pull(t, _position, _velocity, out):

@@ -249,7 +249,7 @@ def test_killing_a_body_twice_in_a_call_kills_it_once(twin, ids):
 @pytest.mark.parametrize("alive", [0, 2, 3])
 @pytest.mark.parametrize("mass", [None, 2.0, []])
 def test_spawning_zero_bodies_changes_nothing(twin, alive, mass):
-    """A single position serves for any number of velocities: also for zero of them, and if no slot is free."""
+    """A single position serves for any number of velocities, even for none, and even if no slot is free."""
     world = twin.Stepper(np.ones((3, 2)), alive=alive)
     before = world.snapshot()
     for dtype in (np.float64, np.float32):  # float64 is read in place, float32 is converted

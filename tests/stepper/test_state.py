@@ -334,7 +334,7 @@ def test_an_error_after_the_last_sample_carries_the_trajectory(Stepper):
 
     bodies = Stepper([[0.0]], dt=1, forces=[kd.Force(fail, velocity_dependent=False)])
     with pytest.raises(InputLostError) as caught:
-        bodies.record(8, every=3)  # samples at 0 and 3; it fails in the step to 5 or 6
+        bodies.record(8, every=3)  # samples at 0 and 3; the callback fails in the step to 5 or 6
     assert caught.value.trajectory.time.tolist() == [0.0, 3.0]
     bodies = Stepper([[0.0]], dt=1, forces=[kd.Force(fail, velocity_dependent=False)])
     with pytest.raises(InputLostError) as caught:

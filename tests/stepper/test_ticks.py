@@ -280,7 +280,7 @@ def test_the_same_dt_again_changes_nothing(Stepper, clocked):
     assert world.snapshot() == saved
     if clocked:
         world.clock.hz = 30
-        world.dt = 1 / 120  # back, before a step has followed the clock
+        world.dt = 1 / 120  # set back before a step has adopted the clock's rate
         assert world.clock.hz == 60
 
 

@@ -1,4 +1,4 @@
-"""Worlds: what is made, refused, interrupted, saved and gone back to."""
+"""Worlds: construction, refusals, interrupts, snapshots and restores."""
 
 import copy
 import pickle
@@ -41,7 +41,7 @@ def test_any_strides(isa, layout, make):
     shape = plain.position.shape
     arrays = []
     for own in (plain.position, plain.velocity):
-        if layout == "last":  # part of what an agent observes
+        if layout == "last":  # part of an agent's array of observations
             array = np.zeros((5, 6, 7))[:, :, 2:4]
         elif layout == "component":
             array = np.zeros((5, 2, 6)).transpose(0, 2, 1)
@@ -105,7 +105,7 @@ def test_what_is_no_stepper(Worlds):
 
 
 def test_any_number_of_worlds_and_threads(isa):
-    """Seven worlds, or 4,096, by one thread or two: the same bits of each, and the same as alone."""
+    """Seven worlds or 4,096, in one thread or two, are bitwise equal to each other and to a single stepper."""
     kinds = [discs(), discs(constraints=[kd.Contacts(0.5, friction=0.3, walls=[kd.Box((0, 0), (6, 4))])])]
     for world in kinds:
         rng = np.random.default_rng(1)
@@ -175,10 +175,10 @@ def test_ctrl_c(count, steps, threads, constraints):
         with pytest.raises(KeyboardInterrupt):  # noqa: PT012  (it may ring before the steps)
             signal.setitimer(signal.ITIMER_REAL, 0.2)
             worlds.step(steps)
-        assert perf_counter() - started < 2  # in 0.2 s more; machines that are tested on may be busy
+        assert perf_counter() - started < 2  # s; about 0.2 s after the signal, unless the machine is busy
     finally:
         signal.signal(signal.SIGALRM, before)
-    # Each is at a completed tick: the same stepper, that many steps on.
+    # Each world is at a completed tick: equal to the stepper after that many steps.
     ticks = worlds.tick
     k = int(np.argmin(ticks))
     if ticks[k] < 200_000:
@@ -243,7 +243,7 @@ def test_a_snapshot_with_other_coefficients_is_refused(Worlds):
     other.dt = 0.5
     with pytest.raises(kd.SnapshotError, match="expected the coefficients, dt and origin"):
         worlds.restore(other.snapshot())
-    changed = Worlds(world, 2)  # as the template is by then
+    changed = Worlds(world, 2)  # made from the template after its change
     changed.restore(world.snapshot())
 
 
@@ -295,7 +295,7 @@ def test_arrays_of_applied_forces_can_be_replaced_again(Worlds):
 
 @pytest.mark.parametrize("length", [1.0, None])
 def test_pickle_has_the_numbers_of_each_world(Worlds, length):
-    """Also of a rod whose length is measured, which copies of the stepper have instead of the declared one."""
+    """This includes measured lengths of rods, which copies of the stepper have instead of the declared None."""
     rod, drag = kd.Distance([(0, 1)], length=length), kd.LinearDrag(1.0)
     template = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [2.0, 3.0]], hz=60, forces=[drag], constraints=[rod])
     worlds = Worlds(template, 2)
@@ -316,7 +316,7 @@ def test_pickle_has_the_numbers_of_each_world(Worlds, length):
 
 
 def test_numbers_of_each_world(Worlds):
-    """Each world does what a stepper with its numbers does; what needs another binding is refused, and all stays."""
+    """Each world equals a stepper with its coefficients; changes that need a new binding are refused without effect."""
 
     def made():
         terms = [kd.Gravity((0.0, -1.0)), kd.AnchorSpring(2.0, 0.1), kd.QuadraticDrag(0.3)]
@@ -360,7 +360,7 @@ def test_numbers_of_each_world(Worlds):
 
 @pytest.mark.parametrize("kind", ["rod", "springs", "joint"])
 def test_numbers_of_each_world_outlast_the_first_kill(Worlds, kind):
-    """Slots need another binding; there are none while all bodies are alive."""
+    """The first kill needs a new binding, with slots, which must have the coefficients of each world."""
 
     def make(length=1.0, coefficient=0.5, stepper=kd.Stepper):
         air, rod = kd.LinearDrag(coefficient), kd.Distance([(0, 1)], length=length)
@@ -430,7 +430,7 @@ def test_lengths_that_are_left_out_are_measured_in_each_world(Worlds, kind):
 
 
 def test_queries_have_the_numbers_of_the_world(Worlds):
-    """They had those of world 0, so that a body at rest on its own floor was not grounded."""
+    """Regression: queries used the coefficients of world 0: a body at rest on its own floor was not grounded."""
     pull, floor = kd.Gravity((0, -10)), kd.Plane((0, 1), 0.0, radius=0.5, restitution=0.0)
     lift = kd.Boxes([(4.0, -2.0)], [(6.0, -1.0)], velocity=(0.0, 0.5), friction=0.5, radius=0.5)
     template = kd.Stepper([[0, 3.0], [5.0, 0.0]], hz=60, forces=[pull], constraints=[floor, lift])
@@ -503,7 +503,7 @@ def test_spawn_and_kill(Worlds):
 
 @pytest.mark.parametrize("joint", ["alone", "of contacts"])
 def test_ropes_break_in_each_world(Worlds, joint):
-    """Loads and breaks are those of each world; as alone, after resets and copies too."""
+    """Each world has its own loads and breaks, equal to those of a single stepper, also after resets and copies."""
     rope = kd.Distance([(0, 1)], max_length=1.0, breaks_at=60.0)
     held = [kd.Pin(0), rope] if joint == "alone" else [kd.Pin(0), kd.Contacts(0.1, joints=[rope])]
     place = [[0.0, 0.0], [0.0, -1.0]]

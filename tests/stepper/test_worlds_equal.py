@@ -1,4 +1,4 @@
-"""Each of many worlds has the bits of the same stepper alone: random worlds, active, restored, copied, spawned."""
+"""Each of many worlds is bitwise equal to a single stepper: active masks, restores, copies, spawns."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ SCENES = {
 
 
 class Alone:
-    """Worlds, and beside them a stepper for each."""
+    """Many worlds, and a single stepper for each of them."""
 
     def __init__(self, cls, rng, drawn, count, threads):
         self.rng, self.count = rng, count
@@ -46,7 +46,7 @@ class Alone:
             seeded = [replace(one, seed=one.seed + i) if isinstance(one, kd.Langevin) else one for one in terms]
             own = [kd.AppliedForce(self.forces[i].copy())] if applied else []
             stepper = drawn.make(make, forces=[*seeded, *own], **alive)
-            vars(stepper)["_identity"] = template._identity  # whatever its noise: snapshots of one go to all
+            vars(stepper)["_identity"] = template._identity  # noise differs, but snapshots must fit all
             stepper.restore(template.snapshot())
             for one in own:
                 one.force[...] = self.forces[i]
@@ -62,7 +62,7 @@ class Alone:
         return not isinstance(drawn.arguments["integrator"], kd.ImplicitEuler)
 
     def quietly(self, call, *given):
-        """Call it; return the world of an error."""
+        """Make a call; return the number of the world that failed, or None."""
         try:
             call(*given)
         except (kd.NonFiniteError, kd.ConvergenceError) as error:
@@ -96,7 +96,7 @@ class Alone:
         target = self.rng.permutation(self.count)[:k]
         finite = np.isfinite(self.worlds.position).all(axis=(1, 2)) & np.isfinite(self.worlds.velocity).all(axis=(1, 2))
         if not finite.any():
-            return  # steppers restore no impulses that are not finite
+            return  # steppers refuse to restore non-finite impulses
         source = self.rng.choice(np.flatnonzero(finite), size=k)
         self.worlds.copy(source, target)
         saved = [self.steppers[i].snapshot() for i in source]

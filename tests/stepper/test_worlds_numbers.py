@@ -1,4 +1,4 @@
-"""Worlds: coefficients that are set for all of them, or for each."""
+"""Coefficients of many worlds, set for all of them at once or for each."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Calls that Worlds refuse leave all numbers as they were; messages say what was wrong. Copies have loads, too."""
+"""Calls that Worlds refuse change no coefficient, and their messages name the mistake. Copies include loads."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import kickdrift as kd
 
 @pytest.mark.parametrize("kind", ["collisions", "contacts"])
 def test_a_refused_set_leaves_numbers_that_were_set_before(isa, kind):
-    """Radii that only some worlds could take are in no world afterwards, neither in steps nor in queries."""
+    """Radii that only some worlds would accept are set in no world, neither for steps nor for queries."""
 
     def made(refused):
         if kind == "collisions":
@@ -36,7 +36,7 @@ def test_a_refused_set_leaves_numbers_that_were_set_before(isa, kind):
 
 
 def test_numbers_that_are_objects_are_refused(Worlds):
-    """An array of None is no array of lengths: None alone measures them."""
+    """Only None itself measures rest lengths; an array of None is refused."""
     spring = kd.Springs([(0, 1)], 2.0, rest_length=1.0)
     worlds = Worlds(kd.Stepper([[0.0], [3.0]], forces=[spring]), 2)
     with pytest.raises(TypeError, match="rest_length: expected numbers, got an array of objects"):
@@ -88,7 +88,7 @@ def test_parts_of_contacts_are_refused_by_name(Worlds):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("region", ["box", "ball"])
 def test_each_world_has_a_goal_of_its_own(Worlds, region, dtype):
-    """Regions of sensors differ from world to world, as in steppers that were made so, also while a body is inside."""
+    """Sensor regions may differ between worlds, even while a body is inside, as in steppers built with each region."""
     if region == "box":
         goal, other = kd.Sensor((2.0, -1.0), (3.0, 1.0)), kd.Sensor((9.0, -1.0), (9.5, 1.0), category=[1, 2], mask=2)
         places = {"lower": np.array([(2.0, -1.0), (0.5, -1.0)]), "upper": np.array([(2.6, 1.0), (0.8, 1.0)])}
@@ -125,7 +125,7 @@ def test_each_world_has_a_goal_of_its_own(Worlds, region, dtype):
 @pytest.mark.parametrize("breaks_at", [None, np.inf])
 @pytest.mark.parametrize("joint", ["alone", "of contacts"])
 def test_copies_have_the_loads(Worlds, joint, breaks_at):
-    """A crate hangs in one world, and falls in the other: the loads are weight and 0, and go with the copies."""
+    """A crate hangs in one world and falls in another: copies of worlds include their loads, the weight and 0."""
     rope = kd.Distance([(0, 1)], max_length=1.0, breaks_at=breaks_at)
     held = [kd.Pin(0), rope] if joint == "alone" else [kd.Pin(0), kd.Contacts(0.1, joints=[rope])]
     crate = kd.Stepper([[0.0, 0.0], [0.0, -1.0]], mass=10, forces=[kd.Gravity((0, -9.81))], constraints=held)
