@@ -388,7 +388,7 @@ class World:
         world, alive = self.stepper, self.book.alive
         assert (world.mass + np.zeros(self.n) == self.book.mass + np.zeros(self.n)).all()
         assert world.alive.tolist() == alive.tolist()
-        self.book = self.book._replace(mass=world.mass)  # equal plans need the same form: scalar or array
+        self.book = self.book._replace(mass=world.mass)  # equal plans need masses of one form: scalar or array
         other = self.anew()
         if not self.births:
             assert world._plan.fingerprint == other._plan.fingerprint
@@ -412,7 +412,7 @@ class World:
             return not ended
         for mine, others in zip(world._arrays(), other._arrays(), strict=True):
             plans.assert_same_bits(mine[alive], others[alive])
-        if all(self.book.left(one) is one.now for one in self.book.told):  # dropping dead pairs may save evaluations
+        if all(self.book.left(one) is one.now for one in self.book.told):  # dead pairs may cost evaluations
             assert world.force_evaluations - evaluations[0] == other.force_evaluations - evaluations[1]
         acting = [one.now for one in self.book.told if one.enabled and isinstance(one.now, kd.forces.Term)]
         if all(term.conservative and not isinstance(term, kd.AppliedForce) for term in acting):

@@ -13,7 +13,7 @@ import samples
 import kickdrift as kd
 
 TESTS = Path(__file__).parent
-#: Test files: of each, the parametrizations that name the class are run.
+#: Test files in which only the parametrizations that name the class are run.
 FILES = [
     *("docs/test_docs.py", "docs/test_help.py", "docs/test_pages.py", "test_import.py", "stepper/test_declaration.py"),
     *("stepper/test_changes.py", "stepper/test_places.py", "stepper/test_set_rows.py"),

@@ -298,7 +298,7 @@ def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
         terms.append(kd.Magnetic(charge, field))
     if rng.integers(2) or not rng.integers(4):
         terms.append(kd.RotatingFrame(rng.normal(size=shape), rng.normal(size=dim) if rng.integers(2) else 0))
-    if isinstance(integrator, kd.ImplicitEuler):  # implicit Euler refuses them beside interactions
+    if isinstance(integrator, kd.ImplicitEuler):  # implicit Euler: no rotations beside interactions
         drawn.arguments["forces"] = [term for term in terms if not isinstance(term, (kd.Springs, kd.NBody))]
     return drawn
 
@@ -502,7 +502,7 @@ def resting_around_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     for part in drawn.arguments["constraints"]:
         if isinstance(part, kd.Contacts):
             part = replace(part, walls=level[: int(rng.integers(2 * len(axes) + 1))], shapes=shapes)
-            found.append(box)  # its position in the list does not matter
+            found.append(box)  # the box may have any position in the list
         found.append(part)
     forces = [term for term in drawn.arguments["forces"] if not isinstance(term, kd.NBody)]
     drawn.arguments |= {"forces": forces, "constraints": found}

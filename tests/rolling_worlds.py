@@ -50,7 +50,7 @@ def ground(dim, name, friction, restitution=0.0, **contacts):
 def bodies(dim, constraints, count=1, dtype=np.float64, velocity=0.0, spin=0.0, height=0.0, **how):
     """Return a stepper of bodies in a row on the ground, or above it; velocity along x, spin about z."""
     position = np.zeros((count, dim), dtype)
-    position[:, 0] = 10 * np.arange(count) - 5 * (count - 1)  # near 0, where float32 is fine
+    position[:, 0] = 10 * np.arange(count) - 5 * (count - 1)  # near the origin, where float32 is precise
     position[:, 1] = R + height
     v = np.zeros((count, dim), dtype)
     v[:, 0] = velocity

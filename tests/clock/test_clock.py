@@ -623,7 +623,7 @@ def test_refused_states(FixedClock):
 
 @pytest.mark.parametrize("policy", ["exact", "match", "locked(2)", "variable(0.1)"])
 def test_a_refused_state_leaves_the_clock_unchanged(FixedClock, policy):
-    """Each field at and beyond the ends of its range, and of other types: load() accepts the whole state or nothing."""
+    """load() accepts a whole state or nothing: each field is tried at and beyond its limits, and with other types."""
     clock = FixedClock(60, policy=policy)
     clock.advance(0.05)
     good = clock.state()

@@ -26,7 +26,7 @@ def crowd(seed):
     n, dim = int(rng.integers(30, 80)), int(rng.integers(1, 4))
     dtype = rng.choice([np.float32, np.float64])
     clusters = int(rng.integers(1, 4))
-    # Far from the origin, the spacing of float64 numbers exceeds the cell width.
+    # Far from the origin, cells are at least as wide as the spacing of float64 numbers.
     centre = rng.uniform(-1, 1, (clusters, dim)) * rng.choice([0.1, 1, 5]) + rng.choice([0, 0, 1e3, 1e14, -1e17])
     position = centre[rng.integers(0, clusters, n)] + rng.choice([0, 1e-3, 0.1, 0.5]) * rng.normal(size=(n, dim))
     if seed % 10 == 0:

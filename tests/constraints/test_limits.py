@@ -133,7 +133,7 @@ def test_what_is_slack_is_not_there(integrator, joined):
 
 
 def test_ropes_only_pull_and_struts_only_push():
-    """This holds in a net that is shaken, whatever the neighbours do."""
+    """Ropes never push and struts never pull in a net that is shaken, whatever their neighbours do."""
     rng = np.random.default_rng(3)
     position = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
     pairs = [(k, k + 1) for k in range(24) if k % 5 < 4] + [(k, k + 5) for k in range(20)]

@@ -84,7 +84,7 @@ def test_after_a_failure_all_stand_at_the_last_whole_tick(isa):
 
 
 def test_tiles_that_go_back_ask_where_shapes_were(isa):
-    """Relative to the lift's position at the failure, a tile would seem to be reached in the repeated steps."""
+    """Repeated steps use the lift's earlier positions; from the last position, it would seem to reach a tile."""
     place = np.concatenate([np.zeros((TILE, 2)), [(145.0, 0.0)] * TILE])
     velocity = np.concatenate([np.zeros((TILE, 2)), [(0.0, 0.01)] * TILE])
     first = np.eye(1, 2 * TILE)[0]  # this body's position grows 7000-fold a step, and faster beyond 1 m

@@ -77,7 +77,7 @@ def shots(rng, n, dim, dtype, wall):
     level, left = up.copy(), -np.eye(dim)[0]
     up[0] += 0.3
     if wall in ("floor", "side"):
-        position[:, -1] += 5  # start far from the wall
+        position[:, -1] += 5  # all bodies start far from the wall
     constraints = {
         "plane": [kd.Plane(up, -2.0, **one)],
         "rough plane": [kd.Plane(up, -2.0, **found)],

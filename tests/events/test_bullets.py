@@ -85,7 +85,7 @@ def test_sensors_report_bullets(Stepper):
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_fast_bodies_do_not_tunnel_through_shapes(isa, dim):
-    """A room of boxes, crossed by bodies many times per step."""
+    """Bodies cross a room of boxes many times per step."""
     rng = np.random.default_rng(dim)
     walls_low, walls_high = [], []
     for axis in range(dim):

@@ -221,7 +221,7 @@ def test_the_end_of_a_contact_has_the_id_of_the_dead_body(Stepper):
 
 @pytest.mark.parametrize("alive", [None, 2])
 def test_sensor_regions_continue_when_an_earlier_constraint_is_disabled(Stepper, alive):
-    """The number of the region changes, but its bodies do not enter again."""
+    """The number of the region changes, but the bodies inside do not enter again."""
     balls, region = kd.ElasticCollisions(0.5), kd.Sensor((0, 0), (9, 9))
     world = Stepper([[1.0, 5.0], [3.0, 3.0]], hz=60, constraints=[balls, region], events=kd.Events(), alive=alive)
     world.step()

@@ -263,7 +263,7 @@ def test_a_scene_runs_in_its_engine(engine, tmp_path):
 
 
 def test_examples_are_short():
-    longer = {"air_hockey": 220, "golf_search": 180}  # lines; one includes a learner, one draws its search
+    longer = {"air_hockey": 220, "golf_search": 180}  # lines; one contains a learner, the other a plot of its search
     for path in EXAMPLES.glob("*_*.py"):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= longer.get(path.stem, 150), path.name
 

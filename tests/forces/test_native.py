@@ -84,7 +84,7 @@ def test_kernels_equal_the_reference(monkeypatch, library, number):
             native(library, "spring", dtype, *numbers, velocity_dependent=False),
             native(library, "which", dtype),
         ]
-        if seed % 3 == 0:  # a Python function makes all bodies one tile
+        if seed % 3 == 0:  # all bodies form one tile beside a Python function
             forces.append(kd.Force(lambda t, x, v, out: None))
         book, states = drawn.make(kd.reference.Stepper, forces=forces), []
         for n in (1, 0, 4):

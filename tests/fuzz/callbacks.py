@@ -1,4 +1,4 @@
-"""Callbacks that raise, call their own stepper, and attack everything within reach.
+"""Callbacks that raise, call their own stepper, and misuse everything within their reach.
 
 Afterwards the stepper is at a completed tick, bitwise equal to an undisturbed reference, and continues like it.
 """

@@ -136,8 +136,8 @@ class Twins:
     def do(self, name, operation, *, may_raise=(), atomic=False):
         """Run an operation on both: results, exceptions and the observable state afterwards must be equal.
 
-        may_raise: names of permitted exceptions; any other exception is a finding, even if both agree. atomic: whether
-        nothing may have changed after an exception, except one of a step.
+        may_raise: names of permitted exceptions; any other exception is a finding, even if both agree. atomic: the
+        state must not change in a call that raises, except for steps completed before.
         """
         if name in without:
             return None

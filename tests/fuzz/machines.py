@@ -237,7 +237,7 @@ class StepperMachine(Common):
             }[name]()
 
         for stepper in (self.twins.fast, self.twins.book):
-            outcome(lambda stepper=stepper: stepper.clock)  # created lazily, also by a call with invalid arguments
+            outcome(lambda stepper=stepper: stepper.clock)  # create the clock before: a refused call would do so, too
         self.twins.refuse(f"bad {name}", attempt)
 
 

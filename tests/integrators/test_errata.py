@@ -28,7 +28,7 @@ def test_the_square_root_of_energy_loses_the_sign_of_v(Stepper):
         ball.step()
         height, v = height + 0.01 * v, math.sqrt(max(v * v - 2 * G * v * 0.01, 0))
         heights.append(height)
-    assert heights == sorted(heights)  # the ball of the text stays at the top
+    assert heights == sorted(heights)  # by the formula of the text, the ball stays at the top
     assert ball.velocity.item() < -2
     assert ball.position.item() < -0.5
 

@@ -137,7 +137,7 @@ def test_callbacks_get_the_expected_times(Stepper, integrator, dtype, velocity_d
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("integrator", ALL, ids=repr)
 def test_plans_list_the_times_of_an_inner_step(integrator, dtype, velocity_dependent):
-    """An inner step is neither the first of a call nor one with an even number."""
+    """The inner step is not the first of its call, and starts at an odd tick."""
     force = recording_force([], velocity_dependent)
     made = model.Plan(2, 2, np.dtype(dtype), np.ones(1), integrator, [force])
     before = expected_times(integrator, velocity_dependent, [3])

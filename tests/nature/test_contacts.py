@@ -44,7 +44,7 @@ def drop(Stepper, ground, restitution, height, hz, substeps, integrator, dtype=n
     y = np.array(y)
     bottom = next(k for k in range(1, len(y)) if y[k] <= y[k - 1] and y[k + 1] > y[k])
     top = next(k for k in range(bottom + 1, len(y)) if y[k + 1] < y[k])
-    # The parabola through three positions.
+    # The highest point is the vertex of the parabola through three positions.
     curve, slope = (y[top - 1] - 2 * y[top] + y[top + 1]) / 2, (y[top + 1] - y[top - 1]) / 2
     return y[top] - slope * slope / (4 * curve)
 
@@ -170,7 +170,7 @@ def test_friction_prevents_sliding_up_to_its_angle(friction, shapes):
 
 
 def test_a_pile_with_restitution_comes_to_rest():
-    """Balls with e = 0.5 fall into a box; the borders of steps must not cause impacts."""
+    """Balls with e = 0.5 fall into a box and come to rest: boundaries between steps must not cause impacts."""
     rng = np.random.default_rng(2)
     position = np.stack([np.tile(np.arange(8.0), 5) + rng.uniform(0, 0.1, 40), np.repeat(np.arange(5.0), 8) + 0.6], 1)
     world = kd.Stepper(

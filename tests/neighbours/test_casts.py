@@ -75,7 +75,7 @@ def test_many_rays_that_see_no_body(Stepper):
 
 
 def test_one_body_far_away_does_not_make_all_cells_large(Stepper, monkeypatch):
-    """If cells were that large, a ray would test all bodies: 400 times as long for 60,000 of them."""
+    """If one distant body made all cells large, a ray among 60,000 bodies would take 400 times as long."""
     widths, grid = [], kd.neighbours.grid
     monkeypatch.setattr(kd.neighbours, "grid", lambda *given: widths.append(given[3]) or grid(*given))
     rng = np.random.default_rng(6)

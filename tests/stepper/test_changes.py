@@ -185,7 +185,7 @@ def test_the_integrator_s_refusals_hold_for_later_changes(Stepper, integrator, t
         world.enable(spring, False)
         before = world.snapshot()
         with pytest.raises(ValueError, match=message):
-            world.set(spring, damping=1)  # also while the term is disabled
+            world.set(spring, damping=1)  # refused even while the term is disabled
     assert world.snapshot() == before
 
 

@@ -419,7 +419,7 @@ def test_stepping_in_a_clock_loop_is_interpolated_like_advance(isa):
 
 @pytest.mark.parametrize("module", [kd, kd.reference])
 def test_advance_without_seconds_measures_the_frame(module, monkeypatch):
-    """Whole nanoseconds since the last measurement count as a frame; frames of given seconds do not matter."""
+    """advance() measures the frame in whole ns since its last measurement; frames of given seconds do not matter."""
     times = iter([10**18, 10**18 + 70_000_001, 10**18 + 120_000_000])
     target = "kickdrift.engine.frames.monotonic_ns" if module is kd else "kickdrift.reference.stepper.monotonic_ns"
     monkeypatch.setattr(target, lambda: next(times))

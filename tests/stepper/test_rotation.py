@@ -106,7 +106,7 @@ def test_an_orientation_turns_by_the_angle(Stepper):
     exact = np.column_stack([np.full(3, math.cos(half)), math.sin(half) * w / 10])
     # Errors of steps add up; the error of q is half that of the angle.
     assert abs(world.orientation - exact).max() < steps * (1 / 6) * 5e-11
-    assert abs(world.orientation - exact).max() > 1e-12  # smaller only with another series, to be documented
+    assert abs(world.orientation - exact).max() > 1e-12  # a smaller error would mean another series
 
 
 def test_a_pool_ball(Stepper):

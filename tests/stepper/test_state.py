@@ -354,7 +354,7 @@ def test_an_error_in_a_sample_carries_the_trajectory(Stepper):
 
     bodies = Torn([[0.0]], [[1.0]], dt=1)
     with pytest.raises(InputLostError) as caught:
-        bodies.record(5)  # called once more before the first sample
+        bodies.record(5)  # `_sampled` is called once before the first sample
     assert caught.value.trajectory.time.tolist() == [0.0, 1.0]
 
 

@@ -46,7 +46,7 @@ class Alone:
             seeded = [replace(one, seed=one.seed + i) if isinstance(one, kd.Langevin) else one for one in terms]
             own = [kd.AppliedForce(self.forces[i].copy())] if applied else []
             stepper = drawn.make(make, forces=[*seeded, *own], **alive)
-            vars(stepper)["_identity"] = template._identity  # noise differs, but snapshots must fit all
+            vars(stepper)["_identity"] = template._identity  # allows snapshots of a world with another noise seed
             stepper.restore(template.snapshot())
             for one in own:
                 one.force[...] = self.forces[i]
