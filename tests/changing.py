@@ -103,7 +103,7 @@ class Expected(NamedTuple):
     told: tuple[Declared, ...]
     mass: Any
     alive: np.ndarray
-    generation: np.ndarray  #: number of bodies each slot has had
+    generation: np.ndarray  #: number of bodies that each slot has had so far
 
     def generations(self, declaration):
         held = indices_of(declaration)

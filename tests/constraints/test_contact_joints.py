@@ -124,7 +124,7 @@ def test_joints_changed_back_to_their_declaration_give_equal_snapshots(Stepper):
 
 @both
 def test_impulses_that_overflow_are_forgotten(Stepper):
-    """Otherwise a repaired body would get these impulses in the next step, and snapshots with them would be refused."""
+    """If kept, these impulses would act on a repaired body in the next step, and make snapshots invalid."""
     contacts = kd.Contacts(0.1, joints=[kd.Distance([(0, 1)])], walls=[kd.Plane((0, 1), -1.1)])
     position = np.array([[0.0, 0.0], [1.0, 0.0], [5.0, -1.0]])
     world = Stepper(position, mass=10, constraints=[contacts])

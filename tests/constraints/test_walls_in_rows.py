@@ -81,7 +81,7 @@ def test_bodies_that_come_and_go_beside_a_far_wall(isa, scheme, order):
 @pytest.mark.parametrize("substeps", [1, 2])
 @pytest.mark.parametrize("n", [100, 790])
 def test_frames_draw_the_state_before_their_last_step(isa, order, substeps, n):
-    """Kernels save the previous state tile by tile: without walls, with one without events, and with walls per tile."""
+    """Kernels save the previous state tile by tile: without walls, with one or several, and with events."""
     wall = kd.Plane((0, 1), FAR)
     for walls, events in (([], None), ([wall], None), ([wall, kd.Box(FAR, -FAR)], None), ([wall], kd.Events(8))):
         x, v = arrays(n, 2, np.float64, order)

@@ -76,7 +76,7 @@ def test_the_spring_report_shows_the_exact_solution(default_report):
         ("explicit_euler", [20, 20, 10, -10, -35, -55, -57.5, -32.5, 21.3], [0, -10, -20, -25, -20, -2.5, 25]),
         ("semi_implicit_euler", [20, 10, -5, -17.5], [0, -10, -15, -12.5]),
         ("midpoint", [20, 15, 1.3, -14.1], [0, -10, -15, -11.9]),
-        # Differs from the lecture's 13.7, which is an error in its code.
+        # x differs from the lecture's 13.7, which comes from an error in its code.
         ("rk4", [20, 15.208333], [0, -9.166667]),
         # By hand: x1 = 20 - 10/2, a1 = -7.5, v1 = -(10 + 7.5)/2.
         ("velocity_verlet", [20, 15], [0, -8.75]),

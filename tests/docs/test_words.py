@@ -1,4 +1,4 @@
-"""Identifiers of the source are words of the field: those of a private vocabulary stay out."""
+"""Identifiers of the source use standard terms: words of a private vocabulary are banned."""
 
 import re
 from pathlib import Path

@@ -190,7 +190,7 @@ def test_ragdolls_keep_their_bone_lengths_on_the_stairs(play):
     assert world.count == stairs.DOLLS * stairs.POINTS
     one, other = world.position[stairs.of_all(stairs.BONES).T]
     length = stairs.lengths(stairs.BONES)
-    np.testing.assert_allclose(np.linalg.norm(other - one, axis=1), length, rtol=0.05)  # also of dolls thrown again
+    np.testing.assert_allclose(np.linalg.norm(other - one, axis=1), length, rtol=0.05)  # even of ragdolls thrown again
 
 
 @pytest.mark.parametrize("seed", [5, 13])

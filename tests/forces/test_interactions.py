@@ -245,7 +245,7 @@ FORMS = ("kick_drift", "drift_kick", "alternate")
 @pytest.mark.parametrize("integrator", ["leapfrog", "yoshida4", "velocity_verlet", *FORMS])
 def test_small_n_body_loops_equal_the_reference(isa, dtype, dim, integrator):
     scheme = integrator if integrator not in FORMS else kd.SemiImplicitEuler(integrator)
-    # Three bodies use registers, other numbers vectors; with odd and even numbers of steps, and additional gravity.
+    # Kernels keep three bodies in registers, and other numbers of bodies in vectors.
     gravity = kd.Gravity((0.1,) * dim)
     for n, softening, beside in ((1, 0.1, []), (2, 0, []), (3, 0, []), (3, 0.1, [gravity]), (9, 0, [])):
         x, v, mass = rest(np.random.default_rng(n), n, dim)

@@ -56,8 +56,8 @@ def test_new_velocity_of_dickinson_is_half_a_step_late(Stepper):
 
 
 def test_stoermer_verlet_is_not_a_runge_kutta_method(Stepper):
-    # Motion claims that it is. A Runge-Kutta step depends on the state only; Verlet's also depends on the step before:
-    # equal positions and velocities with different histories continue differently.
+    # The text Motion claims that Verlet is one. A Runge-Kutta step depends on the state only, but Verlet's also on the
+    # step before: equal positions and velocities with different histories continue differently.
     travelled, fresh = (
         Stepper([[0.0]], [[0.0]], dt=0.1, integrator="verlet", forces=[kd.Gravity(-G)]) for _ in range(2)
     )

@@ -129,7 +129,7 @@ def crowd(n, radius=0.75, *more, kind=kd.ElasticCollisions, wide=3.0, **argument
     )  # fmt: skip
 
 
-#: Condition: (scene where it holds, scene where it does not).
+#: condition -> (scene that meets the condition, scene that does not).
 BORDERS = {
     "one number": (falling(1, dim=1), falling(2, dim=1)),
     **{f"{n} numbers, a vector or less": (falling(n, dim=1), falling(n + 1, dim=1)) for n in (2, 4, 8, 16)},

@@ -1,4 +1,4 @@
-"""The rounding self-test at import (rounding.pxd) detects every wrong rounding mode, compiled with such flags.
+"""The self-test at import (rounding.pxd) detects each kind of wrong rounding, if compiled with flags that cause it.
 
 Whole modules are built that way by `python tools/prove.py contraction`.
 """

@@ -55,7 +55,7 @@ def test_order_of_convergence(ODEStepper, scheme, order):
 @pytest.mark.parametrize("with_jacobian", [False, True])
 def test_stiff_linear_system(ODEStepper, with_jacobian):
     """Eigenvalues -10^6 and -1 at h = 0.1: the fast mode decays, the slow one has the accuracy of the method."""
-    # Rotated, so that no component is an eigenvector.
+    # The matrix is rotated, so that no component is an eigenvector.
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     matrix = turn @ np.diag([-1e6, -1.0]) @ turn.T
 

@@ -121,7 +121,7 @@ def test_the_checksum_depends_on_all_bits_except_signs_of_zero(Stepper):
     assert stepper.checksum() == checksum
     stepper.position[0, 0] = np.nextafter(1.0, 2.0)
     assert stepper.checksum() != checksum
-    stepper.position[0] = 0.0, 1.0  # equal numbers in another position
+    stepper.position[0] = 0.0, 1.0  # the same numbers at other indices
     assert stepper.checksum() != checksum
     assert 0 <= checksum < 2**64
 

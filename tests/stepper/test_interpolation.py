@@ -203,7 +203,7 @@ def test_the_previous_state_is_complete_up_to_the_end_of_rows(isa, integrator, d
 
 
 def test_interpolate_does_not_change_snapshots(Stepper):
-    """This holds even for the first call, before any frame, when no clock exists."""
+    """Even the first call, before any frame, when no clock exists, leaves snapshots unchanged."""
     world = Stepper([[0.0]], [[1.0]])
     before = world.snapshot()
     for mode in ("linear", "hermite", "extrapolate"):

@@ -84,7 +84,7 @@ def test_what_out_leaves_out_is_not_recorded(Stepper, tmp_path):
 
 @pytest.mark.parametrize("constraints", [(), [kd.ElasticCollisions(0.1)]], ids=["alone", "coupled"])
 def test_what_is_written_to_rows_of_dead_bodies_is_not_recorded(Stepper, constraints):
-    """This includes rows after the last body, which steps of coupled bodies skip."""
+    """Rows of dead bodies are recorded as zeros, even those after the last body, which coupled steps skip."""
     there = world(Stepper, alive=3, constraints=constraints)
     there.kill(2)
     for array in (there.position, there.velocity):

@@ -295,7 +295,7 @@ def test_arrays_of_applied_forces_can_be_replaced_again(Worlds):
 
 @pytest.mark.parametrize("length", [1.0, None])
 def test_pickle_has_the_numbers_of_each_world(Worlds, length):
-    """This includes measured lengths of rods, which copies of the stepper have instead of the declared None."""
+    """Pickles include measured lengths of rods, which copies of the stepper have instead of the declared None."""
     rod, drag = kd.Distance([(0, 1)], length=length), kd.LinearDrag(1.0)
     template = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [2.0, 3.0]], hz=60, forces=[drag], constraints=[rod])
     worlds = Worlds(template, 2)
