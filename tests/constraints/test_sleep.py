@@ -15,7 +15,7 @@ SLOW = 1 / 1024
 
 
 def sleepy(drawn, rng):
-    """Let bodies sleep; small velocities, or a threshold raised by strong forces, put some to sleep at once."""
+    """Let bodies sleep; small velocities, or a threshold raised by strong forces, make some of them fall asleep."""
     found = [
         replace(part, sleep=True) if isinstance(part, kd.Contacts) else part for part in drawn.arguments["constraints"]
     ]

@@ -335,7 +335,7 @@ def test_a_broken_pool_of_the_user_raises(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 @pytest.mark.signals
 def test_ctrl_c_keeps_finished_work(tmp_path):
-    """Interrupted by a signal and restarted: bitwise equal results, without repeating finished work."""
+    """After an interrupt by a signal, a restart gives bitwise equal results without repeating finished work."""
     script = tmp_path / "script.py"
     script.write_text(
         f"""

@@ -236,7 +236,7 @@ def test_few_large_bodies_do_not_make_all_cells_large(Stepper, monkeypatch):
 
 
 def test_who_is_much_larger():
-    """Large bodies are separated if more than four times as large as the rest, at most 16, and among more than 128."""
+    """At most 16 bodies are much larger: more than four times as large as the rest, of more than 128 bodies."""
     sizes = np.full(129, 0.5)
     for large, found in ((2.0, 0), (2.0000001, 1)):
         sizes[5] = large

@@ -42,7 +42,7 @@ def test_pressure_and_energy_of_a_simulated_fluid():
     expected = equation_of_state(DENSITY, t)
     print(f"T {t:.4f}, pressure {p:.4f} +- {p_error:.4f}: expected {expected[0]:.4f}")
     print(f"energy {u:.4f} +- {u_error:.4f}: expected {expected[1]:.4f}")
-    # The equation of state is accurate to 1 % and 0.5 %.
+    # The equation of state is accurate to 1 % in pressure and 0.5 % in energy.
     assert abs(p - expected[0]) < 3 * p_error + 0.01 * expected[0]
     assert abs(u - expected[1]) < 3 * u_error + 0.005 * abs(expected[1])
     assert abs(sum(world.energy()) - total) / world.n < 4e-4

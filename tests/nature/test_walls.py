@@ -165,7 +165,7 @@ def test_friction_acts_at_the_time_of_impact(integrator, hz):
 
 @FOLLOWING
 def test_a_body_slides_down_a_slope_like_a_block(integrator):
-    """Acceleration g (sin - mu cos) from rest; no motion if friction is sufficient."""
+    """The acceleration from rest is g (sin - mu cos), or 0 if friction is sufficient."""
     slope, hz = 0.5, 60
     for mu in (0.0, 0.2, 0.7):
         a = max(0.0, G * (np.sin(slope) - mu * np.cos(slope)))

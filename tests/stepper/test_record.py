@@ -1,4 +1,4 @@
-"""`record`: where samples go, what ends a run, and files of trajectories."""
+"""`record`: destinations of samples, ends of runs, and files of trajectories."""
 
 import math
 from functools import partial

@@ -403,7 +403,7 @@ def test_an_implicit_step_that_fails_turns_nothing(Stepper):
     assert world.angle.tolist() == [float(world.tick)]
 
 
-# Bodies that come and go.
+# Rotating bodies that are spawned and killed.
 
 
 @pytest.mark.parametrize("dim", [2, 3])

@@ -13,7 +13,7 @@ from kickdrift.stepper.model import Plan
 
 RNG = np.random.default_rng(8)
 POSITION, VELOCITY = RNG.uniform(1, 9, (6, 2)), RNG.normal(0, 3, (6, 2))
-#: Name: (a declaration, coefficients for rows 1 and 4, the vector-valued coefficients).
+#: name -> (a declaration, coefficients for rows 1 and 4, {vector-valued coefficient: number of components}).
 CASES = {
     "acceleration": (kd.Gravity((0, -9.0)), {"acceleration": [[1, 2], [3, 4]]}, {"acceleration": 2}),
     "wind of nothing": (kd.LinearDrag(0.5), {"wind": (3, 4)}, {"wind": 2}),

@@ -68,7 +68,7 @@ def test_set_validates_like_the_constructor(Stepper, number):
 
 
 PAIRS = [(0, 1), (1, 2), (3, 5), (2, 6)]
-#: Name: (declaration, changes): forces that couple bodies, and constraints.
+#: name -> (declaration, changes): forces that couple bodies, and constraints.
 COUPLED = {
     "springs": (lambda: kd.Springs(PAIRS, 2.0, 0.5, 0.1), {"stiffness": 3.5, "rest_length": 0.25, "damping": 0.2}),
     "springs, each": (lambda: kd.Springs(PAIRS, [2.0, 1, 2, 3], 0.5), {"stiffness": [1.0, 5, 2, 0.5]}),
