@@ -406,8 +406,7 @@ class World:
             return not ended  # dead damped pairs make only the old plan velocity-dependent
         rods = [one for one in self.book.told if one.enabled and isinstance(one.now, kd.Distance)]
         if self.solved(world) != self.solved(other):
-            # Pairs that have ended may have connected rods into one group, which keeps its solver order and sweep
-            # count.
+            # Ended pairs may have joined rods into one group, which keeps its solver order and sweep count.
             assert any(len(self.book.left(one).pairs) < len(one.now.pairs) for one in rods)
             return not ended
         for mine, others in zip(world._arrays(), other._arrays(), strict=True):
