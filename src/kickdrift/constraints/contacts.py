@@ -198,12 +198,12 @@ class Contacts(Filtered):
 
     def declared_values(self) -> dict[str, Any]:
         """Return the contents, with nested walls, shapes and joints flattened."""
-        told = super().declared_values()
+        described = super().declared_values()
         for name in ("walls", "shapes", "joints"):
-            for number, part in enumerate(told.pop(name)):
+            for number, part in enumerate(described.pop(name)):
                 label = f"{name} {number} {type(part).__name__}"
-                told |= {f"{label} {key}": value for key, value in part.declared_values().items()}
-        return told
+                described |= {f"{label} {key}": value for key, value in part.declared_values().items()}
+        return described
 
     @property
     def distances(self) -> tuple[Distance, ...]:

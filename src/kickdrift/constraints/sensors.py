@@ -88,11 +88,11 @@ class Sensor(Filtered):
         return 1
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
-        told = {name: coefficients.get(name, getattr(self, name)) for name in ("lower", "upper", "radius")}
-        dims = [validation.plain(f"Sensor({name})", told[name]).ndim for name in ("lower", "upper")]
-        if told["radius"] is None and dims == [1, 0]:
+        given = {name: coefficients.get(name, getattr(self, name)) for name in ("lower", "upper", "radius")}
+        dims = [validation.plain(f"Sensor({name})", given[name]).ndim for name in ("lower", "upper")]
+        if given["radius"] is None and dims == [1, 0]:
             # Broadcast: the constructor would interpret a vector and a number as a ball.
-            coefficients = {**coefficients, "upper": np.broadcast_to(told["upper"], np.shape(told["lower"]))}
+            coefficients = {**coefficients, "upper": np.broadcast_to(given["upper"], np.shape(given["lower"]))}
         return super().changed(coefficients)
 
     def compile(self, plan: Plan) -> None:

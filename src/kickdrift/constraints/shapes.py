@@ -38,14 +38,14 @@ class Shapes(Wall):
         return self.count
 
     def _check_more(self) -> None:
-        name, way = type(self).__name__, self.one_way  # type: ignore[attr-defined]
+        name, side = type(self).__name__, self.one_way  # type: ignore[attr-defined]
         self.__dict__["enabled"] = self._checked("enabled", self.enabled)  # type: ignore[attr-defined]
-        if not isinstance(way, (bool, np.bool_)):
-            direction = validation.numbers(f"{name}(one_way)", way)
+        if not isinstance(side, (bool, np.bool_)):
+            direction = validation.numbers(f"{name}(one_way)", side)
             if direction.ndim != 1 or not direction.any():
-                raise ValueError(f"{name}(one_way): expected True, False or a direction, got {validation.show(way)}")
-            way = direction
-        object.__setattr__(self, "one_way", way if isinstance(way, np.ndarray) else bool(way))
+                raise ValueError(f"{name}(one_way): expected True, False or a direction, got {validation.show(side)}")
+            side = direction
+        object.__setattr__(self, "one_way", side if isinstance(side, np.ndarray) else bool(side))
         k, dim = self.ends()[0].shape
         for coefficient, rank in (("velocity", (dim,)), ("angular_velocity", ()), ("center", (dim,))):
             value = getattr(self, coefficient, None)
@@ -124,27 +124,27 @@ class Shapes(Wall):
     def posed(self, rows: np.ndarray) -> Self:
         """Return a copy with the positions and velocities of motion rows, see `Motion`."""
         dim = self.ends()[0].shape[1]
-        initial, center, way, angle = self.initial_rows(dim), self.centers(), rows[:, :dim], rows[:, dim]
+        initial, center, displacement, angle = self.initial_rows(dim), self.centers(), rows[:, :dim], rows[:, dim]
         more = {}
         for name, own in (("velocity", slice(dim + 1, -1)), ("angular_velocity", slice(-1, None))):
             values = rows[:, own]
             if not np.array_equal(values, initial[:, own]):
                 values = values[0] if len(values) and (values == values[0]).all() else values
                 more[name] = values if name == "velocity" else values[..., 0]
-        if not way.any() and not angle.any():
+        if not displacement.any() and not angle.any():
             return dataclasses.replace(self, **more).named(self.handle) if more else self
         ends = []
         for end in self.ends():
-            placed = end + way
+            placed = end + displacement
             if angle.any():
                 from ..math import cos, sin  # imported late: few shapes rotate
 
                 c, s, (x, y) = cos(angle), sin(angle), (end - center).T
-                turned = center + np.stack([c * x - s * y, s * x + c * y], axis=1) + way
+                turned = center + np.stack([c * x - s * y, s * x + c * y], axis=1) + displacement
                 placed = np.where((angle == 0)[:, None], placed, turned)
             ends.append(placed)
         if isinstance(self, Segments):
-            more["center"] = center + way
+            more["center"] = center + displacement
         return self._with_ends(*ends, **more).named(self.handle)
 
     def _motion(self) -> dict[str, np.ndarray]:
@@ -170,8 +170,8 @@ class Shapes(Wall):
     def _open_sides(self, plan: Plan) -> np.ndarray:
         """Return the direction above each shape of a one-way declaration, see `Shapes.passes` of the reference."""
         lower, upper = self.ends()
-        way = self.one_way  # type: ignore[attr-defined]
-        above = np.eye(plan.dim)[-1] if way is True else np.asarray(way)
+        side = self.one_way  # type: ignore[attr-defined]
+        above = np.eye(plan.dim)[-1] if side is True else np.asarray(side)
         if above.shape != (plan.dim,):
             raise ValueError(
                 f"{type(self).__name__}(one_way): expected True, False or a direction of shape ({plan.dim},), "
@@ -181,7 +181,7 @@ class Shapes(Wall):
             along = upper - lower
             left = along[:, 0] * above[1] - along[:, 1] * above[0]
             sides = np.zeros((len(lower), plan.dim))
-            sides[:, 0] = 1.0 if way is True else np.where(left < 0, -1.0, 1.0)
+            sides[:, 0] = 1.0 if side is True else np.where(left < 0, -1.0, 1.0)
             return sides
         return np.broadcast_to(validation.unit(above), lower.shape)
 

@@ -23,9 +23,9 @@ class WorkerError(KickdriftError, RuntimeError):
     """
 
     def __init__(self, worker: str, differences: dict[str, tuple[object, object]]) -> None:
-        told = "; ".join(f"{name} {here!r} here, {there!r} there" for name, (here, there) in differences.items())
+        listed = "; ".join(f"{name} {here!r} here, {there!r} there" for name, (here, there) in differences.items())
         super().__init__(
-            f"worker {worker} has another kickdrift than this process: {told}; "
+            f"worker {worker} has another kickdrift than this process: {listed}; "
             f"install the same build on both, and set KICKDRIFT_ISA on both or on none"
         )
         self.worker, self.differences = worker, differences

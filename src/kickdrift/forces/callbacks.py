@@ -35,8 +35,8 @@ class Callback(Interaction):
     def _declare(
         self, function: Any, velocity_dependent: bool, potential: Callable[..., Any] | None, divided_by_mass: bool
     ) -> None:
-        told = {"velocity_dependent": velocity_dependent, "divided_by_mass": divided_by_mass}
-        flags = {name: validation.flag(self._argument(name), value) for name, value in told.items()}
+        flags_given = {"velocity_dependent": velocity_dependent, "divided_by_mass": divided_by_mass}
+        flags = {name: validation.flag(self._argument(name), value) for name, value in flags_given.items()}
         if potential is not None and not callable(potential):
             name = self._argument("potential")
             raise TypeError(f"{name}: expected a function or None, got {validation.show(potential)}")

@@ -283,8 +283,8 @@ class Damping(Term):
 
     def declared_values(self) -> dict[str, Any]:
         """Leave out `angular` if it is 0: snapshots of worlds without rotation do not contain it."""
-        told = super().declared_values()
-        return told if np.any(self.angular) else {"rate": told["rate"]}
+        described = super().declared_values()
+        return described if np.any(self.angular) else {"rate": described["rate"]}
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return np.zeros(1)

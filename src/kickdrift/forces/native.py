@@ -207,10 +207,10 @@ def _cffi(name: str, kind: Kind, given: Any) -> Pointer:
 
 def _capsule(name: str, kind: Kind, given: Any) -> Pointer:
     known = {text.encode(): dtype for text, dtype in kind.capsules.items()}
-    told = _of_capsule("Name", given)
-    if told not in known:
-        raise TypeError(f"{name}: expected a PyCapsule named {' or '.join(kind.capsules)}, got {told!r}")
-    return Pointer(_of_capsule("Pointer", given, told), known[told], _of_capsule("Context", given))
+    capsule = _of_capsule("Name", given)
+    if capsule not in known:
+        raise TypeError(f"{name}: expected a PyCapsule named {' or '.join(kind.capsules)}, got {capsule!r}")
+    return Pointer(_of_capsule("Pointer", given, capsule), known[capsule], _of_capsule("Context", given))
 
 
 def _of_capsule(what: str, capsule: Any, *name: bytes | None) -> Any:

@@ -28,17 +28,17 @@ cdef extern from *:
       #else
         #define KD_HALVES(k) (((k) & 0xFFFFFFFFull) * ((k) >> 32))
       #endif
-      static inline kd_u64 kd_told_f64(const double *p) {
+      static inline kd_u64 kd_bits_f64(const double *p) {
           kd_f64 q = *(const kd_f64 *)p + 0.0;
           kd_u64 right = (kd_u64)(q == q);
           return ((kd_u64)q & right) | (~right & KD_NAN);
       }
-      static inline kd_u64 kd_told_f32(const float *p) {
+      static inline kd_u64 kd_bits_f32(const float *p) {
           kd_half q = *(const kd_half *)p + 0.0f;
           kd_u64 right = (kd_u64)__builtin_convertvector((kd_i32)(q == q), kd_i64);
           return (__builtin_convertvector((kd_u32)q, kd_u64) & right) | (~right & KD_NAN);
       }
-      #define KD_DIGEST(number, told) \
+      #define KD_DIGEST(number, bits_of) \
           const int lanes = KD_LANE_BYTES / 8; \
           kd_u64 keys[4], total[4], far = (kd_u64){0} + 4 * (uint64_t)lanes * step; \
           uint64_t sum = 0; \
@@ -49,7 +49,7 @@ cdef extern from *:
           for (; count >= KD_DIGESTED; count -= KD_DIGESTED, p += KD_DIGESTED) { \
               _Pragma("GCC unroll 4") \
               for (int i = 0; i < 4; i++) { \
-                  kd_u64 u = told(p + i * lanes), k = u ^ keys[i]; \
+                  kd_u64 u = bits_of(p + i * lanes), k = u ^ keys[i]; \
                   total[i] += u + KD_HALVES(k); \
                   keys[i] += far; \
               } \
@@ -58,10 +58,10 @@ cdef extern from *:
           for (int j = 0; j < lanes; j++) sum += total[0][j]; \
           return sum;
       static uint64_t kd_digest_f64(const double *p, Py_ssize_t count, uint64_t key, uint64_t step) {
-          KD_DIGEST(double, kd_told_f64)
+          KD_DIGEST(double, kd_bits_f64)
       }
       static uint64_t kd_digest_f32(const float *p, Py_ssize_t count, uint64_t key, uint64_t step) {
-          KD_DIGEST(float, kd_told_f32)
+          KD_DIGEST(float, kd_bits_f32)
       }
     #else
       #define KD_DIGESTED 1

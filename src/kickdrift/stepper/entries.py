@@ -45,11 +45,11 @@ class Origin:
         """Key that identifies the declared values, identical on every machine."""
         from hashlib import blake2b  # imported late: it loads OpenSSL, which is slow
 
-        told = self.first.declared_values()
+        described = self.first.declared_values()
         if self.first.places:
-            told["at"] = self.at
+            described["at"] = self.at
         parts = [type(self.first).__name__.encode()]
-        for name, value in told.items():
+        for name, value in described.items():
             parts.append(f" {name} ".encode())
             if isinstance(value, np.ndarray):
                 parts.append(f"{value.shape} ".encode())

@@ -185,15 +185,15 @@ def _cast(self: StepperBase, origin: Any, motion: Any, radius: Any, mask: Any, i
     plan = self._plan
     if plan.torus is not None:
         raise ValueError("cast: expected a world without Periodic; Neighbours(periodic=...).cast goes on at its sides")
-    x, way = _vectors("origin", origin, plan.dim), validation.numbers("motion", motion).astype(np.float64)
-    if way.shape not in ((plan.dim,), x.shape):
-        raise ValueError(f"motion: expected shape ({plan.dim},) or {x.shape}, got {way.shape}")
-    way = np.array(np.broadcast_to(way, x.shape), order="C")
+    x, displacement = _vectors("origin", origin, plan.dim), validation.numbers("motion", motion).astype(np.float64)
+    if displacement.shape not in ((plan.dim,), x.shape):
+        raise ValueError(f"motion: expected shape ({plan.dim},) or {x.shape}, got {displacement.shape}")
+    displacement = np.array(np.broadcast_to(displacement, x.shape), order="C")
     r, seen = _asked(radius, mask)
     known, level, skip = scene(self), self._level(), _skipped(self, ignore, len(x))
     places = np.ascontiguousarray(self._position, np.float64)
-    hit = _first_bodies(self, known, level, places, x, way, r, seen, skip)
-    hits = level.cast(known, places, x, way, r, seen, *hit)
+    hit = _first_bodies(self, known, level, places, x, displacement, r, seen, skip)
+    hits = level.cast(known, places, x, displacement, r, seen, *hit)
     return hits[0] if np.ndim(origin) == 1 else hits
 
 
@@ -287,7 +287,7 @@ def _contact(dim: int) -> np.dtype:
 
 
 def _first_bodies(
-    self: StepperBase, known: Scene, level: Any, places: np.ndarray, x: np.ndarray, way: np.ndarray, r: float,
+    self: StepperBase, known: Scene, level: Any, places: np.ndarray, x: np.ndarray, displacement: np.ndarray, r: float,
     seen: int, skip: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Return for each ray the row of the first body hit (-1: none), and the fraction of the ray before the hit.
@@ -297,7 +297,7 @@ def _first_bodies(
     from ..neighbours import grid  # imported late: few programs use queries
 
     if (len(x) - 8) * len(places) < _FEW:
-        found: tuple[np.ndarray, np.ndarray] = level.first_bodies(known, places, x, way, r, seen, skip)
+        found: tuple[np.ndarray, np.ndarray] = level.first_bodies(known, places, x, displacement, r, seen, skip)
         return found
     rows = _rows(self, known, seen, sensors=False)
     size = known.radius[rows]
@@ -316,7 +316,7 @@ def _first_bodies(
         spread = np.prod(some[-1 - edge] - some[edge]) / len(rows) if len(some) > 2 * edge else 0.0
     if np.isfinite(spread):  # one body per cell on average: a long ray passes few cells
         reach = max(reach, float(spread) ** (1 / self.dim))
-    grid(level.index_type, places, rows, reach, None, size).cast(x, way, r, row, time, skip)
+    grid(level.index_type, places, rows, reach, None, size).cast(x, displacement, r, row, time, skip)
     return row, time
 
 

@@ -101,14 +101,14 @@ def _rebind(self: StepperBase, position: Any, velocity: Any, turning: dict[str, 
 
 def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Plan:
     """Extend a plan without per-body coefficients to n bodies. declared: True for the plan of the constructor."""
-    way = (
+    advice = (
         "a stepper that was made with one number for all bodies can grow, and be set per body afterwards"
         if declared
         else "`set` or `set_mass` one number for all bodies, rebind, and set those of each afterwards, with index="
     )
     if not plan.uniform_mass:
-        raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}; {way}")
+        raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}; {advice}")
     try:
         return Plan(n, self.dim, self.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
     except ValueError as error:
-        raise ValueError(f"position: expected {self.n} bodies, as before, got {n}: {error}; {way}") from error
+        raise ValueError(f"position: expected {self.n} bodies, as before, got {n}: {error}; {advice}") from error

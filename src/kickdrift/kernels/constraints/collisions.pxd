@@ -23,7 +23,7 @@ cdef enum:
 # by forces (pull) and by the impulse (change), whether there is friction (rubs), and the normal from i to j.
 ctypedef struct Impact:
     double time_since, speed, depth, pull, slow, change
-    bint rubs
+    bint slides
     double normal[MAX_DIM]
 
 
@@ -183,7 +183,7 @@ cdef inline bint collide_pair(
         spin if data.spin.w != NULL else NULL, ends, lost, &met,
     ):
         return False
-    if data.spin.w != NULL and met.rubs:
+    if data.spin.w != NULL and met.slides:
         rotate_pair(dim, i, j, &met, lost, data)
     if data.events != NULL:
         report_collision(dim, h, stride, i, j, place, x, v, &met, data)
@@ -209,7 +209,7 @@ cdef inline bint resolve_pair(
     """Replace the separation d and relative velocity u of a pair by their corrections; return False without contact.
 
     spin: sum of radius * angular velocity, or NULL; ends: share of the slip whose removal stops it; lost: tangential
-    velocity removed by friction, if met.rubs.
+    velocity removed by friction, if met.slides.
     """
     cdef real zero = 0
     cdef real one = 1
@@ -262,8 +262,8 @@ cdef inline bint resolve_pair(
         parting = root(parting * parting + e * e * ((one - k * k) * dot(dim, past, past)))
     for j in range(dim):
         d[j] = (depth + inside) * n[j]
-    met.rubs = friction > 0 and parting + speed > 0
-    if met.rubs:
+    met.slides = friction > 0 and parting + speed > 0
+    if met.slides:
         for j in range(dim):
             lost[j] = past[j] + u[j]
         if spin != NULL:

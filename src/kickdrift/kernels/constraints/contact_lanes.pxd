@@ -113,8 +113,8 @@ cdef inline bint press_in(
                 active = warm(dim, rotates, data, sweep, block, same, own, twist, spin, impulse)
             if not all_zero(active):
                 separate(dim, active, own + 2 * dim, impulse, a, b)
-                give(dim, data, sweep, data.first_row + block * width(like), turn, a)
-                give(dim, data, sweep, data.second_row + block * width(like), turn, b)
+                scatter(dim, data, sweep, data.first_row + block * width(like), turn, a)
+                scatter(dim, data, sweep, data.second_row + block * width(like), turn, b)
                 if rotates:
                     give_spin(dim, data, sweep, data.first_row + block * width(like), turn, spin)
                     give_spin(dim, data, sweep, data.second_row + block * width(like), turn, spin + 4)
@@ -153,7 +153,7 @@ cdef inline void gather_spin(const Contacts* data, int64_t block, const vec* lik
     gather_four(data.spin, 0, SPIN, data.second + block * width(like), spin + 4)
 
 
-cdef inline void give(
+cdef inline void scatter(
     int dim, const Contacts* data, const Sweep* sweep, const int32_t* index, int64_t turn, const vec* q,
 ) noexcept nogil:
     """Scatter velocities to the rows of bodies."""
@@ -356,7 +356,7 @@ cdef inline vec solve(
     cdef vec zero = filled(0, own)
     cdef vec one = filled(1, own)
     cdef vec turns[MAX_DIM]
-    cdef vec mass, gap, speed, push, change, out, fastest, active, rubs
+    cdef vec mass, gap, speed, push, change, out, fastest, active, rough
     cdef int c
     for c in range(dim):
         displacement[c] = b[dim + c] - a[dim + c]
@@ -425,8 +425,8 @@ cdef inline vec solve(
             for c in range(dim):
                 displacement[c] = across[c] - own[dim + c]
             cross_impulses(dim, own, displacement, turns)
-            rubs = select(greater(more[FRICTION], zero), active, zero)
-            rotate(dim, rubs, twist[TURN], twist[SECOND_TURN], turns, spin)
+            rough = select(greater(more[FRICTION], zero), active, zero)
+            rotate(dim, rough, twist[TURN], twist[SECOND_TURN], turns, spin)
         for c in range(dim):
             impulse[c] = select(greater(more[FRICTION], zero), impulse[c] + (across[c] - own[dim + c]), impulse[c])
             across[c] = select(greater(more[FRICTION], zero), across[c], own[dim + c])

@@ -149,17 +149,17 @@ cdef inline void finish_rods(int dim, real full, const Contacts* data) noexcept 
 
 
 cdef inline real change_of(
-    bint push, const real* own, int dim, real wanted, real give, real now, real total, real speed, real h, real soft,
-    real scale,
+    bint push, const real* own, int dim, real wanted, real softness, real now, real total, real speed, real h,
+    real soft, real scale,
 ) noexcept nogil:
     """Return the change of the impulse that moves a rod to the length `wanted`, or stops it there.
 
-    give: compliance / h², or 0.
+    softness: compliance / h², or 0.
     """
     cdef real off = own[dim] - wanted
     cdef real change
-    if give > 0:
-        return (speed + off / h + give * now) / (total + give)
+    if softness > 0:
+        return (speed + off / h + softness * now) / (total + softness)
     if is_slack(dim, own) and (off < 0 if wanted == own[dim + HIGH] else off > 0):
         return (speed + off / h) / total
     if not push:
@@ -178,7 +178,7 @@ cdef inline void sweep_rods(
     cdef real* own
     cdef real* a
     cdef real* b
-    cdef real total, speed, change, give, w_a, w_b, now
+    cdef real total, speed, change, softness, w_a, w_b, now
     cdef int64_t sweep, turn, k
     cdef int c
     for sweep in range(data.sweeps):
@@ -198,10 +198,10 @@ cdef inline void sweep_rods(
             for c in range(dim):
                 displacement[c] = b[c] - a[c]
             speed = dot(dim, displacement, own)
-            give = compliance[k] / (h * h) if compliance[k] > 0 else <real> 0
-            change = change_of(push, own, dim, own[dim + HIGH], give, now, total, speed, h, soft, scale)
+            softness = compliance[k] / (h * h) if compliance[k] > 0 else <real> 0
+            change = change_of(push, own, dim, own[dim + HIGH], softness, now, total, speed, h, soft, scale)
             if is_slack(dim, own) and not now - change < 0:
-                change = change_of(push, own, dim, own[dim + LOW], give, now, total, speed, h, soft, scale)
+                change = change_of(push, own, dim, own[dim + LOW], softness, now, total, speed, h, soft, scale)
                 if not now - change > 0:
                     change = now
             now = now - change

@@ -329,14 +329,14 @@ cdef inline bint is_slow(
     cdef const real* own = body(dim, data, i, before)
     cdef const real* w
     cdef real kick[MAX_DIM]
-    cdef real way[MAX_DIM]
+    cdef real displacement[MAX_DIM]
     cdef real most, spin
     cdef int c
     for c in range(dim):
         kick[c] = delta_v[c * stride + i]
-        way[c] = own[dim + c] - before[c * stride + i]
+        displacement[c] = own[dim + c] - before[c * stride + i]
     most = <real> 9.5367431640625e-07 * dot(dim, kick, kick)
-    if not (dot(dim, own, own) <= most and dot(dim, way, way) <= full * full * most):
+    if not (dot(dim, own, own) <= most and dot(dim, displacement, displacement) <= full * full * most):
         return False
     if data.axes == 0:
         return True

@@ -44,8 +44,8 @@ cdef inline int distance(
     cdef real h = <real> step
     cdef int64_t p
     if data.direction > 0:
-        fetch(dim, stride, before, data)
-        aim(dim, count, data, x)
+        gather(dim, stride, before, data)
+        compute_normals(dim, count, data, x)
     if data.compliance != NULL:
         for p in range(count):
             (<real*> data.alpha)[p] = (<const real*> data.compliance)[p] / (h * h)
@@ -55,7 +55,7 @@ cdef inline int distance(
     memset(data.slowed, 0, count * sizeof(real))
     if data.upper != NULL:
         set_limits(count, data, x)
-    fetch(dim, stride, x, data)
+    gather(dim, stride, x, data)
     if not sweep(False, dim, h, data, owner):
         return INTERRUPTED
     follow(dim, h, stride, x, v, data)
@@ -70,22 +70,22 @@ cdef inline bint project(
     int64_t dim, real h, int64_t count, int64_t stride, const real* x, real* v, const Distance* data, void* owner,
 ) noexcept nogil:
     """Remove velocities along pairs (RATTLE); return False if interrupted."""
-    aim(dim, count, data, x)
+    compute_normals(dim, count, data, x)
     if data.upper != NULL:
         set_bounds(dim, h, data)
     if data.compliance != NULL:
         shares(h, count, data.response + 2, data)
-    fetch(dim, stride, v, data)
+    gather(dim, stride, v, data)
     pull_again(dim, h, <real*> data.row, data)
     if not sweep(True, dim, h, data, owner):
         return False
-    give(dim, stride, v, data)
+    scatter(dim, stride, v, data)
     return True
 
 
 # Each constrained body has a row of PAIR_ROW numbers. Loops over vectors of pairs load and store whole rows.
 
-cdef inline void fetch(int dim, int64_t stride, const real* x, const Distance* data) noexcept nogil:
+cdef inline void gather(int dim, int64_t stride, const real* x, const Distance* data) noexcept nogil:
     cdef real* row
     cdef int64_t k, i
     for k in range(data.members):
@@ -98,7 +98,7 @@ cdef inline void fetch(int dim, int64_t stride, const real* x, const Distance* d
             row[2] = x[2 * stride + i]
 
 
-cdef inline void give(int dim, int64_t stride, real* x, const Distance* data) noexcept nogil:
+cdef inline void scatter(int dim, int64_t stride, real* x, const Distance* data) noexcept nogil:
     cdef const real* row
     cdef int64_t k, i
     for k in range(data.members):
@@ -125,7 +125,7 @@ cdef inline void follow(int dim, real h, int64_t stride, real* x, real* v, const
             x[p] = row[j]   # also if equal: zeros may differ in sign
 
 
-cdef inline void aim(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
+cdef inline void compute_normals(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
     """Compute unit vectors from the first to the second body of each pair, or 0 if they coincide."""
     cdef real* displacement = <real*> data.displacement
     cdef const real* row = <const real*> data.row

@@ -13,7 +13,7 @@ from ..simd.vec cimport vec, width
 from .leaps cimport COPIES, MOST_BYTES, advance_static, leap_in_rows, row_numbers
 from .slots cimport any_of
 from .passes cimport advance, sound
-from .planes cimport aligned, end, fetch_state, first_bad, is_finite, keep_tile, move_state, sum_planes
+from .planes cimport aligned, end, first_bad, is_finite, keep_tile, move_state, prefetch_state, sum_planes
 from .stages cimport size
 from ..integrators.steps cimport has_opening, stages
 from ..integrators.traits cimport fsal
@@ -257,7 +257,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
             workspace.next = workspace.start    # registers P and Q, which RK4 does not use then: see `leaves`
         move_state(False, plan, workspace.first, workspace.count, r)
         keep_tile(plan, job, workspace.first, workspace.count, r)
-        fetch_state(plan, workspace.first, job.last, like)
+        prefetch_state(plan, workspace.first, job.last, like)
         if not workspace.full:
             zero_inactive_tile(plan, workspace.first, workspace.count, r)
         if coupling.constraints > 0:

@@ -312,7 +312,7 @@ cdef inline int constrain(
     cdef const vec* at_rest = NULL
     cdef Py_ssize_t plane = workspace.plane // width(like)
     cdef Py_ssize_t i
-    cdef int64_t untold
+    cdef int64_t unrecorded
     cdef int number = 0
     cdef int begin
     if coupling.constraints > 0 and coupling.own == NULL:
@@ -342,13 +342,13 @@ cdef inline int constrain(
         coupling.log.tick = job.tick + step + 1
         coupling.log.time = time_of(coupling, coupling.log.tick)
         coupling.log.h = plan.h
-        untold = coupling.report_events(
+        unrecorded = coupling.report_events(
             job.code == 0, coupling.constraints, coupling.constraint, plan.n, plan.dim, workspace.plane,
             workspace.next + X * size(workspace, like), coupling.log,
         )
-        if untold >= 0 and job.code == 0:
+        if unrecorded >= 0 and job.code == 0:
             job.code = NO_BRANCH
-            job.failed_part = -2 - <int> untold
+            job.failed_part = -2 - <int> unrecorded
     if job.code != 0:
         return job.code
     if coupling.constraints > 0 and plan.damped:

@@ -63,7 +63,7 @@ cdef inline void move_bodies(
         move_planes(out, &plan.s, plan.dim, first, count, plane, <vec*> (state + S * row))
 
 
-cdef inline void fetch(const Array* array, Py_ssize_t dim, Py_ssize_t item, Py_ssize_t first) noexcept nogil:
+cdef inline void prefetch_array(const Array* array, Py_ssize_t dim, Py_ssize_t item, Py_ssize_t first) noexcept nogil:
     """Prefetch a tile of an array if all its numbers, or the numbers of each component, are contiguous."""
     cdef bint rows = array.component == item and array.body == dim * item
     cdef Py_ssize_t size = TILE * item * (dim if rows else 1)
@@ -77,11 +77,11 @@ cdef inline void fetch(const Array* array, Py_ssize_t dim, Py_ssize_t item, Py_s
                 i += 64
 
 
-cdef inline void fetch_state(const Plan* plan, Py_ssize_t first, Py_ssize_t last, const vec* like) noexcept nogil:
+cdef inline void prefetch_state(const Plan* plan, Py_ssize_t first, Py_ssize_t last, const vec* like) noexcept nogil:
     """Prefetch the next tile, if any."""
     if first + TILE < last:
-        fetch(&plan.x, plan.dim, sizeof(vec) // width(like), first + TILE)
-        fetch(&plan.v, plan.dim, sizeof(vec) // width(like), first + TILE)
+        prefetch_array(&plan.x, plan.dim, sizeof(vec) // width(like), first + TILE)
+        prefetch_array(&plan.v, plan.dim, sizeof(vec) // width(like), first + TILE)
 
 
 cdef inline vec sum_planes(int dim, Py_ssize_t count, const vec* r) noexcept nogil:

@@ -93,7 +93,7 @@ cdef extern from *:
             kd_read_ ## suffix(rows, step, index, r); \
             kd_turn_ ## suffix(r, q); \
         } \
-        KD_ROWS(void) kd_ways_ ## suffix( \
+        KD_ROWS(void) kd_displacements_ ## suffix( \
             const number *rows, const int32_t *first, const int32_t *second, vec *q \
         ) { \
             vec a[4], b[4]; \
@@ -205,7 +205,8 @@ cdef extern from *:
         KD_ROWS(void) kd_put_two_ ## suffix(number *rows, long step, const int32_t *index, vec a, vec b) { \
             for (unsigned l = 0; l < sizeof a / sizeof rows[0]; l++) KD_ROW(l)[0] = a[l], KD_ROW(l)[1] = b[l]; \
         } \
-        KD_ROWS(void) kd_ways_ ## suffix(const number *rows, const int32_t *first, const int32_t *second, vec *q) { \
+        KD_ROWS(void) kd_displacements_ ## suffix( \
+            const number *rows, const int32_t *first, const int32_t *second, vec *q) { \
             for (unsigned l = 0; l < sizeof q[0] / sizeof rows[0]; l++) \
                 for (int c = 0; c < 4; c++) q[c][l] = rows[second[l] + c] - rows[first[l] + c]; \
         } \
@@ -227,7 +228,7 @@ cdef extern from *:
             KD_ROW(0)[0] = a; \
             KD_ROW(0)[1] = b; \
         } \
-        KD_ROWS(void) kd_ways_ ## suffix( \
+        KD_ROWS(void) kd_displacements_ ## suffix( \
             const number *rows, const int32_t *first, const int32_t *second, number *q \
         ) { \
             for (int c = 0; c < 4; c++) q[c] = rows[*second + c] - rows[*first + c]; \
@@ -289,9 +290,9 @@ cdef extern from *:
     void put_two_f32 "kd_put_two_f32"(float*, long step, const int32_t* index, f32vec a, f32vec b) noexcept nogil
     void put_two_f64 "kd_put_two_f64"(double*, long step, const int32_t* index, f64vec a, f64vec b) noexcept nogil
     # The functions below act on pairs of rows of four numbers; `first` and `second` are row offsets, in numbers.
-    void displacements_f32 "kd_ways_f32"(const float*, const int32_t* first, const int32_t* second,
+    void displacements_f32 "kd_displacements_f32"(const float*, const int32_t* first, const int32_t* second,
     f32vec* q) noexcept nogil
-    void displacements_f64 "kd_ways_f64"(const double*, const int32_t* first, const int32_t* second,
+    void displacements_f64 "kd_displacements_f64"(const double*, const int32_t* first, const int32_t* second,
     f64vec* q) noexcept nogil
     void lay_f32 "kd_lay_f32"(float* rows, const f32vec* q) noexcept nogil
     void lay_f64 "kd_lay_f64"(double* rows, const f64vec* q) noexcept nogil

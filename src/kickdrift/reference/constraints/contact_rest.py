@@ -31,9 +31,9 @@ def those_awake(system, contacts, rods, groups, moved, before, p, u, w, radius):
 
 
 def is_slow(system, i, before, p, u, w, radius):
-    kick, way = system.delta_v[i], p[i] - Vector(before[i])
+    kick, displacement = system.delta_v[i], p[i] - Vector(before[i])
     most = system.real(SHARE) * dot(kick, kick)
-    if not (dot(u[i], u[i]) <= most and dot(way, way) <= system.h * system.h * most):
+    if not (dot(u[i], u[i]) <= most and dot(displacement, displacement) <= system.h * system.h * most):
         return False
     if w is None:
         return True

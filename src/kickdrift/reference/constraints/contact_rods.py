@@ -20,7 +20,7 @@ class Rod:
         self.low, self.high = (wanted, wanted) if limits is None else limits
         self.slack, self.limit, self.used, self.total = self.low < self.high, limit, False, 0 * wanted
 
-    def aim(self, system, p):
+    def compute_normals(self, system, p):
         d = system.space.nearest(p[self.j] - p[self.i])
         self.length = r = sqrt(dot(d, d))
         self.displacement = d / r if r > 0 else 0 * r * d

@@ -216,7 +216,7 @@ class Pile:
             if weight[i] > 0:
                 u[i] = u[i] + self.delta_v[i]
         for rod in self.rods:
-            rod.aim(system, self.p)
+            rod.compute_normals(system, self.p)
             apply(u, rod.i, rod.j, weight[rod.i], weight[rod.j], self.pull[rod.number] * rod.displacement)
         for contact in self.found if number > 0 else ():
             contact.total = contact.total + contact.push

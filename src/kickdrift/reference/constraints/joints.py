@@ -46,7 +46,7 @@ def distance(
         soft = Soft(system, move_first, move_second, drag_first, drag_second, response, compliance)
         one_share, other_share = soft.shares(rigid, soft.response[:2])
     x, v, s = system.rows()
-    pairs.aim(before)
+    pairs.compute_normals(before)
     for _ in range(iterations[0]):
         for pair, (i, j) in enumerate(pairs.ends):
             d = system.space.nearest(x[j] - x[i])
@@ -57,7 +57,7 @@ def distance(
     follow(system, x, v, s)
     if 2 in pairs.direction:
         x, v, s = system.rows()
-        pairs.aim(x)
+        pairs.compute_normals(x)
         pairs.bound(x, [pairs.pulled[pair] if hard else -1 * soft.force[pair] for pair, hard in enumerate(rigid)])
         # Start the second half of the step with the impulse of the first half, then solve for the remaining error.
         for pair, (i, j) in enumerate(pairs.ends):
@@ -126,7 +126,7 @@ class Pairs:
         self.slowed = [zero] * self.count
         self.bounds: list[Any] = [None] * self.count
 
-    def aim(self, x):
+    def compute_normals(self, x):
         """Compute the unit vector from the first to the second body of each pair; 0 for coincident bodies."""
         self.displacements = []
         for i, j in self.ends:
