@@ -102,7 +102,7 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names.s
 
 __all__ = sorted([*_MODULES, "__version__", "build_info", "flows", "math", "reference"])
 
-#: What other libraries call it, for the hint of an error: the closest spelling of "Rope" is "Drop".
+#: Names in other libraries, for "did you mean": the name spelled most like "Rope" would be "Drop".
 _OTHER_WORDS = {
     "Boxes": "Platform Rect Rectangle",
     "Distance": "Chain Cloth Joint Link Rod Rope",
@@ -135,5 +135,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    # Includes lazy names, and hides internal modules.
+    # List public names, also those not imported yet; hide internal modules.
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

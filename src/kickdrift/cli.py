@@ -133,7 +133,7 @@ def _demo(options: argparse.Namespace) -> int:
     if options.plot is None:
         print(demo.report(options))
         return OK
-    # Imported before any work, because matplotlib is optional.
+    # matplotlib is optional: import it before the demo runs, so that an error comes at once.
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -174,7 +174,7 @@ def _complain(message: str, code: int) -> int:
 
 
 def _discard_output() -> None:
-    # Redirect to the null device, else Python flushes its buffer at exit and prints another error.
+    # Redirect stdout to the null device, else Python flushes its buffer at exit and prints another error.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

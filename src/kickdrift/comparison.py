@@ -25,7 +25,7 @@ from .tables import percent, table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LOOKS = 200  #: number of times at which a run is compared
+LOOKS = 200  #: number of intervals between the times at which errors are measured
 FINER = 4  #: ratio of the smallest step of the figures to that of the reference
 SHARES = [Fraction(2) ** power for power in range(2, -4, -1)]  #: step sizes of the figures, as multiples of dt
 FLOOR, CEILING = 1e-16, 1e3  #: limits of the axis of errors in figures
@@ -33,7 +33,7 @@ FLOOR, CEILING = 1e-16, 1e3  #: limits of the axis of errors in figures
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One integrator at one dt; what it did is in the attributes that `Comparison` describes."""
+    """A run of one integrator with one dt. `Comparison` describes the attributes."""
 
     name: str
     order: float
@@ -122,7 +122,7 @@ class Comparison:
         known = problem.known
         schemes = [resolve(each, known) for each in (known if integrators is None else integrators)]
         self.problem, self.dt = problem.name, float(dt)
-        # The duration is a multiple of the largest step in the figures.
+        # The duration is a multiple of the largest step in the figures, so that all runs end at the same time.
         most = int(SHARES[0])
         self.steps = max(most, most * round(time / self.dt / most))
         self._problem, self._dt = problem, dt
@@ -290,7 +290,7 @@ class Comparison:
                     energies.append((self._energy(world) - energy) / (abs(self._start) or 1))
         seconds = math.nan
         if not stopped:
-            # A single call, as in use: some integrators need an extra evaluation per call.
+            # Measure a single call, as in normal use: some integrators need an extra evaluation per call.
             seconds, world = self._clocked(scheme, share, steps, 3 if clocked else 1)
         return Run(
             name,

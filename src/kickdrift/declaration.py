@@ -30,10 +30,10 @@ Value = TypeVar("Value")
 
 
 class once(cached_property[Value]):  # noqa: N801
-    """`functools.cached_property` without the lock that Python 3.11 has in that.
+    """`functools.cached_property` without the lock that it has in Python 3.11.
 
     All objects of a class share that lock, and a thread that is interrupted inside it blocks all others forever.
-    Without it, two threads that read the value first at the same time both compute it.
+    Without the lock, two threads that need the value at the same time may both compute it.
     """
 
     if not TYPE_CHECKING:
@@ -196,7 +196,7 @@ class Declaration(Frozen):
     alone: ClassVar[bool] = False
     #: Coefficients with no check besides their bounds: all, for a class without its own `__post_init__`.
     independent: ClassVar[frozenset[str]] = frozenset()
-    #: The bodies whose masses its part depends on, apart from which are infinite: indices; None: all.
+    #: Indices of the bodies on whose finite masses the compiled part depends; None: all bodies.
     weighed: ClassVar[Any] = None
     #: From the metadata of the fields: bounds of numbers, and the coordinates that `shifted` moves.
     bounds: ClassVar[dict[str, tuple[float, float]]] = {}
@@ -223,7 +223,7 @@ class Declaration(Frozen):
         if cls.__post_init__.__module__ == __name__:
             cls.independent = frozenset(cls.bounds)
 
-    # A declaration is a handle: only equal to itself.
+    # A declaration is a handle, therefore equal only to itself.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -258,7 +258,7 @@ class Declaration(Frozen):
     def changed(self, coefficients: dict[str, Any]) -> Self:
         """Return a copy with other coefficients, checked as in the constructor."""
         if self.independent.issuperset(coefficients):
-            # The constructor checks only bounds here: unchanged coefficients need no second check.
+            # The constructor checks only the bounds of these, so unchanged coefficients need no second check.
             return self._with(**{name: self._checked(name, coefficients[name]) for name in coefficients})
         for name in coefficients:
             if name not in self.coefficients:
@@ -325,7 +325,7 @@ class Declaration(Frozen):
         }
         return dataclasses.replace(self, **moved) if moved else self
 
-    # Coefficients in the two shapes that plans work with.
+    # Coefficients in the shapes that plans need: one value for all bodies, or one per body.
 
     def _scalars(self, plan: Plan, name: str) -> np.ndarray:
         array = getattr(self, name)

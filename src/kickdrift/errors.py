@@ -55,7 +55,7 @@ class ConvergenceError(KickdriftError, ArithmeticError):
 
 
 class DesyncError(KickdriftError, RuntimeError):
-    """Two runs that must be bitwise equal differ. `tick` is the first tick that differs, or was compared.
+    """Two runs that must be bitwise equal differ. `tick` is the first compared tick that differs.
 
     `expected` and `got` are the checksums. `player` is the number of the other player of `Inputs`, else None.
     """

@@ -220,7 +220,7 @@ class Native:
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of its arrays: float32 or float64."""
+        """The dtype of the function's arrays: float32 or float64."""
         assert self.pointer.dtype is not None
         return self.pointer.dtype
 
@@ -373,7 +373,7 @@ class Expression:
 
     def code(
         self, n: int, dtype: np.dtype, rows: bool = False, derivatives: bool = False
-    ) -> tuple[Code, list[Any], list[np.ndarray]]:  # `Coded` of forces/formulas.py
+    ) -> tuple[Code, list[Any], list[np.ndarray]]:  # the type `Coded` of forces/formulas.py, written out
         """Return the kernel code of the equations or of their Jacobian.
 
         rows: for an array of structures instead of a structure of arrays.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-#: Widths of a periodic box that a cast may cross: it tests all points once per width.
+#: Maximum length of a cast in widths of a periodic box: a cast tests all points once per width.
 FARTHEST = 2**20
 
 
@@ -199,7 +199,7 @@ class Neighbours:
 def grid(
     index_type: Any, points: np.ndarray, rows: Any, radius: float, torus: Any, size: np.ndarray | None = None
 ) -> Any:
-    """Return an index of points for distances up to radius. size: the radius of each, for casts."""
+    """Return a search grid of points for distances up to radius. size: the radius of each point, for casts."""
     buckets, step = ring(*points.shape)
     # The margin over the radius exceeds rounding errors.
     return index_type(points, rows, radius, min(1 / radius / (1 + 1 / 64), 1e300), buckets, step, torus, size=size)

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
-EVERY = 5.0  #: seconds between two lines of a sweep
-PATIENCE = 2.0  #: seconds before a command shows its progress
+EVERY = 5.0  #: seconds between two lines of progress
+PATIENCE = 2.0  #: seconds before long calls and commands show progress
 PART = 0.1  #: approximate duration in s of the parts in which `in_parts` makes a call of many steps
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from .validation import as_float, real, show
 #: den * substeps stay far enough below 2**63 to be counted in 64 bits.
 LARGEST_SECONDS = 2**27
 LARGEST_PARTS = 2**33
-#: Maximal length of a number as a string, and of numerator and denominator in bits: the range exceeds that of floats,
-#: 2**-1074 to 2**1024.
+#: Maximal characters of a number as a string; maximal bits of numerator and denominator, more than the range of
+#: floats needs, 2**-1074 to 2**1024.
 _LONGEST_TEXT = 64
 _LARGEST_BITS = 1100
 

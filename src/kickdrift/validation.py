@@ -17,7 +17,7 @@ import numpy as np
 
 _REAL_KINDS = "iuf"
 _REALS = (np.dtype(np.float64), np.dtype(np.float32))
-_EXACT = 2**53  # every int up to here is exact in float64
+_EXACT = 2**53  # all integers up to this one are exact in float64
 
 
 def show(value: Any) -> str:
@@ -77,7 +77,7 @@ def integer(name: str, value: Any, minimum: int | None = None, maximum: int | No
 
 
 def threads(value: Any) -> int:
-    """Return a valid number of threads. Threads without work are never started."""
+    """Return a valid number of threads. Large numbers are harmless: threads without work are never started."""
     return integer("threads", value, 1, 2**31 - 1)
 
 
@@ -186,7 +186,7 @@ def holds_bool(value: Any) -> bool:
 
 
 def _check_kind(name: str, value: Any, array: np.ndarray, kinds: str = _REAL_KINDS, what: str = "real numbers") -> None:
-    """Raise TypeError for another kind of dtype; array: the value after conversion by NumPy."""
+    """Raise TypeError for a dtype of another kind, or a bool in `value`; array: `value` converted by NumPy."""
     if array.dtype.kind not in kinds or holds_bool(value):
         raise TypeError(f"{name}: expected {what}, got {show(value)}")
 
@@ -194,7 +194,7 @@ def _check_kind(name: str, value: Any, array: np.ndarray, kinds: str = _REAL_KIN
 def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf) -> np.ndarray:
     """Return a finite float64 array of any shape; a read-only copy."""
     kind = type(value)
-    if kind is tuple or kind is float or kind is int:  # fast path for the common case
+    if kind is tuple or kind is float or kind is int:  # fast path for a few plain numbers
         least, most = minimum if minimum > -_EXACT else -_EXACT, maximum if maximum < _EXACT else _EXACT
         for number in value if kind is tuple else (value,):
             kind = type(number)
@@ -454,7 +454,7 @@ _LEAST_MASS = float(np.finfo(np.float64).tiny)
 
 def masses(mass: Any, n: int, name: str = "mass") -> np.ndarray:
     """Return masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy. Also inertia in kg m2."""
-    if type(mass) is float and mass >= _LEAST_MASS:  # fast path for the common case
+    if type(mass) is float and mass >= _LEAST_MASS:  # fast path for one mass of all bodies
         array = np.array([mass])
         array.flags.writeable = False
         return array

@@ -266,7 +266,7 @@ cdef class Clockwork:
         return n
 
     cdef int _within_budget(self) except -1:
-        """Return whether steps may run; under "budget", drop due steps once those of this frame took too long."""
+        """Return whether steps may run; under "budget", drop due steps if those of this frame took too long."""
         if self.now.rule != BUDGET:
             return True
         cdef int64_t now = time.perf_counter_ns()
@@ -442,7 +442,7 @@ cdef class Clockwork:
         return self.now
 
     cdef int put(self, dict changes, object origin) except -1:
-        """Replace numbers atomically. origin: of time, or None."""
+        """Replace these numbers of the clock atomically. origin: new origin of time in s; None keeps the old one."""
         cdef Clock changed
         if self.planning:  # plan() changes `now` meanwhile: the assignment below would undo its frames
             raise RuntimeError("the clock runs plan() in another thread: change it when that has returned")

@@ -229,7 +229,7 @@ class FixedClock(Clockwork):
         self._put(*self._planned(hz, keep))
 
     def _planned(self, hz: _Rate, keep: str) -> tuple[dict[str, Any], Fraction | None]:
-        """Return the changed numbers, and the changed origin of time or None."""
+        """Return the numbers that a new rate changes, and the new origin of time; None inside an open frame."""
         rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
         now = self._now
         self._settings.check_range(rate, now["scale"])

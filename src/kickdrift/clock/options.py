@@ -21,11 +21,11 @@ class Amount(NamedTuple):
     """The unit of an option's parameter."""
 
     check: Callable[[str, Any], int]
-    """Check a value; return steps or nanoseconds."""
+    """Check a value in steps or seconds; return it in steps or nanoseconds."""
     number: Callable[[str], int | float]
-    """Parse a string."""
+    """Parse a string as steps or seconds."""
     shown: Callable[[int], int | float]
-    """Convert steps or nanoseconds to steps or seconds."""
+    """Convert a checked value to the user's unit: steps stay, nanoseconds become seconds."""
 
 
 def _steps(name: str, value: Any) -> int:
@@ -81,14 +81,14 @@ class Policy(Option):
     overload rule decides what is lost.
     """
 
-    #: Whether each frame runs `value` steps, for any frame time. Then `value` is at most `max_steps`.
+    #: True if each frame runs `value` steps, for any frame time. Then `value` is at most `max_steps`.
     ignores_time: ClassVar[bool] = False
-    measures_step: ClassVar[bool] = False  #: whether a step is as long as the frame, up to `value` ns, instead of dt
-    runs_early: ClassVar[bool] = False  #: whether a step may run before it is due, so that waiting time is negative
+    measures_step: ClassVar[bool] = False  #: True if a step is as long as the frame, up to `value` ns, instead of dt
+    runs_early: ClassVar[bool] = False  #: True if a step may run before it is due: waiting time is then negative
 
     @property
     def waits(self) -> bool:
-        """Whether fed time waits until it fills a step of dt, so that `alpha` is its fraction."""
+        """True if fed time waits until it fills a step of dt: `alpha` is then the filled fraction."""
         return not (self.ignores_time or self.measures_step)
 
 
@@ -267,7 +267,7 @@ def parse_option(argument: str, known: Mapping[str, type[_Kind]], given: Any) ->
                 f"{argument}: expected a string or a pair (name, value) or one of {instances}, got {show(given)}"
             )
         field = known[name].parameter()
-        # Check it again: users can change frozen attributes.
+        # Check the instance's value again: users can bypass the protection of frozen attributes.
         value = None if field is None or given is known[name] else getattr(given, field.name)
     field = known[name].parameter() if name in known else None
     if name not in known or (field is None and value is not None):
@@ -297,7 +297,7 @@ class Settings(NamedTuple):
     overload: OverloadRule
     max_steps: int
     max_frame_ns: int | None
-    """None: the default of `longest_frame`."""
+    """Maximal length of a frame in ns; None: the default of `longest_frame`."""
     scale: int
     """In multiples of 2**-20."""
     substeps: int
@@ -393,7 +393,7 @@ class Settings(NamedTuple):
         }
 
     def numbers(self, rate: Fraction) -> dict[str, int]:
-        """Return the initial numbers beside those of `terms`, except zeros."""
+        """Return the initial numbers of a clock that are not in `terms`. Those left out start at 0."""
         return {
             "policy_value": self.policy.value,
             "ignores_time": self.policy.ignores_time,
@@ -447,5 +447,5 @@ def parse_keep(keep: Any) -> bool:
 
 
 def parse_tick(t: Any) -> int:
-    """Check a tick: far enough from the limits of int64 to count for a hundred years."""
+    """Check a new tick: ticks below 2**62 leave room in int64 to count for a hundred years."""
     return integer("t", t, 0, (1 << 62) - 1)

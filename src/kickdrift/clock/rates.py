@@ -15,11 +15,11 @@ NANO = 10**9
 SCALE_ONE = 1 << 20
 """Unit of stored scales: 2**-20."""
 MOST_SUBSTEPS = 10**6
-"""Times the largest numerator of a rate this stays below 2**53, so that dt / substeps is rounded once."""
+"""This times the largest numerator of a rate is below 2**53, so that dt / substeps is rounded only once."""
 LONGEST_FRAME_NS = 10**15
 """Maximal length of a frame: 11 days."""
 LEDGER_FULL = 1 << 62
-"""Sums of time stop here, at 146 years."""
+"""Counters of time stop at this many ns, 146 years."""
 HALF_RANGE = 1 << 62
 """Limit of the accumulator, in its units of 1/num nanoseconds (see `Settings.terms`)."""
 

@@ -120,11 +120,11 @@ _AS_THEY_ARE = [
     *("next_num", "next_den", "fed_ns", "clamped_ns", "paused_ns", "dropped_steps", "dropped_rest", "backwards"),
     "quiet_ns",
 ]
-"""Numbers with equal names in clock and state."""
+"""Numbers that have the same name in a clock and in its saved state."""
 _COUNT = (0, HALF_RANGE + (1 << 60))
-"""Range of numbers that may be set to 2**62 and increase from there."""
+"""Range of ticks: users may set almost 2**62, and the clock counts on from there."""
 _LEDGER = (0, LEDGER_FULL + (1 << 50))
-"""Range of sums of time, which stop after the frame that reaches the limit."""
+"""Range of the counters, which stop after the frame in which they reach the limit."""
 _BOUNDS = {
     "version": (1, 1),
     "num": (1, LARGEST_PARTS),
@@ -154,13 +154,13 @@ _BOUNDS = {
 
 
 def changed_rate(clock: Clockwork, rate: Fraction, keep_fraction: bool) -> tuple[dict[str, int], Fraction]:
-    """Return the numbers of a clock that depend on the rate, for another rate, and the origin of its time.
+    """Return a clock's numbers that depend on the rate, for a new rate, and its new origin of time in s.
 
     Products of old and new terms exceed 64 bits, therefore this uses Python integers.
     """
     now, settings = clock._now, clock._settings
     terms = settings.terms(rate, now["scale"])
-    # A "match" clock may be ahead by millions of steps of a new rate; 64 bits limit it.
+    # A "match" clock may be early by millions of steps of the new rate: `acc` is clamped to fit into 64 bits.
     if keep_fraction and not settings.policy.measures_step:
         acc = now["acc"] * terms["size"] // now["size"]
     else:

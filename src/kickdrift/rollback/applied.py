@@ -25,7 +25,7 @@ def _arrays(stepper: Any) -> list[np.ndarray]:
 
 
 class AppliedForces(Part):
-    """The contents of the arrays written by users: forces, then torques, each in declared order; then disabled ones."""
+    """Snapshot section of the arrays that users write: active forces, active torques, then the disabled of both."""
 
     name = "applied"
 
@@ -36,12 +36,12 @@ class AppliedForces(Part):
         return not _arrays(stepper)
 
     def most(self, stepper: Any) -> int:
-        """Count all registered forces: other forces may have been active when the snapshot was saved."""
+        """Return the size of all registered arrays in bytes: forces that are removed now may be in the snapshot."""
         added = [old.first for origins in stepper.__dict__.get("_added", {}).values() for old in origins]
         return sum(term.array.nbytes for term in (*stepper._handles, *added) if isinstance(term, Applied))
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
-        return {"applied": data}  # read in `check`: the list of arrays is in another section
+        return {"applied": data}  # parsed in `check`, as another section lists the arrays
 
     def check(self, stepper: Any, saved: Any) -> None:
         data, plan = saved.changes.pop("applied"), saved.changes["plan"]

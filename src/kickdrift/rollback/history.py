@@ -23,12 +23,12 @@ class EventHistory:
 
     def __init__(self, stepper: StepperBase) -> None:
         self._stepper = stepper
-        #: By tick, ascending; ticks without events are left out.
+        #: Events by tick, ascending; ticks without events are left out.
         self._rows: dict[int, np.ndarray] = {}
         self._count = 0
         #: Tick up to which `confirm` has returned the events.
         self._confirmed = -1
-        #: The oldest tick that can be queried; the tick of the last dropped state, up to which events may be dropped.
+        #: Oldest tick that can be queried; tick of the last dropped state: events up to that tick may be dropped.
         self._oldest, self._floor = int(stepper.tick), -(2**62)
         self._own()
 
@@ -37,7 +37,7 @@ class EventHistory:
 
     @property
     def owns(self) -> bool:
-        """True if this history receives the stepper's events, as the latest history that still exists."""
+        """True if this history receives the stepper's events: it is the latest one that still exists."""
         other = owner(self._stepper)
         if other is None:
             self._own()
@@ -90,7 +90,7 @@ class EventHistory:
         """Return the events up to a tick; each event is returned only once."""
         now = int(self._stepper.tick)
         self.withdraw(now)
-        tick = min(tick, now)  # the events of later ticks are still to come, and a later call returns them
+        tick = min(tick, now)  # events of later ticks do not exist yet; a later call returns them
         rows = [rows for each, rows in self._rows.items() if self._confirmed < each <= tick]
         self._confirmed = max(self._confirmed, tick)
         self._forget()

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 _HEAD = struct.Struct("<q")
-#: Record fields that the numbers of bodies, walls, rods and shapes depend on: if they are the same, so are impulses.
+#: Record fields that determine how walls, rods and shapes are numbered: if unchanged, the impulses are reused.
 _LAYOUT = ("offset", "first", "generations", "shape_begin", "shape_segments", "shape_lower", "shape_upper")
-#: Maximum average number of near pairs per body.
+#: Capacity for pairs: the maximum average number of near pairs per body.
 PAIRS_PER_BODY = 16
 
 
@@ -34,7 +34,7 @@ class Impulses:
     rotation the impulse of rolling resistance. `pull` has the impulses of rods.
     """
 
-    #: For each wall and shape of the previous plan its number in this one, or -1 if it is gone; None if unchanged.
+    #: Number in this plan of each wall and shape of the previous plan, or -1 if it is gone; None if unchanged.
     moved: np.ndarray | None = None
 
     def __init__(self, plan: Plan) -> None:
@@ -45,7 +45,7 @@ class Impulses:
         self.sides = _sides(fields)
         self.ends, self.generations = np.stack([fields["first"], fields["second"]], axis=1), fields["generations"]
         self.dim, self.dtype = plan.dim, plan.dtype
-        #: Length of a row of `push`.
+        #: Numbers per pair in `push`.
         self.width = 2 + plan.dim + (0 if plan.rotating is None else len(plan.rotating.planes))
         self.capacity = (PAIRS_PER_BODY + self.faces + min(self.sides - self.faces, SHAPES_PER_BODY)) * plan.n
         #: Index of the buffer to read; number of pairs in each buffer.
@@ -78,7 +78,7 @@ class Impulses:
         if self.level.same(level):
             return self
         now = np.arange(len(self.level)) if shifted and len(level) == len(self.level) else self.level.numbers_in(level)
-        if np.array_equal(now, np.arange(len(level))):  # numbers unchanged: reuse the arrays
+        if np.array_equal(now, np.arange(len(level))):  # all shapes keep their numbers: reuse the arrays
             other = copy.copy(self)
             other.level, other.moved = level, None
             return other

@@ -72,7 +72,7 @@ class Inputs:
         self._acknowledged = [0] * self.players
         self._lead = [0.0] * self.players
         self._heard = [-1] * self.players
-        self._used: dict[int, list[int]] = {}  # inputs of frames that were played with predictions
+        self._used: dict[int, list[int]] = {}  # inputs of frames that used predictions
         self._sums: dict[int, int] = {}
         self._theirs: dict[tuple[int, int], int] = {}  # checksums of others, by (frame, player)
         self.deepest = 0  #: largest number of frames that one rollback has replayed
@@ -139,7 +139,7 @@ class Inputs:
         keys = None if keys is None else validation.integer("keys", keys, 0, 2**32 - 1)
         stepper = past.stepper
         substeps = 1 if stepper._clock is None else stepper._clock.substeps
-        frame = max(stepper.tick // substeps, self._frame)  # an error during corrections leaves the stepper behind
+        frame = max(stepper.tick // substeps, self._frame)  # the tick lags after an error in a correction
 
         def inputs(world: Any, tick: int) -> None:
             now = tick // substeps
@@ -175,7 +175,7 @@ class Inputs:
         return any(frame - self._first < len(own) and own[frame - self._first] != one for own, one in known)
 
     def _compare(self, past: Rollback, agreed: int, substeps: int) -> None:
-        """Store the checksum of the last confirmed frame that is a multiple of EVERY, and compare those received."""
+        """Save the checksum of the last confirmed frame divisible by EVERY; compare received checksums with ours."""
         agreed -= agreed % EVERY
         kept, now = agreed * substeps in past.ticks, agreed * substeps == past.stepper.tick
         if agreed not in self._sums and (kept or now):
@@ -196,7 +196,7 @@ class Inputs:
             self._first = first
 
     def packet(self) -> bytes:
-        """Return what the other players need to know: the same bytes for all of them."""
+        """Return the bytes to send to the other players, the same for all of them."""
         first = min([self._count(self.me), *(n for player, n in enumerate(self._acknowledged) if player != self.me)])
         own = self._known[self.me][first - self._first :][:MOST]
         runs = [(value, len([*run])) for value, run in groupby(own)]
@@ -210,14 +210,14 @@ class Inputs:
         return data + _CRC.pack(zlib.crc32(data))
 
     def receive(self, data: bytes) -> None:
-        """Take a packet of another player.
+        """Process a packet of another player.
 
         data: untrusted bytes. Raises ValueError, and changes nothing, if they are no packet of another player of this
-        game: ignore it, packets of strangers and damaged ones happen. Raises TypeError for what is not bytes.
+        game: ignore this error, because foreign and damaged packets happen. Raises TypeError for what is not bytes.
         """
         player, frame, first, agreed, checksum, counts, leads, own = self._parsed(validation.raw_bytes("data", data))
         known = self._known[player]
-        if first <= self._count(player):  # else a packet in between was lost: the next one has its inputs too
+        if first <= self._count(player):  # else an earlier packet was lost: later ones repeat its inputs
             new = own[self._count(player) - first :]
             known += new[: max(0, self._frame + 2 * MOST - self._count(player))]
         self._acknowledged[player] = max(self._acknowledged[player], counts[self.me])
@@ -251,7 +251,7 @@ class Inputs:
 
 
 def _resimulate(past: Rollback, tick: int, inputs: Callable[[Any, int], None]) -> None:
-    """Step up to `tick`. After an error what `inputs` has changed at the last tick is undone, because it runs again."""
+    """Resimulate up to `tick`. After an error undo what `inputs` did at the last tick: the next call repeats it."""
     try:
         past.resimulate(tick, inputs)
     except BaseException:

@@ -56,7 +56,7 @@ class Rollback:
         return list(self._snapshots)
 
     def save(self) -> None:
-        """Save the state at the stepper's tick, and drop those of later ticks; if there is no room, the oldest."""
+        """Save the stepper's state. Drop saved states of later ticks and, if there is no room, the oldest."""
         kept = self.stepper._exclusively(snapshots.keep, self.stepper)
         states = self._snapshots
         if not states or kept.tick > next(reversed(states)):
@@ -64,7 +64,7 @@ class Rollback:
             while len(states) > self._ticks:
                 del states[next(iter(states))]
         else:
-            # States of later ticks are invalid after a rollback. A single assignment cannot be interrupted.
+            # After a rollback, states of later ticks are invalid. Ctrl-C cannot interrupt a single assignment.
             earlier = [(saved, state) for saved, state in states.items() if saved < kept.tick]
             self._snapshots = dict([*earlier, (kept.tick, kept)][-self._ticks :])
         if self._history is not None and self._history.owns:
@@ -142,7 +142,7 @@ class Rollback:
             if inputs is not None:
                 inputs(stepper, now)
                 now = stepper.tick
-            # Whole steps of the clock, which may have several substeps each.
+            # One step of the clock has several ticks of the stepper if the clock has substeps: run them in one call.
             clock = stepper._clock
             step = min(1 if clock is None else clock.substeps, tick - now)
             if now + step == tick:

@@ -37,8 +37,8 @@ _VERSION = 2
 MAGIC = _MAGIC + bytes([_VERSION])
 _PROLOGUE = struct.Struct("<8sII")
 _NUMBERS = struct.Struct("<qqqqdQ")
-TICKS = 2**62  # limit of ticks, as in clocks
-_DIGITS = 4300  # Python's default limit for the conversion to int
+TICKS = 2**62  # ticks are below this limit, as in clocks
+_DIGITS = 4300  # Python's default limit of digits in int(text)
 _LONGEST_TEXT = 2**15  # room for four numbers of `_DIGITS` digits, and for the identity of a stepper
 _WHOLE = f"[0-9]{{1,{_DIGITS}}}"
 _LIMITS = {
@@ -80,7 +80,7 @@ class _Header(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The contents of a snapshot before it is packed. To keep these at each tick takes a fifth of the time."""
+    """The contents of a snapshot before it is packed, which takes five times as long as to copy them."""
 
     tick: int
     clock_tick: int
@@ -92,12 +92,12 @@ class Kept(NamedTuple):
 
 
 def keep(stepper: State, data: bytes | None = None) -> Kept:
-    """Return the contents for `packed`. data: the arrays, if already copied."""
+    """Return a stepper's contents for `packed`. data: the bytes of the arrays, if already copied."""
     clock, started = stepper._clock, stepper._started
     time = stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset.tobytes()
     return Kept(
         stepper.tick,
-        -1 if clock is None else clock.tick or -1,  # tick 0 is -1, too: making a clock, at first use, changes no byte
+        -1 if clock is None else clock.tick or -1,  # a new clock is saved like none, as it is made lazily
         started,
         stepper._last_h if started else stepper._dt,
         time,
@@ -107,7 +107,7 @@ def keep(stepper: State, data: bytes | None = None) -> Kept:
 
 
 def packed(stepper: State, kept: Kept) -> bytes:
-    """Return the snapshot of kept contents."""
+    """Return the bytes of the snapshot with these contents."""
     return _joined(stepper, kept, checksum(stepper, kept), [kept.data])
 
 
@@ -121,7 +121,7 @@ def _joined(stepper: State, kept: Kept, check_of_state: int, data: list[Any]) ->
 
 
 def checksum(stepper: State, kept: Kept) -> int:
-    """Return the `checksum()` of kept contents."""
+    """Return the `checksum()` of a stepper with these contents."""
     form = stepper.dtype.newbyteorder("<")
     whole = np.frombuffer(kept.data, form).astype(stepper.dtype, copy=False)
     count = stepper._array_count(kept.started)
@@ -133,7 +133,7 @@ def save(stepper: State) -> bytes:
     arrays = stepper._arrays()
     kept = keep(stepper, b"")
     form = _LITTLE[stepper.dtype]
-    # No copy: nothing can change the arrays meanwhile, and copying large ones takes longer than all else.
+    # Arrays are not copied: the lock keeps them unchanged, and a copy would take most of the time.
     data = [
         array if array.dtype is form and array.flags.c_contiguous else np.ascontiguousarray(array, form)
         for array in arrays
@@ -142,7 +142,7 @@ def save(stepper: State) -> bytes:
 
 
 def copies(stepper: State) -> bytes:
-    """Return the state arrays in saved form."""
+    """Return the bytes of the state arrays as in a snapshot: little-endian, row by row."""
     form = stepper.dtype.newbyteorder("<")
     return b"".join(array.astype(form).tobytes() for array in stepper._arrays())
 
@@ -206,7 +206,7 @@ def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any, giv
         stepper = cls(**arguments, clock=clock)
     if given is not None:
         stepper._take_given(given)
-    # The copied clock is complete, possibly with a pending change of its rate.
+    # Do not restore tick and rate of the clock: it is a full copy, and may have a pending change of its rate.
     stepper._exclusively(stepper._restore, data, False, False)
     return stepper
 
@@ -273,12 +273,12 @@ def _check_numbers(stepper: State, header: _Header, exact_dt: Fraction, origin_t
 
 
 def _array(dtype: np.dtype, data: bytes, place: int, rows: int, dim: int) -> np.ndarray:
-    """Return the state arrays, concatenated."""
+    """Return the concatenated state arrays, shape (rows, dim)."""
     form = _LITTLE[dtype]
     array = np.frombuffer(data, form, rows * dim, place).reshape(rows, dim)
     if array.flags.aligned:
         return array.astype(dtype, copy=False)
-    # The bytes may be unaligned.
+    # Copy unaligned bytes to an aligned array.
     fresh = np.empty((rows, dim), form)
     fresh.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)[place : place + fresh.nbytes]
     return fresh.astype(dtype, copy=False)
@@ -344,7 +344,7 @@ def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, n
 def _difference(stepper: State, name: str, got: Any, own: Any) -> str:
     if name != "forces":
         return f"{name}: {validation.short(got)}, here {own!r}"
-    # One digest covers them all: the difference cannot be located.
+    # One digest covers forces, constraints and masses: the message cannot say which of them differ.
     declared = (*stepper._plan.forces, *stepper._plan.constraints)
     here = ", ".join(type(each).__name__ for each in declared) or "none"
     return (

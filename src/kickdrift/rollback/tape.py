@@ -88,16 +88,16 @@ class Tape:
         # A copy has the ticks recorded so far; only the original continues to record the stepper.
         return {"_first": self._first, "_records": [*self._records], "_stepper": None}
 
-    # Called by steppers before and after each tick.
+    # Methods that steppers call before and after each tick.
 
     def _before(self, stepper: State) -> None:
         now = snapshots.keep(stepper)
         self._change, self._begun = _difference(stepper, self._last, now), (now.tick, len(self._records))
 
     def _after(self, stepper: State) -> None:
-        """Record a completed tick, exactly once even if this is interrupted and called again."""
+        """Record a completed tick, exactly once even if this method is interrupted and called again."""
         now, (tick, recorded) = snapshots.keep(stepper), self._begun
-        # A step that failed to converge is not recorded: the next one detects the changes before it again.
+        # A step that failed to converge is not recorded: the next step detects the changes before both.
         if now.tick != tick:
             if len(self._records) == recorded:
                 self._records.append(_Record(now.tick, snapshots.checksum(stepper, now), *self._change))
@@ -127,7 +127,7 @@ class Tape:
                 stepper._restore(snapshots.packed(stepper, _changed(stepper, snapshots.keep(stepper), record.change)))
             if stepper.tick >= validation.LARGEST_TICK:
                 raise SnapshotError(f"tape: expected a tick that another follows, got {stepper.tick}")
-            with suppress(NonFiniteError):  # the recorded run raised the same error, otherwise the checksum differs
+            with suppress(NonFiniteError):  # the recorded run raised it too, or the checksum differs
                 stepper._step(1)
             checksum = stepper._checksum()
             if (stepper.tick, checksum) != (record.tick, record.checksum):

@@ -76,7 +76,7 @@ def _longest(origin: Origin, n: int, dim: int) -> int:
         most = max(n * dim, n, array.size if array.dtype != object else 0, 64)
         pairs = getattr(origin.first, "pairs", None)
         size += 128 + 16 * max(most, 0 if pairs is None else len(pairs))
-        if name == "shapes":  # the snapshot may have other shapes; a million of them is the limit
+        if name == "shapes":  # a snapshot may have other shapes, at most a million
             size += 10**6 * 64 * dim
     return size
 
@@ -215,8 +215,8 @@ def _entry(stepper: Any, saved: dict[str, Any], added: dict[str, list[Origin]], 
         if any(getattr(now, name) is None for name in values):
             now = now.placed(stepper._position, stepper._plan.periodic)
     if "shapes" in saved.get("set", ()):
-        # The restored shapes take the handles of the stepper's present shapes, if these are as many of the same kinds,
-        # or else those of the shapes that were declared.
+        # Restored shapes get the handles of the stepper's current shapes, if number and classes are equal, otherwise
+        # the handles of the declared shapes.
         mine = (entry.now.shapes for entry in stepper._entries if entry.origin is origin)
         for known in (*mine, origin.handle.shapes):  # type: ignore[attr-defined]
             if list(map(type, known)) == list(map(type, now.shapes)):  # type: ignore[attr-defined]
@@ -242,7 +242,7 @@ def _generations(now: Any, saved: Any) -> np.ndarray | None:
 
 
 def _found(stepper: Any, of: Any, added: dict[str, list[Origin]], used: set[int]) -> Origin:
-    """Return the origin that a snapshot refers to."""
+    """Return the declared or added `Origin` that an entry of the snapshot refers to."""
     declared = list(stepper._declared[of : of + 1]) if type(of) is int and of >= 0 else []
     for origin in declared or added.get(of, []):
         if id(origin) not in used:

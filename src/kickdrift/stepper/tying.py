@@ -46,7 +46,7 @@ def tied(
     if not old and not new:
         return [*known]
     if len(old) == len(new) and all(one.moved is other.moved for one, other in zip(old, new, strict=True)):
-        return [_replaced(joined, dict(zip(old, new, strict=True))) for joined in known]  # the systems are the same
+        return [_replaced(joined, dict(zip(old, new, strict=True))) for joined in known]  # the systems have not changed
     alike: dict[tuple[bool, int], list[list[ConstraintRecord]]] = {}
     for system in _systems(n, records):
         key = system[0].solved
@@ -148,7 +148,7 @@ def _of_lineage(joined: R, before: R | None) -> R:
 
 
 def _columns(members: Sequence[Any], before: Any) -> dict[str, np.ndarray]:
-    """Return the fields of all members, one after the other; "member" has the number of the member of each item.
+    """Return the concatenated fields of all members; "member" has the number of the member of each item.
 
     before: a joined record. If its first and last members are the same objects, their items are copied as a whole.
     """
@@ -203,8 +203,8 @@ def _order(
     """Return the order of pairs in the solver; None for the order of the members.
 
     The pairs of several members that form a system are sorted by their bodies, independent of the declarations and of
-    the order in which they were added. Pairs with graph colouring follow, colour by colour. A member alone keeps its
-    own order.
+    the order in which they were added. Pairs with graph colouring follow, colour by colour. A member that is
+    a system by itself keeps its order.
     """
     from ..constraints.joints import colours  # loaded late: only needed for joined constraints
 

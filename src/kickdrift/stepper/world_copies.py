@@ -101,9 +101,9 @@ def parted(data: bytes, count: int) -> list[bytes]:
 def private(
     world: StepperBase, cls: type[Any], arrays: dict[str, np.ndarray], array_of: Callable[[Applied], np.ndarray]
 ) -> tuple[Any, dict[Declaration, Any]]:
-    """Return a private copy of a stepper in its present state, and its declarations that replace the original's.
+    """Return a private copy of a stepper in its present state, and a map of applied forces to those of the copy.
 
-    arrays: the copy's own, as constructor arguments. array_of: returns the array for a force that reads the user's.
+    arrays: constructor arguments of the copy. array_of: returns the copy's array for an applied force.
     """
     _, (_, arguments, snapshot, _, given) = world._reduced()
     # If the stepper is itself a copy, its `_handles` are measured declarations, and `given` has the user's handles.
@@ -128,12 +128,12 @@ def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
         for place in places_of(stepper, declaration):
             entries[place] = changes.with_coefficients(stepper, entries[place], given, stepper._plan)
             now, then = entries[place].today, before[place].today
-            # A refused call may have changed coefficients that are not given now: they change back here.
+            # An earlier, rejected call may have changed coefficients that this call does not set: reset them.
             changed[id(now)] = stepper._plan._parts.get(id(then)), given | differences(now, then)
     made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
     made["attributes"]["_fitted_entries"] = made["attributes"].pop("_entries")
     if made["attributes"].get("_motion") is not None:
-        # Queries pass the declarations of `_entries`, not those of the plan: find the rows of both.
+        # Queries pass declarations of `_entries`, not those of the plan: rows must be found by both.
         made["attributes"]["_motion"].know(stepper._entries, stepper._entries)
     stepper._commit(numbers=stepper._numbers(made["binding"], stepper._dt), **made)
 

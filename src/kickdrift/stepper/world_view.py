@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from .worlds_base import WorldsBase
 
-#: Methods and attributes of a stepper that a world has too: they change nothing but the state.
+#: Methods and attributes that a world shares with a stepper: they change only the state.
 _CALLS = {"step", "record", "energy", "checksum", "teleport", "restart", "kill", "slots"}
 _CALLS |= {
     "touching",
@@ -51,7 +51,7 @@ _ARRAYS = _STATE | {"alive", "ids"}
 class World:
     """One of many worlds, `worlds[i]`: a view of it, with the methods of a stepper.
 
-    It may be stepped, recorded, drawn, asked (`cast`, `touching`), saved and restored alone. What would change the
+    It may be stepped, recorded, drawn, queried (`cast`, `touching`), saved and restored alone. What would change the
     forces, constraints, masses or dt of one world alone is refused: `Worlds.set` changes numbers of each.
 
     >>> import kickdrift as kd
@@ -76,7 +76,7 @@ class World:
             return lambda *given, **named: worlds._exclusively(worlds._call, index, function, *given, **named)
         if name in _READS:
             read = getattr(worlds._stepper_type, name)
-            read = getattr(read, "fget", None) or read.__get__  # functions whose names `ASKED` lists
+            read = getattr(read, "fget", None) or read.__get__  # `_call` looks up its __name__ in `ASKED`
             return worlds._exclusively(worlds._call, index, read)
         if name in _ARRAYS:
             array = getattr(worlds, name)
@@ -106,11 +106,11 @@ class World:
         return UserArrays({name: array[self._index, ...] for name, array in self._worlds.state.items()})
 
     def current(self, declaration: Any) -> Any:
-        """A force or constraint with the numbers of this world, where its shapes are now: see `Stepper.current`."""
+        """Return a force or constraint with this world's coefficients and current shapes: see `Stepper.current`."""
         return self._worlds._exclusively(self._worlds._current, self._index, declaration)
 
     def snapshot(self) -> bytes:
-        """A snapshot of this world, as of a stepper."""
+        """Return a snapshot of this world: see `Stepper.snapshot`."""
         worlds = self._worlds
         return bytes(worlds._exclusively(worlds._call, self._index, StepperBase.snapshot))
 
@@ -142,7 +142,7 @@ class WorldsEvents:
         self._worlds = worlds
 
     def take(self) -> np.ndarray:
-        """All events since the last time: those of `Events`, with the column `world`, sorted by world, then as there.
+        """Return the events since the last call, as `Events` does, with a column `world`, and sorted by world first.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=0.5, constraints=[kd.Box(0, 2.5)], events=kd.Events())
@@ -155,7 +155,7 @@ class WorldsEvents:
         return np.asarray(self._worlds._exclusively(self._worlds._take_events))
 
     def where(self, events: np.ndarray, declaration: Any) -> np.ndarray:
-        """Which of these events are of a constraint, a bool mask: see `Events`, `stepper.events.where`."""
+        """Return a bool mask of the events of a constraint: see `Events`, `stepper.events.where`."""
         from .entries import acting_constraints
         from .events import event_names, from_sources  # imported late: few programs use events
 
@@ -165,7 +165,7 @@ class WorldsEvents:
 
     @property
     def dropped(self) -> np.ndarray:
-        """How many events of each world had no room: int64 of shape (worlds,)."""
+        """Number of events of each world lost to a full buffer: int64 of shape (worlds,)."""
         return self._worlds._events_dropped
 
 

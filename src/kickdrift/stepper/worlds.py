@@ -61,8 +61,8 @@ class Worlds(WorldsBase, WorldsCore):
     _stepper_type = Stepper
 
     def _make(self, world: StepperBase, alike: np.ndarray) -> None:
-        # Kernels choose their loops by strides: the private steppers have the strides of one world in the caller's
-        # arrays.
+        # Kernels choose their loops by strides, therefore the arrays of private steppers have the strides of one world
+        # within the caller's arrays.
         arrays = {name: _strided(self._given[name]) for name in ("position", "velocity")}
         made = [
             private(world, Stepper, {name: array() for name, array in arrays.items()}, lambda one: one.array.copy())
@@ -80,7 +80,7 @@ class Worlds(WorldsBase, WorldsCore):
         self._arrange()
         self._found(self._steppers, self._count)
         self._began &= alike
-        self._waiting: list[np.ndarray] = []  # events that were not taken
+        self._waiting: list[np.ndarray] = []  # recorded events, until `take` returns them
 
     def _private(self, declaration: Any) -> Any:
         return self._others[0].get(declaration, declaration) if isinstance(declaration, Declaration) else declaration
@@ -145,7 +145,7 @@ class Worlds(WorldsBase, WorldsCore):
         self._waiting = waiting
 
     def _events_left(self, where: np.ndarray, tick: int) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the untaken events, without those after a tick in the worlds `where`; and their number per world."""
+        """Return the untaken events, without those after a tick in the worlds `where`, and the counts per world."""
         left = [rows[~where[rows[:, 0]] | (rows[:, 1] <= tick)] for rows in self._waiting]
         numbers = np.concatenate([np.zeros(0, np.int64), *[rows[:, 0] for rows in left]])
         return [rows for rows in left if len(rows)], np.bincount(numbers, minlength=len(self))

@@ -1,4 +1,4 @@
-"""What `Worlds` and its reference have in common: the arrays of all worlds, and the checks of arguments."""
+"""Base class of `Worlds` and of its reference: the arrays of all worlds, and the checks of arguments."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class WorldsBase:
         self._count = counted(worlds, given)
         world._exclusively(self._begin, world, given)
 
-    __init__.__qualname__ = "Worlds.__init__"  # the name in Python's errors about arguments
+    __init__.__qualname__ = "Worlds.__init__"  # Python's errors about wrong arguments print it
 
     def _begin(self, world: StepperBase, given: dict[str, np.ndarray]) -> None:
         """Make the arrays of all worlds, and the private steppers."""
@@ -80,11 +80,11 @@ class WorldsBase:
         self._applied = [np.repeat(array[None], self._count, 0) for array in world._plan.applied]
         self._torques = [np.repeat(array[None], self._count, 0) for array in world._plan.torques]
         self._idle_applied = [np.repeat(array[None], self._count, 0) for array in idle_arrays(world._entries)]
-        #: Mask of the worlds that begin in the state of the template. Other histories begin anew, as after `rebind`.
+        #: Mask of the worlds that start in the template's state. In others, integrators start their history anew.
         alike = np.ones(self._count, np.bool_)
         for name, array in given.items():
             alike &= (array == known[name]).all(axis=tuple(range(1, array.ndim)))
-        #: The coefficients that `set` gave, by declaration and name: one number, or an array with an item per world.
+        #: Coefficients passed to `set`, by declaration and name: one number, or an array with an item per world.
         self._numbers: dict[Declaration, dict[str, Any]] = {}
         self._make(world, alike)
 
@@ -92,14 +92,14 @@ class WorldsBase:
         _guest: Any  # private stepper that parses snapshots; all worlds have its n, dim and entries; numbers may differ
 
         def _make(self, world: StepperBase, alike: np.ndarray) -> None: ...  # make the private steppers
-        def _exclusively(self, function: Any, *given: Any, **named: Any) -> Any: ...  # call it under the lock
+        def _exclusively(self, function: Any, *given: Any, **named: Any) -> Any: ...  # call the function under the lock
         def _advance(self, n: int, active: np.ndarray | None) -> None: ...
-        def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # in the state of world i
+        def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # call it on the state of world i
         def _go_back(self, snapshot: bytes, where: np.ndarray) -> None: ...
         def _copy(self, source: np.ndarray, target: np.ndarray) -> None: ...
         def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None: ...
-        def _rebind_arrays(self) -> None: ...  # read `_applied` and `_torques` anew
-        def _private(self, declaration: Declaration) -> Any: ...  # its copy in the private steppers
+        def _rebind_arrays(self) -> None: ...  # call after replacing arrays in `_applied` or `_torques`
+        def _private(self, declaration: Declaration) -> Any: ...  # the private steppers' copy of it
         def _spawn(self, where: np.ndarray, arrays: list[tuple[np.ndarray, np.ndarray]]) -> None: ...
         def _kill(self, mask: np.ndarray) -> None: ...
         def _slots_of_all(self) -> tuple[np.ndarray, np.ndarray]: ...  # masks and generations, (worlds, n)
@@ -258,7 +258,7 @@ class WorldsBase:
             self._exclusively(self._advance, number, mask)
 
     def snapshot(self, index: int | None = None) -> bytes:
-        """A snapshot of one world, as of a stepper; or of all of them, if index is left out.
+        """Return a snapshot of one world, like `Stepper.snapshot`; of all worlds if index is left out.
 
         Numbers that `set` gave each world are not in it. Raises IndexError for a world that is not there.
         """
@@ -301,7 +301,7 @@ class WorldsBase:
             self._go_back(parts[i], np.arange(len(self)) == i)
 
     def _check_snapshot(self, snapshot: bytes) -> None:
-        """Raise SnapshotError for one with other coefficients or another dt, which are the same for all worlds."""
+        """Raise SnapshotError for a snapshot with other coefficients or dt, because all worlds share the template's."""
         stepper = self._guest
         saved = snapshots.parse(stepper, snapshot)
         same = saved.exact_dt == stepper._exact_dt and (saved.offset == stepper._offset).all()
@@ -329,7 +329,7 @@ class WorldsBase:
         self._exclusively(self._copy, sources, targets)
 
     def checksum(self) -> np.ndarray:
-        """The checksum of each world, as of a stepper: uint64 of shape (worlds,)."""
+        """Return `Stepper.checksum` of each world: uint64 of shape (worlds,)."""
         sums = [self._exclusively(self._call, i, StepperBase.checksum) for i in range(len(self))]
         return np.array(sums, np.uint64)
 
@@ -363,7 +363,7 @@ class WorldsBase:
         self._exclusively(self._set, declaration, coefficients)
 
     def _set(self, declaration: Declaration, coefficients: dict[str, Any]) -> None:
-        """Check the shapes of coefficients, and set those of each world."""
+        """Check the shapes of coefficients, and set the values of each world."""
         place = place_of(self._guest, self._private(declaration))
         moving = getattr(self._guest._entries[place].now, "moves", False)
         if is_placed(declaration, coefficients) and (moving or not SPEEDS.isdisjoint(coefficients)):
@@ -398,14 +398,14 @@ class WorldsBase:
         return next((entry.origin.handle for entry in self._guest._entries if entry.today is own), own)
 
     def _current(self, i: int, declaration: Declaration) -> Any:
-        """Return a declaration with the numbers of a world."""
+        """Return a declaration with the coefficients of world i."""
         own = self._private(declaration)
         now = self._call(i, StepperBase.current, own)
         given = dict(self._numbers_of(i, self._numbers)).get(self._handle(declaration))
         return now.changed(given) if given else now
 
     def _set_array(self, declaration: Applied, coefficients: dict[str, Any]) -> None:
-        """Replace the array of a force or torque by one of all worlds."""
+        """Replace the array of an applied force or torque by the user's array of all worlds."""
         field, private = declaration._field, self._private(declaration)
         if [*coefficients] != [field]:
             raise TypeError(f"set: expected {field}, an array of all worlds, got {', '.join(coefficients)}")
@@ -422,7 +422,7 @@ class WorldsBase:
     def _numbers_of(
         self, i: int, numbers: dict[Declaration, dict[str, Any]]
     ) -> list[tuple[Declaration, dict[str, Any]]]:
-        """Return the coefficients of one world: (declaration of the private steppers, coefficients by name)."""
+        """Return the coefficients of world i as pairs: (declaration of the private steppers, coefficients by name)."""
         return [
             (
                 self._private(declaration),
@@ -472,7 +472,7 @@ class WorldsBase:
         return np.asarray(self._exclusively(self._spawn_free, mask, rows))
 
     def _spawn_free(self, mask: np.ndarray, rows: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """Spawn in rows that are checked to be free; another thread may not change them before their ids are read."""
+        """Check that rows are free, spawn bodies in them and return the ids. The caller has the lock for all three."""
         alive, generation = self._slots_of_all()
         taken = mask & ((alive == 1) | (generation == LAST_GENERATION))
         if taken.any():
@@ -489,7 +489,7 @@ class WorldsBase:
         self._exclusively(self._kill, mask_of("mask", mask, (len(self), self.n)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Coefficients are pickled by index of the entry: a copy of the stepper has copies of these declarations.
+        # Coefficients are pickled by index of the entry, because the unpickled stepper has other declaration objects.
         numbers = {places_of(self._guest, self._private(one))[0]: given for one, given in self._numbers.items()}
         return rebuilt, (type(self), self._guest, len(self), self._threads, self.snapshot(), numbers)
 
