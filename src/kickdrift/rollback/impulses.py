@@ -217,7 +217,7 @@ class Level:
                 continue
             ends = [(level.ends[0][k], level.ends[1][k]) for level, k in ((before, old), (self, number))]
             far, near = (outside(position, *each, self.kind[number]) for each in ends)
-            if self.kind[number]:  # a segment has no interior: bodies that are on its other side now count as inside
+            if self.kind[number]:  # a segment has no interior: bodies that changed sides count as inside
                 sides = [(position - one) @ [one[1] - two[1], two[0] - one[0]] for one, two in ends]
                 near = np.where(sides[0] * sides[1] < 0, -near, near)
             held = (fields["weight"] > 0) & (fields["shape_through"][part[number]] == 0)
@@ -270,7 +270,7 @@ class ContactsPart(Part):
         return stepper._impulses is None
 
     def most(self, stepper: StepperBase) -> int:  # type: ignore[override]
-        # The snapshot may be from a time with other constraints: at most a thousand walls, a million rods.
+        # The snapshot may have been saved with other constraints: at most a thousand walls, a million rods.
         pairs = (PAIRS_PER_BODY + 1000) * stepper.n
         return _HEAD.size + pairs * (8 + (5 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
 

@@ -36,11 +36,11 @@ class Inputs:
     An input is an int from 0 to 2**32 - 1, usually bits of keys. A frame is a step of the stepper's clock. Inputs of
     others that are not known yet are predicted to be the last known ones. `play` rolls back when a prediction was
     wrong, and plays a frame. `packet` has all inputs that a peer may lack, so that lost packets need no repetition, and
-    `receive` takes one, in any order and any number of times. Send a packet to all other players in each frame, by UDP
-    for example. Both contain bytes, no sockets.
+    `receive` accepts packets in any order, any number of times. Send a packet to all other players in each frame, by UDP
+    for example. Both work with bytes, not with sockets.
 
     `rate` is 1, or down to 0.98 while this player is ahead of another: multiply the time of your frames by it. No frame
-    is played before all players were heard from.
+    is played before a packet of every other player has arrived.
 
     Raises TypeError or ValueError for wrong numbers. Thread-safety: none.
 
@@ -126,7 +126,7 @@ class Inputs:
         control(stepper, inputs): called before each step, with the input of each player. It depends on these and the
         stepper alone.
 
-        No frame is played before all players were heard from, nor beyond what `past` can go back to:
+        No frame is played before a packet of every other player has arrived, nor beyond what `past` can go back to:
         then keep your keys and call it again.
 
         Raises TypeError or ValueError for a wrong argument, DesyncError for a checksum of another player that differs.

@@ -51,8 +51,8 @@ _ARRAYS = _STATE | {"alive", "ids"}
 class World:
     """One of many worlds, `worlds[i]`: a view of it, with the methods of a stepper.
 
-    It may be stepped, recorded, drawn, queried (`cast`, `touching`), saved and restored alone. What would change the
-    forces, constraints, masses or dt of one world alone is refused: `Worlds.set` changes numbers of each.
+    It may be stepped, recorded, drawn, queried (`cast`, `touching`), saved and restored alone. Methods that
+    change forces, constraints, masses or dt are not available: `Worlds.set` sets coefficients per world.
 
     >>> import kickdrift as kd
     >>> worlds = kd.Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.5), 3)

@@ -336,7 +336,7 @@ class WorldsBase:
     # Changes.
 
     def set(self, declaration: Declaration, /, **coefficients: Any) -> None:
-        """Change coefficients of a force or constraint, from the next step on, to numbers of each world's own.
+        """Set coefficients of a force or constraint per world, from the next step on.
 
         declaration: as for `Stepper.set`, but no joints or shapes of `Contacts`; the object the template was given.
         coefficients: an array whose first axis has an item for each world, of the shape that `Stepper.set` takes; or a
@@ -346,8 +346,8 @@ class WorldsBase:
         bodies that collide, pairs, stiffness and `breaks_at` of a `Distance`, where shapes are, or filters or a drag
         that act in some worlds only. The regions of a `Sensor` may differ.
 
-        Numbers stay with the place of a world: no snapshot has them, and `copy` leaves them. It takes some 0.1 ms for
-        each world. Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
+        Coefficients belong to the index of a world: no snapshot has them, and `copy` leaves them. It takes about 0.1 ms
+        for each world. Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
 
         >>> import numpy as np, kickdrift as kd
         >>> wind = kd.LinearDrag(1.0)
@@ -393,7 +393,7 @@ class WorldsBase:
         return {name: np.array([each[name] for each in found]) for name in (found[0] if found else ())}
 
     def _handle(self, declaration: Declaration) -> Declaration:
-        """Return the handle of a declaration, which may also be one of `forces` or `constraints`."""
+        """Return the handle of a declaration; it may be the current copy, from `forces` or `constraints`."""
         own = self._private(declaration)
         return next((entry.origin.handle for entry in self._guest._entries if entry.today is own), own)
 
