@@ -36,7 +36,7 @@ class Inputs:
     An input is an int from 0 to 2**32 - 1, usually bits of keys. A frame is a step of the stepper's clock. Inputs of
     others that are not known yet are predicted to be the last known ones. `play` rolls back when a prediction was
     wrong, and plays a frame. `packet` has all inputs that a peer may lack, so that lost packets need no repetition, and
-    `receive` accepts packets in any order, any number of times. Send a packet to all other players in each frame, by UDP
+    `receive` accepts packets in any order, any number of times. Send a packet to all other players each frame, by UDP
     for example. Both work with bytes, not with sockets.
 
     `rate` is 1, or down to 0.98 while this player is ahead of another: multiply the time of your frames by it. No frame
