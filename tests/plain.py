@@ -117,7 +117,7 @@ def worlds(twin, make, sizes=SIZES):
 
 
 def stepped(integrator, forces, walls, events, cls, dim, position, velocity):
-    """Return the state after one call of two steps and two calls of one step."""
+    """Return the state after each of three calls, of 2, 1 and 1 steps; None if there is no such force."""
     chosen = FORCES[forces](dim)
     if chosen is None:
         return None

@@ -279,10 +279,10 @@ class Declaration(Frozen):
 
     def declared_values(self) -> dict[str, Any]:
         """Return the contents as arrays, numbers and strings: equal for equal declarations of a class."""
-        told = {name: getattr(self, name) for name in self._fields}
-        if told.get("generations", self) is None:
-            del told["generations"]
-        return told
+        values = {name: getattr(self, name) for name in self._fields}
+        if values.get("generations", self) is None:
+            del values["generations"]
+        return values
 
     def computed(self) -> Self:
         """Return a copy with dask arrays computed."""
@@ -318,10 +318,10 @@ class Declaration(Frozen):
 
     def shifted(self, offset: np.ndarray) -> Self:
         """Return a copy in coordinates whose origin lies at -offset."""
-        told = {name: value for name in self.places if (value := getattr(self, name)) is not None}
+        values = {name: value for name in self.places if (value := getattr(self, name)) is not None}
         moved = {
             name: tuple(part.shifted(offset) for part in value) if isinstance(value, tuple) else value + offset
-            for name, value in told.items()
+            for name, value in values.items()
         }
         return dataclasses.replace(self, **moved) if moved else self
 

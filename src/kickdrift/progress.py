@@ -32,14 +32,14 @@ class _Lines:
 
     def __init__(self, total: int | None, what: str, of: str, every: float) -> None:
         self.total, self.what, self.of, self.every, self.done = total, what, of, every, 0
-        self.begun = self.told = time.monotonic()
+        self.begun = self.printed = time.monotonic()
 
     def advance(self, count: int = 1) -> None:
         self.done += count
         now = time.monotonic()
         # Always print the last line, if the work took long enough to print any.
-        if now - self.told >= self.every or (self.done == self.total and now - self.begun >= self.every):
-            self.told = now
+        if now - self.printed >= self.every or (self.done == self.total and now - self.begun >= self.every):
+            self.printed = now
             rate = self.done / (now - self.begun)
             done = f"{self.done}" if self.total is None else f"{self.done} of {self.total}"
             line = f"{self.what}: {done} {self.of}, {rate:.3g} a second"

@@ -1,6 +1,6 @@
 """Contacts solved in SIMD lanes are bitwise equal to the sequential solve, for every combination of contacts.
 
-A vector has 2 to 16 lanes: the numbers of contacts tested leave every remainder.
+A vector has 2 to 16 lanes: the numbers of contacts tested fill the last vector to each possible degree.
 """
 
 from itertools import product

@@ -163,7 +163,7 @@ def nowhere(n):
 @pytest.mark.parametrize("scene", [one_place, clusters_beside_each_other, points, one_huge, far_out, nowhere])
 def test_time_is_proportional_to_the_number_of_bodies(scene):
     def seconds(n):
-        """Return the processor time of this process, which is independent of the machine's load."""
+        """Return the processor time of three steps, which other processes change less than elapsed time."""
         x, radius = scene(n)
         v = np.full_like(x, 1e308 if scene is nowhere else 0.0)
         world = kd.Stepper(x, v, dt=1.0, constraints=[kd.ElasticCollisions(radius)])

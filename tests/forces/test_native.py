@@ -147,7 +147,7 @@ def test_a_failure_stops_all_bodies_at_the_last_completed_tick(isa, library, int
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "implicit_euler", "rk4"])
 @pytest.mark.parametrize("code", [-1_000_001, -1_000_002, -1_000_003, -1_000_004, -(2**31), 2**31 - 1])
 def test_a_callback_may_return_any_code(library, code, integrator):
-    """Regression: a code used inside the kernels was taken for a constraint without a kernel, which crashed."""
+    """Regression: a callback returned the code of a constraint without a kernel, and the engine crashed."""
     fails = native(library, "fail", "float64", 1.0, 1, code)
     stepper = kd.Stepper(np.ones((3, 2)), dt=0.25, integrator=integrator, forces=[fails], constraints=[kd.Pin(0)])
     with pytest.raises(kd.CallbackError, match=f"returned {code}; the stepper is at") as caught:

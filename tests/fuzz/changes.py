@@ -14,7 +14,7 @@ def declarations(stepper):
 
 
 def set_a_coefficient(stepper, seed):
-    """Scale or negate a coefficient of one declaration, for all bodies or for one."""
+    """Scale a number or invert a flag of one declaration, for all bodies or for one."""
     rng, found = random.Random(seed), declarations(stepper)
     if not found:
         return

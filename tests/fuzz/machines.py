@@ -196,7 +196,7 @@ class StepperMachine(Common):
 
     @rule(act=st.sampled_from(LIVING), seed=seeds)
     def live(self, act, seed):
-        """Run operations of games between steps; both implementations must refuse the same ones."""
+        """Run an operation such as spawn or rebind between steps; both implementations must accept or refuse it."""
         self.twins.do(act.__name__, lambda s: act(s, seed), may_raise=(*REFUSALS, *SOLVING), atomic=True)
 
     @rule()

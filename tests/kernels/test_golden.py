@@ -32,7 +32,7 @@ def test_every_instruction_set_equals_the_golden_digests(isa):
 
 @cache
 def cases():
-    """Return the cases, created once per process: each can be computed only once."""
+    """Return the cases, created once per process. Computing a case advances its random generator: do it once."""
     return list(golden.cases())
 
 

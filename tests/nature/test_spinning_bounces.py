@@ -199,8 +199,8 @@ def test_two_discs_on_axles_share_what_they_have(kind):
     assert discs.position[:, 1] == pytest.approx(0, abs=1e-9)
 
 
-#: Chung and Ooi, Granular Matter 13, 643 (2011), test 4: degrees, tangential restitution, rad/s and rebound angle of
-#: the point of contact, for aluminium oxide. Read from the figures of the paper by the authors of Kratos.
+#: Chung and Ooi, Granular Matter 13, 643 (2011), test 4, aluminium oxide: angle of incidence in degrees, tangential
+#: restitution, spin in rad/s, rebound angle in degrees. The authors of Kratos read them from the paper's figures.
 IMPACTS = [
     (40, 0.781, -545, 11.6),
     (50, 0.845, -457, 29.4),

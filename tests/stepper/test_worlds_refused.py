@@ -1,4 +1,4 @@
-"""Calls that Worlds refuse change no coefficient, and their messages name the mistake. Copies include loads."""
+"""Refused calls of Worlds change no coefficient, and name the mistake; copies of worlds include loads of joints."""
 
 import numpy as np
 import pytest

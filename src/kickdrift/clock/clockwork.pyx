@@ -361,7 +361,7 @@ cdef class Clockwork:
 
     @property
     def time_exact(self):
-        """Simulated time in seconds, a Fraction; after changes of hz, to 2**-1100 s."""
+        """Simulated time in seconds, an exact Fraction; rounded to 2**-1100 s if its denominator would exceed that."""
         if self.now.measures_step:
             return self._origin + self.now.varied_s + Fraction(self.now.varied_ns, NANO)
         return self._origin + Fraction((<object>self.now.tick - self.now.origin_tick) * self.now.den, self.now.num)

@@ -341,7 +341,7 @@ cdef class Coupled(Watch):
             kernels.prepare(whole, kernels, NULL)
 
     cdef int find_links(self, Slots slots, Coupled previous) except -1:
-        """Create the Links, which spawn and kill update: springs, pairs and pins of removed bodies."""
+        """Create the Links: the springs, pairs and pins that spawn and kill update when bodies are removed."""
         cdef BoundInteraction interaction
         cdef BoundConstraint constraint
         cdef Links links

@@ -38,7 +38,7 @@ class Integrator(Frozen):
     source: ClassVar[str]
     #: Order of the global error of positions, O(h**order), under forces that depend on position alone.
     order: ClassVar[float]
-    #: Whether the scheme preserves phase-space volume if forces depend on position alone: this bounds energy errors.
+    #: Whether the scheme is symplectic under conservative forces: energy errors then stay bounded at small dt.
     symplectic: ClassVar[bool] = False
     #: Force evaluations per step if forces depend on position alone; None if a step iterates.
     force_evaluations: ClassVar[int | None] = 1

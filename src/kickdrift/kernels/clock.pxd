@@ -108,7 +108,7 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
 
     # Number and length of steps.
     cdef int64_t size = clock.size, backlog = 0, m, step_ns = -1
-    # `early` returns less than `soon`, and takes a tenth of the time of `take_in`: call it only if it can matter.
+    # `soon` is an upper bound of `early`, which is slow: it is called only if the rest is within `soon` of a limit.
     cdef int64_t n = acc // size if acc > 0 else 0, soon = clock.num * ((clock.scale >> SCALE_BITS) + 3)
     cdef int64_t rest = acc - n * size
     if rest >= size - soon:

@@ -155,7 +155,7 @@ require_entries(__name__, TERMS, FieldTerm)
 
 @dataclass
 class Rotation:
-    """v + s (v + v x t) x t: rotates v by 2 atan |t| about t where s = 2 / (1 + t²) (Boris 1970)."""
+    """v + s (v + v x t) x t, s = 2 / (1 + t²): v rotated about t by -2 atan |t|, right-hand rule (Boris 1970)."""
 
     t: Vector
     s: Number

@@ -18,7 +18,7 @@ from .vector import Vector, dot, flat, largest, split
 
 KEPT = 8  # number of previous directions to which a new one is made orthogonal
 MOST_PRODUCTS = 1000  # maximum number of products J p per linear system
-SHARE = 0.01  # reduction of the residual by one linear solve
+SHARE = 0.01  # a linear solve reduces the residual to this share, or less strictly near the end
 SUMS = 16  # partial sums; at least the number of lanes of any vector
 
 

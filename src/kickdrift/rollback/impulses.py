@@ -239,9 +239,9 @@ def outside(position: np.ndarray, one: np.ndarray, other: np.ndarray, segment: b
     """Return the signed distance of each position from a segment or box; negative inside a box."""
     with np.errstate(over="ignore", invalid="ignore"):  # non-finite positions are inside nothing
         if segment:
-            way = other - one
-            share = np.clip((position - one) @ way / max(float(way @ way), 1e-300), 0, 1)
-            return np.asarray(np.linalg.norm(position - one - share[:, None] * way, axis=1))
+            along = other - one
+            share = np.clip((position - one) @ along / max(float(along @ along), 1e-300), 0, 1)
+            return np.asarray(np.linalg.norm(position - one - share[:, None] * along, axis=1))
         beyond = np.maximum(one - position, position - other)
         return np.asarray(np.linalg.norm(np.maximum(beyond, 0), axis=1) + np.minimum(beyond.max(axis=1), 0))
 

@@ -169,7 +169,7 @@ cdef inline int64_t group_of(int64_t k, const Contacts* data) noexcept nogil:
 # Single impulses and contact stiffness: the formulas of kickdrift/reference/constraints/contact.py.
 
 cdef enum:
-    FINE = 8            # from so many substeps on, contacts are stiff, and need no carried load at small compression
+    FINE = 8            # with this many substeps or more, small impulses need no carried load: see `carried`
     STEPS = 36          # time constant of the carried load, in steps
 
 

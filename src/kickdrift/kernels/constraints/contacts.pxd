@@ -462,7 +462,7 @@ cdef inline void catch_up(
             keep_across(dim, n, data.first[k], data.second[k], kept, data)
     for k in range(data.rods):
         if holds(dim, data, k, rod(dim, data, k, x)):
-            for c in range(dim):    # bodies on rods are not moved, because their distance would change
+            for c in range(dim):    # a displacement of bodies whose rod holds would change its length
                 (traits(data, data.rod_first[k], x) + DELTA_V)[c] = 0
                 (traits(data, data.rod_second[k], x) + DELTA_V)[c] = 0
     for i in range(n):

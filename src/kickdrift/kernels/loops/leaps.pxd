@@ -92,8 +92,7 @@ cdef inline const char* interleave(
     const Plan* plan, const Field* field, Py_ssize_t first, Py_ssize_t count, bint again, char* buffer,
     const vec* like,
 ) noexcept nogil:
-    """Copy a coefficient to `buffer` as array of structures. again: the buffer already has the copy if it is uniform.
-    """
+    """Copy a coefficient to `buffer` as an array of structures. again: a uniform one is there already: no copy."""
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef Array rows
     rows.data, rows.body, rows.component = buffer, plan.dim * item, item

@@ -296,7 +296,7 @@ cdef inline void kick_once(
 
 
 cdef inline void copy_part(bint out, vec* row, vec* copy, Py_ssize_t vectors, Py_ssize_t count) noexcept nogil:
-    """Copy `count` numbers of the state into whole vectors, or out of them. Padding repeats finite numbers."""
+    """Copy `count` numbers of the state into whole vectors, or (out) back. Padding is finite: no NaN results."""
     cdef Py_ssize_t w = width(copy)
     cdef Py_ssize_t used = (count + w - 1) // w
     cdef Py_ssize_t i

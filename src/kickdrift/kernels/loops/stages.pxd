@@ -104,7 +104,7 @@ cdef inline bint opens_ahead(const Coupling* coupling, const Workspace* workspac
 cdef inline void finish_scheme(
     int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    # Only the most used schemes have a loop of their own, because each is compiled for every instruction set.
+    """Choose the loop by the forces beside the interaction."""
     cdef int forces = forces_of(coupling, workspace)
     if scheme == RK4 and keeps_forces(coupling, workspace):
         finish_kept(number, coupling, workspace, state)
