@@ -454,6 +454,56 @@ def test_unselected_branches_do_not_contribute_to_derivatives():
     assert force(kd.Potential("r", r="norm(x, y)"), [[0.0, 0.0]]).tolist() == [0.0, 0.0]
 
 
+BESIDE = {
+    "nothing": [],
+    "linear drag": [kd.LinearDrag(0.3)],
+    "anchor spring": [kd.AnchorSpring(0.5)],
+    "drag and spring": [kd.LinearDrag(0.3), kd.AnchorSpring(0.5)],
+    "quadratic drag": [kd.QuadraticDrag(0.3)],
+    "well": [kd.PointGravity(0.4, softening=0.5)],
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("integrator", [*SCHEMES[:3], kd.Leapfrog(), kd.Yoshida4(), kd.Verlet()], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_spring_as_expression_beside_each_kind_of_force(beside, integrator, dtype, monkeypatch):
+    """It moves bodies like AnchorSpring, in the loop of its plan bitwise as in the general one, beside a free slot."""
+    for n, dim in ((1, 1), (5, 2), (17, 3), (200, 2)):
+        x, v = np.random.default_rng(n).normal(size=(2, n, dim)).astype(dtype)
+        expression = kd.Expression(**{axis: f"-2*{axis}" for axis in "xyz"[:dim]})
+        chosen = {"dt": 0.01, "integrator": integrator}
+        spring = kd.Stepper(x.copy(), v.copy(), forces=[kd.AnchorSpring(2.0), *BESIDE[beside]], **chosen)
+        spring.step(20)
+        for isa in kernels.isas:
+            monkeypatch.setattr(kernels, "isa", isa)
+            forces = [expression, *BESIDE[beside]]
+            one = kd.Stepper(x.copy(), v.copy(), forces=forces, **chosen)
+            free = kd.Stepper(*(np.vstack([a, a[:1]]) for a in (x, v)), forces=forces, alive=n, **chosen)
+            one.step(20)
+            free.step(20)
+            where = f"{n} bodies in {dim} dimensions, {isa}"
+            error = 500 * np.finfo(dtype).eps
+            np.testing.assert_allclose(one.position, spring.position, rtol=error, atol=error, err_msg=where)
+            np.testing.assert_allclose(one.velocity, spring.velocity, rtol=error, atol=error, err_msg=where)
+            assert_same_bits(one.position, free.position[:n])
+            assert_same_bits(one.velocity, free.velocity[:n])
+
+
+@pytest.mark.parametrize(
+    ("integrator", "most"),
+    [("semi_implicit_euler", 8e-3), ("velocity_verlet", 1e-4), ("leapfrog", 1e-4), ("yoshida4", 1e-8), ("rk4", 5e-9)],
+)
+def test_an_expression_with_drag_is_a_damped_oscillator(integrator, most):
+    """x = e^(-c t / 2) (cos w t + c / (2 w) sin w t) from rest at 1, where w^2 = k - c^2 / 4, for k = 2 and c = 0.3."""
+    body = kd.Stepper([[1.0]], dt=0.01, integrator=integrator, forces=[kd.Expression(x="-2*x"), kd.LinearDrag(0.3)])
+    body.step(500)
+    c, t = 0.3, 5.0
+    w = math.sqrt(2 - c * c / 4)
+    exact = math.exp(-c * t / 2) * (math.cos(w * t) + c / (2 * w) * math.sin(w * t))
+    assert abs(body.position[0, 0] - exact) < most
+
+
 def test_energy_is_conserved():
     well = kd.Potential("k/4*r**4 + A*exp(-r**2)", r="norm(x, y)", k=2.0, A=1.0)
     rng = np.random.default_rng(2)

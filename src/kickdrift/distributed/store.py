@@ -79,13 +79,13 @@ class Store:
 
 def key_of(case: dict[str, Any], *rest: Any) -> str:
     """Return a digest of a case and its job, equal on all machines and in all processes."""
-    told = [_told(function) if callable(function) else function for function in rest]
-    return str(dask.base.tokenize(sorted(case.items()), told))
+    described = [_description(function) if callable(function) else function for function in rest]
+    return str(dask.base.tokenize(sorted(case.items()), described))
 
 
-def _told(function: Any) -> list[Any]:
+def _description(function: Any) -> list[Any]:
     if isinstance(function, functools.partial):
-        return [_told(function.func), function.args, sorted(function.keywords.items())]
+        return [_description(function.func), function.args, sorted(function.keywords.items())]
     name = [getattr(function, "__module__", ""), getattr(function, "__qualname__", type(function).__qualname__)]
     name[0] = "__main__" if name[0] == "__mp_main__" else name[0]
     if not hasattr(function, "__code__"):
@@ -94,12 +94,12 @@ def _told(function: Any) -> list[Any]:
     if code is None:
         return name
     defaults = [getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)]
-    return [*name, *_told_code(code), *defaults]
+    return [*name, *_description_of_code(code), *defaults]
 
 
-def _told_code(code: CodeType) -> list[Any]:
+def _description_of_code(code: CodeType) -> list[Any]:
     """Return what determines the behaviour of a code object; constants include tuples and nested code objects."""
-    constants = [_told_code(value) if isinstance(value, CodeType) else value for value in code.co_consts]
+    constants = [_description_of_code(value) if isinstance(value, CodeType) else value for value in code.co_consts]
     return [code.co_code, code.co_names, constants]
 
 

@@ -20,7 +20,7 @@ cdef enum:
 
 
 # Contact of a pair: time since impact, approach speed, overlap, resting threshold (slow), changes of the approach speed
-# by forces (pull) and by the impulse (change), whether there is friction (rubs), and the normal from i to j.
+# by forces (pull) and by the impulse (change), whether there is friction (slides), and the normal from i to j.
 ctypedef struct Impact:
     double time_since, speed, depth, pull, slow, change
     bint slides

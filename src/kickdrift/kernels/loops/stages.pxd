@@ -41,7 +41,7 @@ cdef inline const void* moving(const Coupling* coupling, const Workspace* worksp
 
 
 cdef inline int forces_of(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
-    """Which loop of `finish_bodies` fits; ANY_FORCES with a history, inactive or pinned bodies, or two interactions."""
+    """Return the loop for a step: ANY_FORCES with a history, with inactive or pinned bodies, or two interactions."""
     cdef const Plan* plan = coupling.plan
     if coupling.interactions != 1 or plan.s.data != NULL or moving(coupling, workspace) != NULL:
         return ANY_FORCES
@@ -86,7 +86,7 @@ cdef inline void finish(
         finish_scheme(number, VELOCITY_VERLET, coupling, workspace, state)
     elif scheme == COMPOSITION:
         finish_scheme(number, COMPOSITION, coupling, workspace, state)
-    else:  # one loop for all others: its branches cost less than an interaction
+    else:  # one loop for rare schemes, because each loop is compiled for every instruction set
         finish_bodies(ANY_FORCES, number, scheme, coupling, workspace, state)
 
 
@@ -223,7 +223,7 @@ cdef inline void finish_bodies(
     cdef vec* x0 = r
     cdef vec* v0 = r + (Q - P) * row
     # The loop reads local copies, because stores may alias the plan's memory. Uniform numbers are loaded once.
-    cdef bint usual = forces != ANY_FORCES
+    cdef bint usual = forces != ANY_FORCES  # one interaction, no history, no inactive or pinned bodies
     cdef bint compiled = forces == WITH_TERMS if usual else plan.terms > 0
     cdef bint springs = forces != GRAVITY_ONLY and not compiled and plan.spring
     cdef bint drags = forces != GRAVITY_ONLY and not compiled and plan.drag

@@ -154,10 +154,9 @@ def solve(contact, p, u, w, h, soft, scale, times, left, radius, given, count, b
 def stiffness_of(h, stiffness):
     """Return push-out rate (1/s) and impulse scale of soft constraints: for contacts, then for rods.
 
-    A soft contact is compressed by its load: at rest, as much as a spring of this stiffness.
-
-    stiffness: angular frequency of contacts in rad/s, and the damping ratios of contacts and of rods. The frequency
-    is limited to what the substeps can resolve; that of rods is twice as high.
+    stiffness: angular frequency of contacts in rad/s, and the damping ratios of contacts and of rods. A contact at rest
+    is compressed by its load as much as a spring of this frequency. The frequency is at most what substeps resolve,
+    and 0 stands for that limit. The frequency of rods is twice that of contacts, with a limit of its own.
     """
     results = []
     for times, most, ratio in zip((1, 2), (CONTACT_ANGLE, ROD_ANGLE), stiffness[1:], strict=True):
