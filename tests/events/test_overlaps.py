@@ -1,4 +1,4 @@
-"""Sensors: initial overlaps are reported in the first tick, and passing through is a single hit."""
+"""Initial overlaps are reported in the first tick; passing through a sensor is a single hit."""
 
 import numpy as np
 import pytest
@@ -129,3 +129,61 @@ def test_a_body_that_leaves_an_overlap_is_not_pulled(Stepper, name):
     (begin,) = world.events.take()
     assert 0 < world.velocity[0, 1] < 1.875  # 2 m/s minus gravity and minus the energy correction
     assert (begin["kind"], begin["speed"], begin["impulse"]) == (kd.BEGIN, 0.0, 0.0)
+
+
+TILES = kd.Boxes([(-9, -1), (0, -1)], [(0, 0), (9, 0)])
+RESTING = {
+    "pair": (kd.Contacts(0.5), [[0.0, 0.25], [0.0, -0.25]]),
+    "plane": (kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0)]), [[0.0, 0.25]]),
+    "ceiling": (kd.Contacts(0.5, walls=[kd.Plane((0, -1), 0.0)]), [[0.0, -0.25]]),
+    "boxes": (kd.Contacts(0.5, shapes=[kd.Boxes([(-9, -1)], [(9, 0)])]), [[0.0, 0.25]]),
+    "segments": (kd.Contacts(0.5, shapes=[kd.Segments([[(-9, 0), (9, 0)]])]), [[0.0, 0.25]]),
+    "corner": (kd.Contacts(0.5, shapes=[TILES]), [[9.25, 0.125]]),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", RESTING)
+def test_bodies_of_contacts_that_overlap_without_an_impact(Stepper, name, dtype):
+    """`Contacts` pushes them apart slowly. The contact begins with the first tick and lasts until they are apart."""
+    constraint, place = RESTING[name]
+    world = Stepper(np.array(place, dtype), dt=0.125, constraints=[constraint], events=kd.Events(hits_above=1e-6))
+    world.step()
+    (begin,) = world.events.take()
+    assert (begin["kind"], begin["tick"], begin["time"]) == (kd.BEGIN, 1, 0)
+    assert begin[["speed", "impulse"]].tolist() == pytest.approx((0, 0), abs=1e-6)
+    world.step(8)
+    assert len(world.events.take()) == 0
+    assert len(world.touching()) == 1
+    world.teleport(0, 90 * world.position[0])
+    world.step()
+    assert world.events.take()["kind"].tolist() == [kd.END]
+
+
+@pytest.mark.parametrize("height", [0.5, 0.5 + 2**-12, 0.75])
+@pytest.mark.parametrize("name", ["plane", "boxes", "segments"])
+def test_bodies_of_contacts_that_do_not_overlap_have_no_events(Stepper, name, height):
+    world = Stepper([[0.0, height]], dt=0.125, constraints=[RESTING[name][0]], events=kd.Events(hits_above=0))
+    world.step(4)
+    assert len(world.events.take()) == 0
+
+
+def test_the_tile_beside_the_one_below_has_no_contact(Stepper):
+    """A body over the seam of two tiles overlaps both, but only the one below holds it."""
+    contacts = kd.Contacts(0.5, shapes=[TILES])
+    world = Stepper([[0.25, 0.375]], dt=0.125, constraints=[contacts], events=kd.Events(hits_above=0))
+    world.step()
+    assert world.events.take()[["kind", "slot_b"]].tolist() == [(kd.BEGIN, -2)]
+
+
+def test_bodies_of_contacts_that_are_spawned_or_moved_into_others(Stepper):
+    world = Stepper(np.zeros((2, 2)), dt=0.125, constraints=[kd.Contacts(0.5)], events=kd.Events(), alive=1)
+    world.step(2)
+    world.spawn((0.75, 0.0))
+    world.step(2)
+    assert world.events.take()[["tick", "time", "kind"]].tolist() == [(3, 0.25, kd.BEGIN)]
+    world.teleport(1, [9.0, 0.0])
+    world.step()
+    world.teleport(1, [0.25, 0.0])
+    world.step()
+    assert world.events.take()[["tick", "kind"]].tolist() == [(5, kd.END), (6, kd.BEGIN)]

@@ -71,7 +71,7 @@ class Events:
     by the forces of one step is resting contact, and no HIT.
 
     For bodies with `sensor` set the impulse is 0, and a pair is one HIT, when the overlap begins. A pair that overlaps
-    from the start, for example after a teleport, is a BEGIN in its first tick: the time is the beginning of that
+    without an impact, for example after a teleport, is a BEGIN in its first tick: the time is the beginning of that
     tick, the speed is 0, and there is no HIT. ENTER and LEAVE come only from `Sensor`; their normal is 0, and their
     speed is that of the body.
 

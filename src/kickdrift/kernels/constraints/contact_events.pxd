@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t
 from .collisions cimport report_sensor
 from .contact_shapes cimport away_from, part_of, reach_of
 from .contact_state cimport (
-    FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TIME_SINCE, TOTAL, approach, body, contact, contact_event, read_vector,
+    ALONG, FAST, KNOWN, MASS, PUSH, SENSED, SIZE, SLOW, TIME_SINCE, TOTAL, approach, body, contact, contact_event, read_vector,
 )
 from .events cimport (
     beyond, finish_events, forget, is_active, keep_touching, key_of, met_at, other_of, pair_touches, passes, place_pair,
@@ -75,7 +75,7 @@ cdef inline void record_impacts(
 cdef inline void report_collisions(
     int dim, real full, int64_t n, int64_t stride, const real* before, const real* x, const Contacts* data,
 ) noexcept nogil:
-    """Record the contacts of a step that had impulses, and those of sensors."""
+    """Record the contacts of a step that had impulses, overlaps without one, and the contacts of sensors."""
     cdef const real* own
     cdef const real* events
     cdef const real* a
@@ -101,21 +101,38 @@ cdef inline void report_collisions(
         events = contact_event(dim, data, data.place[k], x)
         own = contact(dim, data, data.place[k], x)
         impulse = events[TOTAL] + own[(2 * dim + PUSH) * w]
-        if not impulse > 0:
-            continue
         a = body(dim, data, i, x)
         b = body(dim, data, min(j, n + data.faces), x)
-        approach(dim, data, data.place[k], a, b, displacement)
         read_vector(dim, data, own, normal)
+        key = key_of(i, j if j < n else n - 1 - j)
+        if not impulse > 0:
+            report_overlap(dim, full, i, k, key, a, b, normal, own + 2 * dim * w, data)
+            continue
+        approach(dim, data, data.place[k], a, b, displacement)
         closing = -dot(dim, displacement, normal)
         if closing > 0 and not events[KNOWN] > 0:
             impulse = impulse + own[(2 * dim + MASS) * w] * closing
         left = events[TIME_SINCE] if closing < 0 or not own[(2 * dim + PUSH) * w] > 0 else -one
-        key = key_of(i, j if j < n else n - 1 - j)
         report(
             data.grid.events, k, key, events[TIME_SINCE], left, events[FAST], own[(2 * dim + SLOW) * w], impulse,
             dim, events + CONTACT_EVENT, events + CONTACT_EVENT + dim,
         )
+
+
+cdef inline void report_overlap(
+    int dim, real full, int64_t i, int64_t k, int64_t key, const real* a, const real* b, const real* normal,
+    const real* more, const Contacts* data,
+) noexcept nogil:
+    """Record an overlap after the step, without an impulse, as a contact from the beginning of the step on."""
+    cdef int64_t w = data.lanes
+    cdef real displacement[MAX_DIM]
+    cdef real point[MAX_DIM]
+    cdef int c
+    for c in range(dim):
+        displacement[c] = b[dim + c] - a[dim + c]
+        point[c] = a[dim + c] + (<const real*> data.grid.radius)[i] * normal[c]
+    if dot(dim, displacement, normal) - more[SIZE * w] < 0 and more[ALONG * w] > 0:
+        report(data.grid.events, k, key, full, 0, 0, 0, 0, dim, point, normal)
 
 
 cdef inline void report_sensor_wall(

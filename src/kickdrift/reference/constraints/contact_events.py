@@ -7,21 +7,38 @@ from .collisions import report_sensor
 from .impacts import approach
 
 
-def report_contacts(system, found, u):
-    """Record the contacts that had an impulse in the step."""
+def report_contacts(system, found, p, u, radius):
+    """Record the contacts that had an impulse in the step, and overlaps without one, as after a teleport."""
     n = system.n
     for contact in found:
         impulse = contact.total + contact.push
         if not impulse > 0:
+            report_overlap(system, contact, p, radius)
             continue
         closing = -dot(approach(contact, u), contact.n)
         if closing > 0 and not contact.known:
             impulse = impulse + contact.mass * closing  # unfinished impact: add the impulse that would stop the bodies
         left = contact.time_since if closing < 0 or not contact.push > 0 else system.real(-1)
-        event = contact.i, contact.j if contact.j < n else n - 1 - contact.j
         system.report(
-            *event, contact.time_since, left, contact.fast, contact.slow, impulse, contact.point, contact.displacement
-        )
+            *pair_of(contact, n), contact.time_since, left, contact.fast, contact.slow, impulse, contact.point,
+            contact.displacement,
+        )  # fmt: skip
+
+
+def report_overlap(system, contact, p, radius):
+    """Record a contact without an impulse from the beginning of the step on, if the bodies overlap after the step.
+
+    Of two shapes that join, the one that another covers has no contact.
+    """
+    gap = dot(p[contact.j] - p[contact.i], contact.n) - contact.size
+    if gap < 0 and contact.along > 0:
+        zero, point = system.real(0), p[contact.i] + radius[contact.i] * contact.n
+        system.report(*pair_of(contact, system.n), system.h, zero, zero, zero, zero, point, contact.n)
+
+
+def pair_of(contact, n):
+    """Return the two slots of a contact, -1 - number for a wall or shape."""
+    return contact.i, contact.j if contact.j < n else n - 1 - contact.j
 
 
 def report_sensors(system, sensed, before, x, radius, normal, offset, level):

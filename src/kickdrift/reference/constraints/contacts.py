@@ -292,7 +292,7 @@ class Pile:
                 if w is not None:
                     w[i] = self.flat
         self.store()
-        report_contacts(system, self.found, u)
+        report_contacts(system, self.found, p, u, self.radius)
         report_sensors(system, self.sensed, self.before, self.x, self.radius, self.normal, self.offset, self.level)
         self.remember(lasting, awake)
 
