@@ -154,6 +154,47 @@ def test_a_disc_on_a_platform_rolls(inside):
     np.testing.assert_allclose(disc.angular_velocity[0], 200 / RADIUS, atol=1e-4)
 
 
+@pytest.mark.parametrize("side", [1, -1])
+@pytest.mark.parametrize("w", [2.0, -2.0])
+def test_a_thick_mill_turns_with_its_surface(inside, side, w):
+    """The surface of a rod of half thickness d moves at w d along the rod; a disc that lands on it gets a third."""
+    d, hz, angle = 16.0, 4800, w * 0.5 / 4800
+    rod = kd.Segments(
+        [[(-100, 0), (100, 0)]], 0, 9.0, 0.0 if inside else RADIUS, thickness=2 * d, angular_velocity=w, center=(0, 0)
+    )
+    n = side * np.array([-np.sin(angle), np.cos(angle)])
+    disc = kd.Stepper(
+        [n * (d + RADIUS + 20 / hz)],
+        [-40 * n],
+        hz=hz,
+        angular_velocity=0.0,
+        constraints=held(inside, rod, friction=9.0),
+    )
+    disc.step()
+    assert disc.velocity[0, 0] == pytest.approx(-side * w * d / 3, rel=1e-2)
+    assert disc.angular_velocity[0] == pytest.approx(-2 / 3 * w * d / RADIUS, rel=1e-2)
+
+
+@pytest.mark.parametrize("w", [0.2, -0.2])
+@pytest.mark.parametrize("rolling", [0.5, 0.0])
+def test_rolling_resistance_on_a_seesaw(w, rolling):
+    """It resists rolling relative to the seesaw: a barrel turns with it. Without resistance the barrel rolls away."""
+    angle = -w / 2
+    along, n = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
+    seesaw = kd.Segments([[-400 * along, 400 * along]], angular_velocity=w, center=(0, 0))
+    barrel = kd.Stepper(
+        [RADIUS * n], [-RADIUS * w * along], hz=240, forces=[kd.Gravity((0, -G))], angular_velocity=w,
+        constraints=[kd.Contacts(RADIUS, friction=1.0, rolling=rolling, shapes=[seesaw])],
+    )  # fmt: skip
+    barrel.step(240)
+    place = barrel.position[0] @ (along * [1, -1])
+    if rolling:
+        assert barrel.angular_velocity[0] == pytest.approx(w, rel=1e-3)
+        assert place == pytest.approx(0, abs=1e-3)
+    else:
+        assert abs(place) > RADIUS * abs(w) / 2
+
+
 @pytest.mark.parametrize("speed", [-400.0, 60.0, 400.0])
 def test_a_pile_is_carried_without_a_gap(speed):
     """A pile on a rising or sinking floor equals one on a floor at rest."""

@@ -15,7 +15,7 @@ cdef enum:
     ROD = 6                 # numbers per rod of Contacts beside its direction
     CONTACT_EVENT = 4             # numbers per contact in `contact_event`, beside its point and normal
     SPIN = 8                # numbers per rotating body in `spin` of Contacts
-    TWIST = 12              # further numbers per contact if bodies rotate, in `twist` of Contacts
+    TWIST = 13              # further numbers per contact if bodies rotate, in `twist` of Contacts
     SHAPES_PER_BODY = 8     # maximum number of shapes per body that Contacts considers in a step: the nearest ones
     COLOURS = 64    # graph colours of contacts: a 64-bit mask per body marks used ones. Uncoloured contacts come last
     PAIR_ROW = 4            # numbers per body in `row` of Distance: one vector, padded

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
     ACROSS, ALONG, ARM, EASE, FASTEST, FIRST_WEIGHT, FRICTION, IMPULSIVE, INERTIA, LOAD, MASS, MOST, PULL, PUSH,
-    RESTITUTION, ROLLING, SECOND_ARM, SECOND_EASE, SECOND_TURN, SECOND_WEIGHT, SHARE, SIZE, SLOW, SPEED, TIMES, TURN,
+    RESTITUTION, ROLLING, SECOND_ARM, SECOND_EASE, SECOND_TURN, SECOND_WEIGHT, SHAPE_SPIN, SHARE, SIZE, SLOW, SPEED, TIMES, TURN,
     TURNS, group_of, speed_at_touch,
 )
 from .friction cimport axes_of, cross_impulses, cross_normals, limit_frictions
@@ -255,6 +255,7 @@ cdef inline void begin_twist(const Contacts* data, int64_t block, vec* twist) no
     twist[ROLLING] = select(greater(its[6], its[2]), its[6], its[2]) * select(greater(its[3], its[7]), its[7], its[3])
     ease = its[1] + its[5]
     twist[INERTIA] = select(greater(ease, zero), one / ease, ease)
+    twist[SHAPE_SPIN] = zero
 
 
 cdef inline void collide(
@@ -442,7 +443,7 @@ cdef inline void resist(int dim, vec active, vec push, vec* twist, vec* spin) no
     cdef vec resists = select(greater(twist[ROLLING], zero), active, zero)
     cdef int c
     for c in range(axes_of(dim)):
-        roll[c] = twist[c] - twist[INERTIA] * (spin[4 + c] - spin[c])
+        roll[c] = twist[c] - twist[INERTIA] * ((spin[4 + c] + twist[SHAPE_SPIN]) - spin[c])
     limit_frictions(axes_of(dim), roll, twist[ROLLING] * push)
     for c in range(axes_of(dim)):
         change[c] = roll[c] - twist[c]

@@ -2,10 +2,11 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .motion cimport displacement_of, fit_level, is_moving, lay, move_along, surface_velocity
+from .motion cimport displacement_of, fit_level, is_moving, lay, move_along, spin_of, surface_velocity
 from .contact_state cimport (
     ACROSS, TIME_SINCE, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
-    SIZE, SLOW, SPEED, begin_impulse, body, contact, contact_event, relax, surface_of, twist_of, write_vector,
+    SHAPE_SPIN, SIZE, SLOW, SPEED, begin_impulse, body, contact, contact_event, relax, surface_of, twist_of,
+    write_vector,
 )
 from .events cimport slack
 from .friction cimport run_belt
@@ -229,6 +230,7 @@ cdef inline void begin_shape(
     cdef int64_t w = data.lanes
     cdef real* more = own + 2 * dim * w
     cdef real reach = each(&data.shapes[part].reach, i, delta_v[0])
+    cdef real half = reach - (<const real*> data.grid.radius)[i]    # half the thickness of the shape
     cdef real one = 1
     cdef real normal[MAX_DIM]
     cdef real point[MAX_DIM]
@@ -242,7 +244,7 @@ cdef inline void begin_shape(
     distance = away_from(dim, body(dim, data, i, delta_v) + dim, number, data, normal)
     for c in range(dim):
         own[c * w] = -one * normal[c]
-        point[c] = body(dim, data, i, delta_v)[dim + c] - distance * normal[c]
+        point[c] = body(dim, data, i, delta_v)[dim + c] - (distance - half) * normal[c]
     if data.surface != NULL:
         move_surface(dim, data.place[k], number, point, normal, data)
     begin_impulse(dim, stride, delta_v, data.place[k], data)
@@ -265,7 +267,10 @@ cdef inline void solve_shape_contacts(
 cdef inline void move_surface(
     int dim, int64_t place, int64_t number, const real* point, const real* n, const Contacts* data,
 ) noexcept nogil:
-    """Set the velocity of a shape's surface at a contact, by its belt and its motion; n: normal of the surface."""
+    """Set the velocity of a shape's surface at a contact, by its belt and its motion, and the angular velocity.
+
+    n: normal of the surface.
+    """
     cdef int64_t part = part_of(number, data)
     cdef const Shapes* shapes = &data.shapes[part]
     cdef real* own = surface_of(data, place, n)
@@ -280,6 +285,10 @@ cdef inline void move_surface(
         surface_velocity(dim, &shapes.motion, number - data.shape_begin[part], shapes.motion.now, point, moves)
         for c in range(dim):
             v[c] = v[c] + moves[c]
+        if data.axes == 1:
+            twist_of(data, place, n)[SHAPE_SPIN * data.lanes] = <real> spin_of(
+                dim, &shapes.motion, number - data.shape_begin[part],
+            )
     for c in range(dim):
         own[c * data.lanes] = v[c]
 
@@ -324,7 +333,7 @@ cdef inline void solve_shape_contact(
     cdef int64_t w = data.lanes
     cdef real* own
     cdef real* more
-    cdef real distance, reach, share
+    cdef real distance, reach, half, share
     cdef real zero = 0
     cdef real one = 1
     cdef real four = 4
@@ -339,7 +348,10 @@ cdef inline void solve_shape_contact(
         for c in range(dim):
             places[m * dim + c] = y[c] - distance * normal[c]
         if data.surface != NULL:
-            move_surface(dim, data.place[group[m]], shape_at(group[m], data), places + m * dim, normal, data)
+            half = reach - (<const real*> data.grid.radius)[i]
+            for c in range(dim):
+                pull[c] = y[c] - (distance - half) * normal[c]
+            move_surface(dim, data.place[group[m]], shape_at(group[m], data), pull, normal, data)
         for c in range(dim):
             normal[c] = -one * normal[c]
             pull[c] = zero - y[c]

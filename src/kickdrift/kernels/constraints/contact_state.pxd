@@ -45,6 +45,7 @@ cdef enum:
     SHARE               # factor of ACROSS for rotating bodies
     ROLLING             # largest torque of rolling resistance / normal force
     INERTIA             # effective inertia: angular momentum / change of angular velocity
+    SHAPE_SPIN          # angular velocity of the shape; 0 if the second is a body
 
 # Recorded numbers of a contact, before its point and normal.
 cdef enum:

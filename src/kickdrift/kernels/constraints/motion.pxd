@@ -181,6 +181,11 @@ cdef inline int pieces_of(
     return <int> sqrt(bend / nearly[0]) + 1
 
 
+cdef inline double spin_of(int dim, const Motion* motion, int64_t k) noexcept nogil:
+    """The angular velocity of a shape."""
+    return row_of(dim, motion, k)[2 * dim + 1]
+
+
 cdef inline void surface_velocity(
     int dim, const Motion* motion, int64_t k, double time, const real* point, real* v,
 ) noexcept nogil:

@@ -66,6 +66,7 @@ cdef inline void collide_body(
     cdef real there[MAX_DIM]
     cdef real since = h
     cdef real reach = each(&data.reach, i, h)
+    cdef real half = reach - each(&data.wall.radius, i, h)
     cdef real one = 1
     cdef real share, distance
     cdef int64_t number = -1
@@ -87,7 +88,7 @@ cdef inline void collide_body(
         for j in range(dim):
             at[j] = start[j] + share * (y[j] - start[j])
         since = (one - share) * since
-        meet_shape(dim, step, since, number, at, data, n, moves, there)
+        meet_shape(dim, step, since, number, at, half, data, n, moves, there)
         for j in range(dim):
             d[j] = there[j] - y[j]
         turn(dim, h, i, number, since, dot(dim, n, d), y, u, g, n, at, moves, data)
@@ -101,7 +102,7 @@ cdef inline void collide_body(
             move_along(dim, &data.motion, number, step - <double> since, step, start, y)
     number = next_overlap(dim, step, origin, y, reach, -1, data)
     while number >= 0:
-        distance = meet_shape(dim, step, 0, number, y, data, n, moves, there)
+        distance = meet_shape(dim, step, 0, number, y, half, data, n, moves, there)
         turn(dim, h, i, number, 0, reach - distance, y, u, g, n, y, moves, data)
         met = True
         number = next_overlap(dim, step, origin, y, reach, number, data)
@@ -120,6 +121,7 @@ cdef inline void go_through(
     cdef real still[MAX_DIM]
     cdef real moves[MAX_DIM]
     cdef real n[MAX_DIM]
+    cdef real zero = 0
     cdef real share
     cdef int64_t first = first_touch(True, dim, step, h, NULL, start, y, reach, -1, data, &share)
     cdef int64_t number
@@ -140,7 +142,7 @@ cdef inline void go_through(
             come(dim, step, h, i, number, share, start, y, u, g, data)
         else:
             # The overlap began before the step: record it with speed 0.
-            meet_shape(dim, step, 0, number, y, data, n, moves, there)
+            meet_shape(dim, step, 0, number, y, zero, data, n, moves, there)
             report_shape(dim, h, i, number, h, 0, still, still, n, 0, y, data)
         number = next_overlap(dim, step, NULL, y, reach, number, data)
 
@@ -156,12 +158,13 @@ cdef inline void come(
     cdef real own[MAX_DIM]
     cdef real d[MAX_DIM]
     cdef real n[MAX_DIM]
+    cdef real zero = 0
     cdef real one = 1
     cdef real since = (one - share) * h
     cdef int j
     for j in range(dim):
         at[j] = start[j] + share * (y[j] - start[j])
-    meet_shape(dim, step, since, number, at, data, n, moves, there)
+    meet_shape(dim, step, since, number, at, zero, data, n, moves, there)
     for j in range(dim):
         d[j] = there[j] - y[j]
         own[j] = u[j] - moves[j] if is_moving(data) else u[j]
@@ -212,12 +215,12 @@ cdef inline void turn(
 
 
 cdef inline real meet_shape(
-    int dim, double step, real since, int64_t number, const real* at, const Shapes* data, real* n, real* moves,
-    real* there,
+    int dim, double step, real since, int64_t number, const real* at, real half, const Shapes* data, real* n,
+    real* moves, real* there,
 ) noexcept nogil:
     """Return the distance of a body at `at` from a shape, `since` before the end of the step; n: set to the normal.
 
-    there: set to the place at the end of the step of a point that moves with the shape from `at` on; moves: if the
+    half: half the thickness of the shape, whose surface is that far from its line. there: set to the place at the end of the step of a point that moves with the shape from `at` on; moves: if the
     shape moves, set to its surface velocity.
     """
     cdef real y[MAX_DIM]
@@ -232,7 +235,7 @@ cdef inline real meet_shape(
     distance = away(dim, y, number, data, n)
     turn_normal(dim, &data.motion, number, time, n)
     for j in range(dim):
-        y[j] = at[j] - distance * n[j]
+        y[j] = at[j] - (distance - half) * n[j]
     surface_velocity(dim, &data.motion, number, time, y, moves)
     for j in range(dim):
         there[j] = at[j] + since * moves[j]
@@ -309,7 +312,7 @@ cdef inline real gap_at(
     cdef int j
     for j in range(dim):
         at[j] = start[j] + share * (y[j] - start[j])
-    return meet_shape(dim, step, (one - share) * since, number, at, data, n, moves, there) - r
+    return meet_shape(dim, step, (one - share) * since, number, at, 0 * r, data, n, moves, there) - r
 
 
 # Searches in the tree of shapes.
@@ -390,5 +393,5 @@ cdef inline int64_t next_overlap(
             continue
         if one_way and passes(dim, origin, reach, number, data):
             continue
-        if meet_shape(dim, step, 0, number, y, data, n, moves, there) < reach:
+        if meet_shape(dim, step, 0, number, y, 0 * reach, data, n, moves, there) < reach:
             found = number

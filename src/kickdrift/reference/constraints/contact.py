@@ -35,6 +35,7 @@ class Contact:
 
     n: Any
     shape: int | None  # number of the shape
+    half: Any  # half the thickness of the shape
     push: Any
     friction_impulse: Any
     roll: Any  # impulse of rolling resistance, an angular momentum

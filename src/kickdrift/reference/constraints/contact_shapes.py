@@ -72,6 +72,14 @@ class Level:
             v = v + shapes.motion.velocity(number - int(self.begin[part]), shapes.now, point)
         return v
 
+    def spins(self, still):
+        """Return the angular velocity of each shape; still: that of shapes that do not rotate."""
+        found = []
+        for shapes, count in zip(self.parts, (last - first for first, last in pairwise(self.begin)), strict=True):
+            rotates = shapes.motion is not None and self.system.dim == 2
+            found += [self.system.real(row[-1]) for row in shapes.motion.rows] if rotates else [still] * int(count)
+        return found
+
     def reach(self, i, number):
         return self.parts[self.known[number][0]].reach[i]
 
@@ -154,7 +162,7 @@ def solve_shape_contact(level, group, y, u, delta_v, given, count, eager, calm):
         contact.n = -1 * away
         contact.size = dot(still - y, contact.n) - gaps[-1]
         if contact.surface is not None:
-            contact.surface = level.surface(contact.shape, places[-1], away)
+            contact.surface = level.surface(contact.shape, y - (distance - contact.half) * away, away)
         if not contact.most > 0:
             pull = dot(delta_v, contact.n)
             own = u if contact.surface is None else u - contact.surface

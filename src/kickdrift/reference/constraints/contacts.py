@@ -77,7 +77,10 @@ class Pile:
             for i in range(n)
         ]
         self.u += [self.still] * sides
-        self.w = None if system.angular_velocity is None else system.angular_velocity + [self.flat] * sides
+        spins = level.spins(self.flat) if level else []
+        self.w = None
+        if system.angular_velocity is not None:
+            self.w = [*system.angular_velocity, *[self.flat] * (self.beyond - n), *spins]
         self.touched = [False] * (n + sides)
         self.delta_v = [system.delta_v[i] / self.parts for i in range(n)]
 
@@ -122,9 +125,9 @@ class Pile:
             distance, away = level.away(self.p[i], shape)
             size, mu = level.reach(i, shape), level.friction[level.known[shape][0]][i]
             contact = Contact(i, j, size, size + size, weight[i], self.zero, self.restitution[i], mu)
-            contact.n, contact.shape = -1 * away, shape
+            contact.n, contact.shape, contact.half = -1 * away, shape, size - radius[i]
             if running_surfaces:
-                surface = level.surface(shape, self.p[i] - distance * away, away)
+                surface = level.surface(shape, self.p[i] - (distance - contact.half) * away, away)
         else:
             size, mu = self.offset[j - n] + radius[i], self.wall_friction[j - n][i]
             contact = Contact(i, j, size, radius[i] + radius[i], weight[i], self.zero, self.restitution[i], mu)

@@ -52,11 +52,12 @@ class Shapes:
         begin = self.motion.along(k, h - float(since), 0.0, start)
         return begin, self.motion.along(k, h - float(until), 0.0, y) - begin
 
-    def collide(self, number, at, since):
+    def collide(self, number, at, since, half=0):
         """Return (distance, normal, surface velocity, `at` at the end of the step) for a body and a shape.
 
-        at: position of the body `since` s before the end of the step; from then on it moves with the surface. The
-        velocity is None for static shapes.
+        at: position of the body `since` s before the end of the step; from then on it moves with the surface. half:
+        half the thickness of the shape, whose surface is that far from its line. The velocity is None for static
+        shapes.
         """
         k, a, b = self.ends[number]
         if self.motion is None:
@@ -65,7 +66,7 @@ class Shapes:
         time = self.motion.h - float(since)
         distance, n = self.away(self.motion.along(k, time, 0.0, at), a, b)
         n = self.motion.turned(k, time, n)
-        v = self.motion.velocity(k, time, at - distance * n)
+        v = self.motion.velocity(k, time, at - (distance - half) * n)
         return distance, n, v, at + since * v
 
     def carried(self, number, at, since):
@@ -255,20 +256,21 @@ def shapes(
             go_through(system, wall, all_, i, before[i], x[i], v[i])
             continue
         y, u, start, since, number, met = x[i], v[i], before[i], system.h, None, False
+        half = all_.reach[i] - wall.coefficients(i)[2]
         open_ = {k for k, shape in enumerate(all_.ends) if all_.passes(start, all_.reach[i], *shape)}
         for _ in range(BOUNCES):
             t, number, at = first_touch(all_, i, start, y, since, but=open_ | {number})
             if number is None:
                 break
             since = (system.real(1) - t) * since
-            _, n, moves, there = all_.collide(number, at, since)
+            _, n, moves, there = all_.collide(number, at, since, half)
             y, u = turn(system, wall, all_, i, number, since, dot(n, there - y), y, u, n, at, moves)
             start, last, met = at, number, True
         else:
             y = start if all_.motion is None else all_.carried(last, start, since)
         zero = system.real(0)
         for number in range(len(all_.ends)):
-            distance, n, moves, _ = all_.collide(number, y, zero)
+            distance, n, moves, _ = all_.collide(number, y, zero, half)
             if distance < all_.reach[i] and number not in open_:
                 y, u = turn(system, wall, all_, i, number, zero, all_.reach[i] - distance, y, u, n, y, moves)
                 met = True
