@@ -66,7 +66,8 @@ class Contacts(Filtered):
     compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
     corrects lengths is not carried over into the next substep, which lets nearly straight joints rest. It has a price:
     a pendulum of 1 m loses a fifth of its height in 10 s at 60 Hz, and speeds up little when it is wound in. A
-    `Distance` outside of `Contacts` keeps its height, and its angular momentum.
+    `Distance` outside of `Contacts` keeps its height. A rod of two equal bodies that falls upright rebounds with 0.63
+    of its speed at restitution 1, with 0.38 at 0.5.
     substeps: how many parts a step has, at least 1.
     sleep: whether groups of bodies may come to rest, which makes resting piles cost next to nothing; see below.
     category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too. A wall or shape
@@ -78,7 +79,9 @@ class Contacts(Filtered):
 
     Each body touches at most the 8 nearest shapes. Where two adjoin, such as the tiles of a floor, only the nearer one
     has an impulse, which lets bodies roll over seams, and over steps of 1/64 of their radius. Continuous collision
-    detection stops bodies where they touch a shape, at any speed.
+    detection stops bodies where they touch a shape, at any speed. It does not stop them at other bodies: of 200 shots
+    none passed through its target at 1.2 sums of both radii a step, 29 did at 2.4, 122 at 4.8.
+    `ElasticCollisions(swept=True)` stops all of them.
 
     A wall or shape for the same bodies has to be in `walls` or `shapes`: as a separate constraint it is refused. It may
     be a separate constraint for other bodies: sensors, or bodies that collide with nothing here by category and mask.
@@ -99,9 +102,10 @@ class Contacts(Filtered):
     that of the last one, except where pairs may break.
 
     Events number the walls consecutively: the sides of a box as in `Box`, then those of the next wall, then the shapes.
-    A HIT is recorded for a pair that approaches, without a contact impulse in the last step. Its impulse is the sum
-    over the tick, including the restitution impulse at its end. A pair counts as touching also if it has an impulse
-    while a gap is still closing.
+    A HIT is recorded for a pair that approaches, without a contact impulse in the last step. A landing across the seam
+    of two shapes may be two HITs, with the same tick and speed. The impulse of a HIT is the sum over the tick,
+    including the restitution impulse at its end. A pair counts as touching also if it has an impulse while a gap is
+    still closing.
 
     Contacts are springs, by default as stiff as the substeps allow. At rest a force F then compresses a contact by F
     (1/m + 1/m') (dt / substeps)² / 4.4; deep contacts are up to twice as stiff. With friction, 90 % of the excess load
@@ -119,7 +123,18 @@ class Contacts(Filtered):
     friction leaves a velocity change: on a smooth floor a spring, or an orbit, keeps its energy as it does in free
     space. Bodies on joints do not: a spring of angular frequency w between them gains (k - 1) / (2 k) (w dt)² of its
     energy in each step of k substeps under `semi_implicit_euler` and `verlet`, and loses 1 / (2 k) (w dt)² under the
-    others. For gases and billiards, where energy counts, use `ElasticCollisions`.
+    others. For gases and billiards, where energy counts, use `ElasticCollisions`: here a ball that hits two others at
+    once, with restitution 1, leaves up to 1.13 of the energy if all masses are equal, 1.27 if it has a fifth of theirs.
+
+    Bodies that attract each other and turn while in contact, or slide round a planet, do not keep their angular
+    momentum: an error of order dt. Two discs that turn as one body at 0.5 rad/s have 0.50 of it after a minute under
+    `velocity_verlet` at 60 Hz, 0.84 at 240 Hz; under `semi_implicit_euler` 5.7 and 1.64 times as much.
+    `ElasticCollisions` keeps it to rounding there. In a bowl without friction the energy changes by -10 to 8 % in a
+    minute.
+
+    Piles rest at restitution 0 only: 60 balls in a box move with 0.02 to 0.05 m/s after 100 s at restitution 0.3, with
+    0.1 to 0.4 m/s at 0.6, and cause 40 to 60 HITs a second there. `sleep` does not change that. After
+    `set(contacts, restitution=0)` they are below 0.002 m/s within 2 s.
 
     Contacts look ahead by a step, with the planes in which they are nearest. A fast body may therefore bounce off a
     round body or a corner that it would have passed by less than a fiftieth of the distance of contact, at a radius a

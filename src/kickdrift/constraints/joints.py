@@ -72,10 +72,10 @@ class Distance(Constraint):
 
     direction: the line along which bodies are moved. "before" is the line between them before the step (SHAKE:
     Ryckaert, Ciccotti, Berendsen 1977). It is as exact as `verlet` itself, second order in dt, and keeps the energy
-    of what swings if the iterations have converged. Exception: a pair that rotated by more than 60 degrees in the
-    step, or stretched by more than half of its length, is corrected along the line after the step. Otherwise bodies
-    under high tension would gain energy. "after" uses the line after the step for all pairs (Jakobsen 2001,
-    Advanced Character Physics). It is first order, and loses energy.
+    of what swings if the iterations have converged. Beside drag and `Magnetic` it is of order 1. Exception: a pair
+    that rotated by more than 60 degrees in the step, or stretched by more than half of its length, is corrected along
+    the line after the step. Otherwise bodies under high tension would gain energy. "after" uses the line after the step
+    for all pairs (Jakobsen 2001, Advanced Character Physics). It is first order, and loses energy.
 
     order: "given" solves pairs in the order given, "coloured" by a greedy edge colouring of their graph, and in the
     order given within a colour. Pairs of a colour share no body and are solved in vectors, in some two thirds of the
@@ -89,7 +89,10 @@ class Distance(Constraint):
     iterations. A `Distance` that shares no movable body keeps its own order.
 
     compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); 0 is rigid. With it this is XPBD (Macklin,
-    Müller, Chentanez 2016). Its result, once converged, depends neither on iterations nor on dt.
+    Müller, Chentanez 2016). Its length at rest, once converged, depends neither on iterations nor on dt. Its motion
+    does: an oscillation of w rad/s decays at the rate w² dt / 2. At 5 rad/s 0.1 m become 0.012 m in 10 s at 60 Hz,
+    0.059 at 240 Hz, 0.088 at 960 Hz. For rigid rods leave it out: a hanging chain of 12 bodies with 8 iterations then
+    rests to rounding, but shows velocities of 0.07 m/s and loads 2 % off with a compliance of 0 or 1e-6.
 
     max_length, min_length: m, scalar or (k,), instead of a fixed length. A rope has a max_length: it only pulls, and
     hangs slack below it. A strut has a min_length: it only pushes. With both the distance is free in between. If length
@@ -111,6 +114,14 @@ class Distance(Constraint):
 
     For connected bodies that also rest on others, put the pairs into `joints` of `Contacts`. As separate constraints
     each undoes a part of the other's corrections, and velocities at rest are not bounded.
+
+    Forces that depend on position and act along a pair change its angular momentum. A free rod of 1 m, with a spring
+    of 40 N/m between its ends, has 0.65 of it after a minute under `velocity_verlet` at 60 Hz, 0.993 at 240 Hz.
+    `semi_implicit_euler` keeps it to rounding. Do not use `implicit_euler` for rods that forces compress: a spring of
+    10 N/m raised the energy of such a rod from 1 to 360 J in 10 s. Under `energy_euler` a pendulum loses its height.
+
+    A rod that falls upright on a separate wall or shape does not rebound, at any restitution. In `joints` of `Contacts`
+    it does in part.
 
     Otherwise a hanging body shows a velocity of up to one step of gravity: with direction="after", and for pairs with
     compliance under `explicit_euler`, `energy_euler`, `verlet` with "central" velocities and `semi_implicit_euler`

@@ -69,7 +69,7 @@ class ImplicitEuler(Integrator):
     tolerance: the residual v' - v - h a may be at most this share of |v'| + |v| + h |a| (largest components), plus
     rounding. max_iterations: Newton steps before ConvergenceError.
 
-    Stable at any step, but it loses energy.
+    Stable at any step, but it loses energy. Exception: a `Distance` that forces compress gains energy; see there.
 
     Independent bodies are solved separately. With interactions or callbacks all bodies form one system, with norms over
     all bodies. Its linear systems are solved matrix-free, from matrix-vector products only. For callbacks these come
@@ -109,7 +109,8 @@ class EnergyEuler(Integrator):
     If the energy is too small for x', because a turning point is less than a step away or the body starts from rest,
     the step follows the parabola x' = x + h (v + h a/2). If the energy is too small for that, too, the position does
     not change in this step, and the velocity is reflected in the direction of a. This conserves energy, with an error
-    in time of up to a few h. (A body at rest on a spring that is too stiff for the step, h² k/m > 4, never moves.)
+    in time of up to a few h. (A body at rest on a spring that is too stiff for the step, h² k/m > 4, never moves.) A
+    `Distance` changes the energy: a pendulum loses its height.
     """
 
     name = "energy_euler"

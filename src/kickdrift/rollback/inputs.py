@@ -89,7 +89,8 @@ class Inputs:
     def confirmed(self) -> int:
         """Number of frames whose inputs are all known and were played correctly: the state before frame `confirmed`
         can no longer change. A frame that was played with a wrong prediction counts from the next `play` on, which
-        corrects the frame. The number may be ahead of the stepper."""
+        corrects the frame. The number may be ahead of the stepper. `Rollback.events` counts ticks: multiply by the
+        substeps of the clock."""
         return min([self._complete, *(now for now, used in self._used.items() if self._differs(now, used))])
 
     @property

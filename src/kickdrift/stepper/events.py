@@ -47,7 +47,8 @@ class Events:
     `stepper.events.dropped`, as are pairs in contact beyond the capacity for tracked contacts.
     hits_above: m/s; impacts with a higher approach speed are a HIT, slower ones are left out. The default is for games,
     where slow impacts make no sound. To count all impacts, as in physics, use 0. begin, end: whether BEGIN and END
-    are recorded. For these, snapshots and checksums contain the pairs in contact.
+    are recorded. For these, snapshots and checksums contain the pairs in contact, but no events: take them before you
+    save a game.
 
     `take()` returns a structured array of shape (k,), one row per event, sorted by tick, source, slot_a, slot_b and
     kind. Each event is returned once. The fields of the array:

@@ -164,10 +164,11 @@ def cast(
 
     A body that lies on a floor begins in contact with it: to cast its circle along the floor, begin a hundredth of its
     radius above. Bodies have the radius and category of `Contacts`, else of `ElasticCollisions`, or the radius of
-    shapes or walls. Bodies without a radius are hit by circles only. Sensors are not hit. Of hits at the same share,
-    bodies come first, then constraints and shapes in order. Casts are computed in float64, and reproducible. Raises
-    TypeError or ValueError, also in a world with `Periodic`, where `Neighbours.cast` finds bodies across the sides;
-    DeadBodyError for a body in `ignore` that is not active; RuntimeError during a step.
+    shapes or walls. Bodies without a radius are hit by circles only. Sensors are not hit. One-way shapes are hit from
+    both sides. Of hits at the same share, bodies come first, then constraints and shapes in order. Casts are computed
+    in float64, and reproducible. Raises TypeError or ValueError, also in a world with `Periodic`, where
+    `Neighbours.cast` finds bodies across the sides; DeadBodyError for a body in `ignore` that is not active;
+    RuntimeError during a step.
 
     >>> import kickdrift as kd
     >>> wall = kd.Boxes([(4, -1)], [(5, 1)])

@@ -344,7 +344,8 @@ class WorldsBase:
         arrays, (worlds, n, dim), which each step reads and `restore` writes. A length of None is measured now, in each
         world. Numbers may differ from world to world, but not what a world consists of and how it is stepped: radii of
         bodies that collide, pairs, stiffness and `breaks_at` of a `Distance`, where shapes are, or filters or a drag
-        that act in some worlds only. The regions of a `Sensor` may differ.
+        that act in some worlds only. The regions of a `Sensor` may differ, and which shapes are enabled, except in
+        `Contacts`.
 
         Coefficients belong to the index of a world: no snapshot has them, and `copy` leaves them. It takes about 0.1 ms
         for each world. Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
