@@ -100,7 +100,7 @@ class Game:
                 self.world.velocity[PLAYER] = 0
         for event in self.world.events.take():
             pair = sorted((event["slot_a"], event["slot_b"]))
-            if event["kind"] == kd.HIT and pair[0] == PLAYER and pair[1] in COINS:
+            if event["kind"] == kd.BEGIN and pair[0] == PLAYER and pair[1] in COINS:
                 self.score += 1
                 self.world.kill(int(pair[1]))
 
