@@ -151,3 +151,28 @@ def test_other_objects_are_refused_as_those_of_a_stepper():
         worlds.set([1], radius=1.0)
     with pytest.raises(ValueError, match=r"^worlds: expected an int of at most"):
         kd.Worlds(kd.Stepper([[0.0]]), 2**63)
+
+
+def test_arrays_of_applied_forces(Worlds):
+    """An array in memory of the state would change within a step; that of a disabled force would never be read."""
+    push, idle = kd.AppliedForce(np.zeros((2, 2))), kd.AppliedForce(np.zeros((2, 2)))
+    world = kd.Stepper([[0.0, 0.0], [1.0, 2.0]], hz=60, forces=[push, idle], state={"own": np.zeros((2, 2))})
+    world.enable(idle, False)
+    worlds = Worlds(world, 3)
+    for array in (worlds.velocity, worlds.position, worlds.state["own"]):
+        with pytest.raises(ValueError, match="shares memory with the state, expected its own array"):
+            worlds.set(push, force=array)
+    with pytest.raises(ValueError, match="force: expected an enabled AppliedForce, the template disabled it"):
+        worlds.set(idle, force=np.ones((3, 2, 2)))
+    force = np.ones((3, 2, 2))
+    worlds.set(push, force=force)
+    worlds.step()
+    assert worlds.velocity.ravel().tolist() == [1 / 60] * 12
+
+
+def test_worlds_are_made_once(Worlds):
+    worlds = Worlds(kd.Stepper([[0.0]], [[1.0]], dt=0.5), 2)
+    with pytest.raises(RuntimeError, match="worlds are made once"):
+        worlds.__init__(kd.Stepper([[0.0]]), 2)
+    worlds.step()
+    assert worlds.position.ravel().tolist() == [0.5, 0.5]

@@ -37,6 +37,7 @@ cdef class WorldsCore:
     cdef guard_t busy
     cdef double cost            # estimated nanoseconds per step of one world
     cdef Py_ssize_t most        # steps, summed over worlds, between two checks for Ctrl-C
+    cdef public bint _torn      # True from the start to the end of a change of bindings: see `_mend`
     # The arrays of all worlds.
     cdef public list _state_arrays      # positions, velocities, history: (worlds, n, dim)
     cdef public list _turning_arrays    # (worlds, n, k)
@@ -90,6 +91,7 @@ cdef class WorldsCore:
         """
         cdef Worker worker
         cdef Core core
+        self._torn = True
         for worker in self.workers:
             worker.core.make_slots()
             worker.tables = 0   # slots replace the binding, and `numbers` point to memory of the old one
@@ -97,17 +99,16 @@ cdef class WorldsCore:
         core.make_slots()
         self._bind_again()
         rows = self.every.worlds, self.every.n
-        self._alive, self._needs_start = np.empty(rows, np.uint8), np.empty(rows, np.uint8)
-        self._generation = np.empty(rows, np.int64)
-        self._alive[:], self._needs_start[:], self._generation[:] = 1, 0, 1
+        alive, needs_start = np.ones(rows, np.uint8), np.zeros(rows, np.uint8)
+        generation = np.ones(rows, np.int64)
         if book is not None:
-            self._alive[:], self._generation[:] = book.alive, book.generation
-            self._needs_start[:] = book.needs_start[: self.every.n]
-        self.every.alive = <uint8_t*> address(self._alive)
-        self.every.needs_start = <uint8_t*> address(self._needs_start)
-        self.every.generation = <int64_t*> address(self._generation)
+            alive[:], generation[:], needs_start[:] = book.alive, book.generation, book.needs_start[: self.every.n]
+        self.every.alive, self.every.needs_start = <uint8_t*> address(alive), <uint8_t*> address(needs_start)
+        self.every.generation = <int64_t*> address(generation)
+        self._alive, self._needs_start, self._generation = alive, needs_start, generation
         if self._numbers:
             self._fit(self._numbers)
+        self._torn = False
 
     def _bind_again(self):
         """Recreate the pointer lists of all workers, after a change of arrays or of the workers' bindings."""
@@ -170,6 +171,8 @@ cdef class WorldsCore:
         if not acquire(&self.busy):
             raise RuntimeError("these worlds are stepping already: they serve one thread at a time")
         try:
+            if self._torn:
+                self._mend()
             return function(*given, **named)
         finally:
             release(&self.busy)

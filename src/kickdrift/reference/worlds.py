@@ -122,7 +122,8 @@ class Worlds(WorldsBase):
         for i, stepper in enumerate(self._steppers):
             renumber(stepper, self._numbers_of(i, numbers))
 
-    def _rebind_arrays(self) -> None:
+    def _replace_arrays(self, name: str, arrays: list[np.ndarray]) -> None:
+        setattr(self, name, arrays)
         for i, stepper in enumerate(self._steppers):
             plan = stepper._plan
             for own, of_all in ((plan.applied, self._applied), (plan.torques, self._torques)):

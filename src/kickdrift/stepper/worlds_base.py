@@ -43,6 +43,8 @@ class WorldsBase:
         orientation: np.ndarray | None = None,
         threads: int = 1,
     ) -> None:
+        if hasattr(self, "_count"):
+            raise RuntimeError("worlds are made once: __init__ was called before")
         if not isinstance(world, StepperBase):
             raise TypeError(f"world: expected a kickdrift.Stepper, got {validation.show(world)}")
         self._threads = validation.threads(threads)
@@ -98,7 +100,7 @@ class WorldsBase:
         def _go_back(self, snapshot: bytes, where: np.ndarray) -> None: ...
         def _copy(self, source: np.ndarray, target: np.ndarray) -> None: ...
         def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None: ...
-        def _rebind_arrays(self) -> None: ...  # call after replacing arrays in `_applied` or `_torques`
+        def _replace_arrays(self, name: str, arrays: list[np.ndarray]) -> None: ...  # `_applied` or `_torques`
         def _private(self, declaration: Declaration) -> Any: ...  # the private steppers' copy of it
         def _spawn(self, where: np.ndarray, arrays: list[tuple[np.ndarray, np.ndarray]]) -> None: ...
         def _kill(self, mask: np.ndarray) -> None: ...
@@ -410,15 +412,19 @@ class WorldsBase:
         field, private = declaration._field, self._private(declaration)
         if [*coefficients] != [field]:
             raise TypeError(f"set: expected {field}, an array of all worlds, got {', '.join(coefficients)}")
-        arrays = self._torques if declaration.turns else self._applied
-        own = self._guest._plan.torques if declaration.turns else self._guest._plan.applied
-        numbers = [k for k, array in enumerate(own) if array is private.array]
         given = coefficients[field]
         if not isinstance(given, np.ndarray):
             raise TypeError(f"{field}: expected an array of your own, got {validation.show(given)}")
-        for k in numbers:
-            arrays[k] = of_all(field, own[k], len(self), given)
-        self._rebind_arrays()
+        name, plan = ("_torques" if declaration.turns else "_applied"), self._guest._plan
+        own = plan.torques if declaration.turns else plan.applied
+        if not any(array is private.array for array in own):
+            raise ValueError(f"{field}: expected an enabled {type(declaration).__name__}, the template disabled it")
+        given = of_all(field, private.array, len(self), given)
+        validation.own_memory([given], [*self._given.values(), *self._user.values()])
+        before = getattr(self, name)
+        self._replace_arrays(
+            name, [given if one is private.array else array for one, array in zip(own, before, strict=True)]
+        )
 
     def _numbers_of(
         self, i: int, numbers: dict[Declaration, dict[str, Any]]
