@@ -94,6 +94,14 @@ def test_bits_are_validated_as_arrays(dtype):
     assert mine < tolist
 
 
+def test_bits_of_a_list_with_the_largest_int():
+    assert bits("", [1, 2**64 - 1]).tolist() == [1, 2**64 - 1]
+    with pytest.raises(
+        ValueError, match=r"^mask: expected ints from 0 to 2\*\*64 - 1, got \[1, 18446744073709551616\]"
+    ):
+        bits("mask", [1, 2**64])
+
+
 @pytest.mark.parametrize(
     ("make", "label", "text"),
     [

@@ -190,6 +190,11 @@ def equation():
     ("call", "error", "message"),
     [
         (lambda w: w.teleport("x", (0.0,)), IndexError, "index: expected an int, slice, array of ints or mask"),
+        (lambda w: w.teleport(None, (0.0,)), IndexError, "index: expected an int, slice, .*, got None"),
+        (lambda w: w.teleport(True, (0.0,)), IndexError, "index: expected an int, slice, .*, got True"),
+        (lambda w: w.set_mass(5.0, index=False), IndexError, "index: expected an int, slice, .*, got False"),
+        (lambda w: w.set(w.constraints[0], radius=1.0, index=np.True_), IndexError, "index: expected .* got np.True_"),
+        (lambda w: w.set_mass(5.0, index=np.array(True)), IndexError, r"index: expected .* got array\(True\)"),
         (lambda w: w.teleport((1, 2), (0.0,)), IndexError, "index: expected an int, .*got 1 .*out of bounds"),
         (lambda w: w.teleport((0, 2), 0.0), IndexError, "index: expected an int"),
         (lambda w: w.teleport(3, (0.0,)), IndexError, "index: expected an int, .*got 3 .*out of bounds"),

@@ -86,7 +86,9 @@ def bits(name: str, value: Any) -> np.ndarray:
         if array.dtype.kind in "iu":
             sound = array.dtype.kind == "u" or array.size == 0 or array.min() >= 0
         else:
-            sound = all(0 <= number <= ALL_BITS and number == int(number) for number in array.ravel().tolist())
+            # As objects: NumPy makes floats of a list with small ints and ints of 2**63 and more.
+            each = np.array(value, object).ravel().tolist()
+            sound = all(0 <= number <= ALL_BITS and number == int(number) for number in each)
         if not sound:
             raise ValueError(f"{name}: expected ints from 0 to 2**64 - 1, got {validation.show(value)}")
     except (TypeError, ArithmeticError):  # Decimals raise ArithmeticError

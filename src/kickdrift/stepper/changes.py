@@ -203,6 +203,8 @@ def _current(self: StepperBase, declaration: Declaration) -> Declaration | None:
 def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) -> None:
     """Enable or disable a force or constraint, from the next step on. Its order and values stay the same.
 
+    A disabled constraint forgets its contacts: enabled again, even before the next step, they begin anew, with a BEGIN.
+
     Raises TypeError, ValueError or RuntimeError as `set` does; nothing has changed then.
 
     >>> import kickdrift as kd
@@ -241,8 +243,10 @@ def add(self: StepperBase, declaration: D) -> D:
     """Add a force or constraint at the end, from the next step on. Returns it, for later changes.
 
     Lengths that were left out are measured now. A removed declaration, or an equal one, may be added again; it then has
-    its original coefficients. Raises TypeError or ValueError as the stepper's constructor does, and if the stepper
-    already has it; RuntimeError during a step; nothing has changed then.
+    its original coefficients. Snapshots know declarations by their values, but an `AppliedForce` by the order of `add`:
+    in the inputs of a rollback, add the same object again, do not make another. `restore` adds a removed declaration
+    again if it is among the last 4,096, or the last 64 of `AppliedForce`. Raises TypeError or ValueError as the
+    stepper's constructor does, and if the stepper already has it; RuntimeError during a step; nothing has changed then.
 
     >>> import kickdrift as kd
     >>> world = kd.Stepper([[0.0], [1.5]], dt=0.5)

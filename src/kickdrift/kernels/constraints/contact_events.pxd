@@ -5,7 +5,8 @@ from libc.stdint cimport int32_t, int64_t
 from .collisions cimport report_sensor
 from .contact_shapes cimport away_from, part_of, reach_of
 from .contact_state cimport (
-    ALONG, FAST, KNOWN, MASS, PUSH, SENSED, SIZE, SLOW, TIME_SINCE, TOTAL, approach, body, contact, contact_event, read_vector,
+    ALONG, FAST, KNOWN, MASS, PUSH, SENSED, SIZE, SLOW, TIME_SINCE, TOTAL, approach, body, contact, contact_event,
+    read_vector,
 )
 from .events cimport (
     beyond, finish_events, forget, is_active, keep_touching, key_of, met_at, other_of, pair_touches, passes, place_pair,

@@ -7,8 +7,8 @@ from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
     ACROSS, ALONG, ARM, EASE, FASTEST, FIRST_WEIGHT, FRICTION, IMPULSIVE, INERTIA, LOAD, MASS, MOST, PULL, PUSH,
-    RESTITUTION, ROLLING, SECOND_ARM, SECOND_EASE, SECOND_TURN, SECOND_WEIGHT, SHAPE_SPIN, SHARE, SIZE, SLOW, SPEED, TIMES, TURN,
-    TURNS, group_of, speed_at_touch,
+    RESTITUTION, ROLLING, SECOND_ARM, SECOND_EASE, SECOND_TURN, SECOND_WEIGHT, SHAPE_SPIN, SHARE, SIZE, SLOW, SPEED,
+    TIMES, TURN, TURNS, group_of, speed_at_touch,
 )
 from .friction cimport axes_of, cross_impulses, cross_normals, limit_frictions
 from .contact_events cimport record_impacts

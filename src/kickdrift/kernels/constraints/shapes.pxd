@@ -220,8 +220,9 @@ cdef inline real meet_shape(
 ) noexcept nogil:
     """Return the distance of a body at `at` from a shape, `since` before the end of the step; n: set to the normal.
 
-    half: half the thickness of the shape, whose surface is that far from its line. there: set to the place at the end of the step of a point that moves with the shape from `at` on; moves: if the
-    shape moves, set to its surface velocity.
+    half: half the thickness of the shape, whose surface is that far from its line. there: set to the place at the end
+    of the step of a point that moves with the shape from `at` on; moves: if the shape moves, set to its surface
+    velocity.
     """
     cdef real y[MAX_DIM]
     cdef real distance

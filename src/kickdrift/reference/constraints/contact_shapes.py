@@ -75,9 +75,11 @@ class Level:
     def spins(self, still):
         """Return the angular velocity of each shape; still: that of shapes that do not rotate."""
         found = []
-        for shapes, count in zip(self.parts, (last - first for first, last in pairwise(self.begin)), strict=True):
-            rotates = shapes.motion is not None and self.system.dim == 2
-            found += [self.system.real(row[-1]) for row in shapes.motion.rows] if rotates else [still] * int(count)
+        for (first, last), shapes in zip(pairwise(self.begin), self.parts, strict=True):
+            if shapes.motion is None or self.system.dim == 3:
+                found += [still] * int(last - first)
+            else:
+                found += [self.system.real(row[-1]) for row in shapes.motion.rows]
         return found
 
     def reach(self, i, number):
