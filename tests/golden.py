@@ -231,6 +231,21 @@ def slept(integrator, dtype, turns, twin):
     return digest(*seen)
 
 
+def terrain(integrator, dtype, number, twin):
+    """Digest of bodies that slide and roll over a valley of many pieces, which may move."""
+    x = np.arange(-20, 21) / 4
+    points = np.stack([x, x * x / 8], axis=1)
+    moves = {"velocity": (0.25, 0.5)} if number % 4 == 3 else {}
+    ground = kd.Segments(np.stack([points[:-1], points[1:]], axis=1), 0, 0.25 * (number % 3), 0.25, **moves)
+    x = np.arange(-4.0, 5.0)
+    bodies = twin.Stepper(
+        np.stack([x, x * x / 8 + 0.375], axis=1).astype(dtype), hz=60, integrator=integrator,
+        forces=[kd.Gravity((0, -9.8125))], constraints=[ground], angular_velocity=0.0 if number % 2 else None,
+    )  # fmt: skip
+    bodies.step(40)
+    return digest(bodies.checksum(), bodies.position, bodies.velocity)
+
+
 def plain_scene(make, twin):
     """Digest of a plain scene in all dimensions, dtypes, sizes and layouts."""
     return digest(*(array for found in plain.worlds(twin, make) if found is not None for array in found))
@@ -293,6 +308,9 @@ def cases():
         yield f"contacts around {number} {integrator!r} {np.dtype(dtype)}", partial(with_events, drawn)
         if number % 5 == 0:
             yield f"lives contacts around {number}", partial(with_spawns, drawn, Draws(number))
+    for number, integrator in enumerate(INTEGRATORS):
+        dtype = DTYPES[number // 2 % 2]
+        yield f"terrain {number} {integrator!r} {np.dtype(dtype)}", partial(terrain, integrator, dtype, number)
     for number, dtype in product(range(3), DTYPES):
         drawn = told_scene(Draws(f"segments {number}"), kd.VelocityVerlet(), dtype=dtype, dim=2)
         drawn.arguments["constraints"].append(kd.Segments([[[-1.0, -0.5], [1.0, -0.25]]], 0.5, radius=0.1))

@@ -265,10 +265,8 @@ class Segments(Shapes):
     ball of diameter 18 fell through a gap of 16 between a floor and a wall. Put shapes that a body touches at once
     into one declaration: there it stays above the gap.
 
-    On concave ground, bowls and Vs, bodies that slide without friction or roll gain energy: those that swing by 0.6 rad
-    in a bowl with a radius of 5 m have 2.13 times as much after a minute at 60 Hz, 1.34 at 120 Hz, 1.08 at 240 Hz. A
-    ball at rest in a V of slope 0.05 begins to swing, by 0.49 m in two minutes at 60 Hz, 0.11 at 240 Hz; friction of
-    0.2 prevents that.
+    A body that slides or rolls from one shape to the next loses only the velocity across the kink, at any dt: forces
+    and friction of a step are divided between the shapes by time.
 
     Raises TypeError or ValueError for wrong numbers, and if the bodies are not in two dimensions.
 
@@ -326,10 +324,10 @@ class Boxes(Shapes):
     enabled: a bool, or one per box of shape (k,); False disables a box, such as a brick that was hit. one_way: True
     blocks only bodies above the box, along the last axis; a direction, of shape (dim,), those on the side that it
     points to; see `Segments`. velocity: m/s, of shape (dim,), or (k, dim) with one per box: boxes that move, such as
-    lifts, see `Segments`. Corners are rounded by the radius of the body. For collisions, events and energy on concave
-    ground see `Segments`. Friction along an edge of two boxes, in three dimensions, acts box after box;
-    `Contacts(shapes=)` solves them together. Put boxes that a body touches at once into one declaration: two act one
-    after the other, and a ball of diameter 18 fell through a gap of 16 between them.
+    lifts, see `Segments`. Corners are rounded by the radius of the body. For collisions and events see `Segments`.
+    Friction along an edge of two boxes, in three dimensions, acts box after box; `Contacts(shapes=)` solves them
+    together. Put boxes that a body touches at once into one declaration: two act one after the other, and a ball of
+    diameter 18 fell through a gap of 16 between them.
 
     Raises TypeError or ValueError for wrong numbers, and for boxes whose lower corner is above the upper one.
 

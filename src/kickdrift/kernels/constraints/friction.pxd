@@ -157,10 +157,23 @@ cdef inline void friction_impulse(
     for j in range(dim):
         lost[j] = share * (lost[j] - surface[j])
     limit_friction(dim, lost, limit)
-    cross_impulse(dim, n, lost, arm)
-    turn = turn / weight
+    spin_by(dim, spin, i, r, weight, n, lost)
+
+
+cdef inline void spin_by(
+    int dim, const Spin* spin, int64_t i, real r, real weight, const real* n, const real* lost,
+) noexcept nogil:
+    """Change the rotation of a body by a friction impulse that takes `lost` from its velocity."""
+    cdef real twist[MAX_DIM]
+    cdef real* w = <real*> spin.w + i
+    cdef real turn
+    cdef int j
+    if spin.w == NULL:
+        return
+    turn = r * inverse_inertia(spin, i, r) / weight
+    cross_impulse(dim, n, lost, twist)
     for j in range(axes_of(dim)):
-        w[j * spin.stride] = w[j * spin.stride] + turn * arm[j]
+        w[j * spin.stride] = w[j * spin.stride] + turn * twist[j]
 
 
 cdef inline void friction_vectors(

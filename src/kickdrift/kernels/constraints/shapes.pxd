@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from .events cimport senses, slack
-from .friction cimport leave_belt, friction_impulse
+from .friction cimport friction_impulse, leave_belt, spin_by
 from .motion cimport (
     begin_motion, is_moving, lay, move_along, pieces_of, rotates, surface_velocity, turn_normal,
 )
@@ -17,6 +17,12 @@ from ..simd.vec cimport real
 
 cdef enum:
     REFINED = 4     # number of secant steps that refine the time when a body touches a rotating shape
+
+cdef enum:          # what the support of a shape takes from a body that rests on it, over a step: see `release`
+    NORMAL = 0
+    LOST = MAX_DIM          # velocity, by friction
+    PULL = 2 * MAX_DIM      # velocity change by the forces along the normal
+    HELD
 
 
 cdef inline int collide_shapes(
@@ -69,8 +75,10 @@ cdef inline void collide_body(
     cdef real half = reach - each(&data.wall.radius, i, h)
     cdef real one = 1
     cdef real share, distance
+    cdef real held[HELD]
     cdef int64_t number = -1
     cdef bint met = False
+    cdef bint rests = False
     cdef int _bounce, j
     for j in range(dim):
         y[j] = x[j * stride + i]
@@ -89,9 +97,11 @@ cdef inline void collide_body(
             at[j] = start[j] + share * (y[j] - start[j])
         since = (one - share) * since
         meet_shape(dim, step, since, number, at, half, data, n, moves, there)
+        if rests and 1024 * share > one:    # otherwise the body is in the corner of both shapes
+            release(dim, h, i, since, held, y, u, data)
         for j in range(dim):
             d[j] = there[j] - y[j]
-        turn(dim, h, i, number, since, dot(dim, n, d), y, u, g, n, at, moves, data)
+        rests = turn(dim, h, i, number, since, dot(dim, n, d), y, u, g, n, at, moves, data, held)
         met = True
         for j in range(dim):
             start[j] = at[j]
@@ -103,7 +113,7 @@ cdef inline void collide_body(
     number = next_overlap(dim, step, origin, y, reach, -1, data)
     while number >= 0:
         distance = meet_shape(dim, step, 0, number, y, half, data, n, moves, there)
-        turn(dim, h, i, number, 0, reach - distance, y, u, g, n, y, moves, data)
+        turn(dim, h, i, number, 0, reach - distance, y, u, g, n, y, moves, data, held)
         met = True
         number = next_overlap(dim, step, origin, y, reach, number, data)
     if met:
@@ -171,18 +181,20 @@ cdef inline void come(
     report_shape(dim, h, i, number, since, dot(dim, n, d), own, g, n, 0, at, data)
 
 
-cdef inline void turn(
+cdef inline bint turn(
     int dim, real h, int64_t i, int64_t number, real time_since, real depth, real* y, real* u, const real* g,
-    const real* n,
-    const real* at, const real* moves, const Shapes* data,
+    const real* n, const real* at, const real* moves, const Shapes* data, real* held,
 ) noexcept nogil:
-    """Bounce a body that is `depth` beyond the tangent plane at a contact. moves: surface velocity of a moving
-    shape."""
+    """Bounce a body that is `depth` beyond the tangent plane at a contact; return True if it rests on the shape.
+
+    moves: surface velocity of a moving shape. held: set to what the support took from a resting body, for `release`.
+    """
     cdef real lag = <real> data.wall.lag
     cdef real mu = each(&data.wall.friction, i, h)
     cdef real pull = dot(dim, n, g)
     cdef real lost[MAX_DIM]
-    cdef real across, inside, inwards, impulse, time
+    cdef real one = 1
+    cdef real across, inside, inwards, impulse, time, part
     cdef int j
     if is_moving(data):
         for j in range(dim):
@@ -192,13 +204,15 @@ cdef inline void turn(
         if is_moving(data):
             for j in range(dim):
                 u[j] = u[j] + moves[j]
-        return
+        return False
     impulse = inwards - across
     report_shape(dim, h, i, number, time_since, depth, u, g, n, impulse, at, data)
     for j in range(dim):
         y[j] = y[j] + (depth + inside) * n[j]
         u[j] = u[j] - across * n[j]
         lost[j] = u[j]
+        held[NORMAL + j], held[LOST + j] = n[j], 0 * n[j]
+    held[PULL] = pull
     if mu > 0 and impulse > 0:
         leave_belt(dim, <const real*> data.wall.belt, n, lost)
         friction_impulse(
@@ -208,10 +222,38 @@ cdef inline void turn(
         for j in range(dim):
             u[j] = u[j] - lost[j]
             y[j] = y[j] - time * lost[j]
+        part = -pull / impulse if impulse > -pull else one      # by the forces, without an impact
+        for j in range(dim):
+            held[LOST + j] = part * lost[j]
     for j in range(dim):
         u[j] = u[j] + inwards * n[j]
         if is_moving(data):
             u[j] = u[j] + moves[j]
+    return pull < 0 and not inwards > 0
+
+
+cdef inline void release(
+    int dim, real h, int64_t i, real since, const real* held, real* y, real* u, const Shapes* data,
+) noexcept nogil:
+    """Undo the support by a shape for the last `since` s of the step, in which the body is on another shape.
+
+    `turn` has taken the forces along the normal, and friction, from the body evenly over the whole step.
+    """
+    cdef real share = since / h
+    cdef real later = share - <real> data.wall.lag
+    cdef real two = 2
+    cdef real lost[MAX_DIM]
+    cdef real change
+    cdef int j
+    for j in range(dim):
+        change = held[PULL] * held[NORMAL + j] + held[LOST + j]
+        y[j] = y[j] + share * since / two * change
+        u[j] = u[j] + later * change
+        lost[j] = -later * held[LOST + j]
+    spin_by(
+        dim, &data.wall.spin, i, each(&data.wall.radius, i, h), (<const real*> data.wall.weight)[i], held + NORMAL,
+        lost,
+    )
 
 
 cdef inline real meet_shape(

@@ -51,5 +51,12 @@ def friction_impulse(system, i, r, weight, n, along, limit, belt=None):
         return cone(along, limit)
     turn = r * system.inverse_inertia[i]
     lost = cone(weight / (weight + r * turn) * slip(along, r * system.angular_velocity[i], n), limit)
-    system.angular_velocity[i] = system.angular_velocity[i] + turn / weight * cross(n, lost)
+    spin_by(system, i, r, weight, n, lost)
     return lost
+
+
+def spin_by(system, i, r, weight, n, lost):
+    """Change the rotation of a body by a friction impulse that takes `lost` from its velocity."""
+    if system.angular_velocity is not None:
+        turn = r * system.inverse_inertia[i]
+        system.angular_velocity[i] = system.angular_velocity[i] + turn / weight * cross(n, lost)

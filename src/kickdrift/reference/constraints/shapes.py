@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations, pairwise, product
 
 from ..vector import Vector, dot, sqrt
-from .friction import friction_impulse
+from .friction import friction_impulse, spin_by
 from .motion import Motion
 from .walls import Wall, arrival, at_least, replace
 
@@ -255,7 +255,7 @@ def shapes(
         if wall.sensor[i]:
             go_through(system, wall, all_, i, before[i], x[i], v[i])
             continue
-        y, u, start, since, number, met = x[i], v[i], before[i], system.h, None, False
+        y, u, start, since, number, met, held = x[i], v[i], before[i], system.h, None, False, None
         half = all_.reach[i] - wall.coefficients(i)[2]
         open_ = {k for k, shape in enumerate(all_.ends) if all_.passes(start, all_.reach[i], *shape)}
         for _ in range(BOUNCES):
@@ -264,7 +264,9 @@ def shapes(
                 break
             since = (system.real(1) - t) * since
             _, n, moves, there = all_.collide(number, at, since, half)
-            y, u = turn(system, wall, all_, i, number, since, dot(n, there - y), y, u, n, at, moves)
+            if held is not None and 1024 * t > 1:  # otherwise the body is in the corner of both shapes
+                y, u = release(system, wall, i, since, held, y, u)
+            y, u, held = turn(system, wall, all_, i, number, since, dot(n, there - y), y, u, n, at, moves)
             start, last, met = at, number, True
         else:
             y = start if all_.motion is None else all_.carried(last, start, since)
@@ -272,7 +274,7 @@ def shapes(
         for number in range(len(all_.ends)):
             distance, n, moves, _ = all_.collide(number, y, zero, half)
             if distance < all_.reach[i] and number not in open_:
-                y, u = turn(system, wall, all_, i, number, zero, all_.reach[i] - distance, y, u, n, y, moves)
+                y, u, _ = turn(system, wall, all_, i, number, zero, all_.reach[i] - distance, y, u, n, y, moves)
                 met = True
         if met:
             replace(system, x, v, s, i, y, u)
@@ -320,24 +322,44 @@ def first_touch(shapes, i, start, y, since, through=False, but=()):
 
 
 def turn(system, wall, shapes, i, number, time_since, depth, y, u, n, at, moves):
-    """Resolve the collision of a body that is `depth` beyond the contact plane; moves: the plane's velocity or None."""
+    """Resolve the collision of a body that is `depth` beyond the contact plane; moves: the plane's velocity or None.
+
+    Returns position, velocity and, of a body that rests on the shape, what its support took, for `release`.
+    """
     if moves is not None:
         u = u - moves
     e, mu, r = wall.coefficients(i)
     across, delta_v = dot(n, u), dot(n, system.delta_v[i])
     found = wall.collide(depth, -across, -delta_v, e)
     if found is None:
-        return y, u if moves is None else u + moves
+        return y, u if moves is None else u + moves, None
     inside, inwards, time = found
     impulse = inwards - across
     report_impacts(system, wall, shapes, i, number, time_since, depth, u, n, impulse, at)
     y, along = y + (depth + inside) * n, u - across * n
+    lost = 0 * n
     if mu > 0 and impulse > 0:
         lost = friction_impulse(system, i, r, wall.weight[i], n, along, mu * impulse, wall.belt)
         along = along - lost
         y = y - time * lost
+        lost = (-delta_v / impulse if impulse > -delta_v else 1) * lost  # the part by the forces, without an impact
     u = along + inwards * n
-    return y, u if moves is None else u + moves
+    held = (n, delta_v, lost) if delta_v < 0 and not inwards > 0 else None
+    return y, u if moves is None else u + moves, held
+
+
+def release(system, wall, i, since, held, y, u):
+    """Undo the support by a shape for the last `since` s of the step, in which the body is on another shape.
+
+    `turn` has taken the forces along the normal, and friction, from the body evenly over the whole step. Without this,
+    a body would gain energy wherever it slides from one shape to the next in a bowl.
+    """
+    n, pull, lost = held
+    change, share = pull * n + lost, since / system.h
+    y = y + share * since / 2 * change
+    share = share - wall.lag
+    spin_by(system, i, wall.coefficients(i)[2], wall.weight[i], n, -share * lost)
+    return y, u + share * change
 
 
 def report_impacts(system, wall, shapes, i, number, time_since, depth, u, n, impulse, at):
