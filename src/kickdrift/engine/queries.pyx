@@ -10,7 +10,7 @@ from ..kernels.abi.constraints cimport CONTACTS, Contacts, Shapes
 from ..kernels.abi.plan cimport MAX_DIM
 from ..kernels.constraints.motion cimport lay
 from ..kernels.constraints.outlines cimport passes
-from ..kernels.constraints.queries cimport Near, first_shape, shapes_near
+from ..kernels.constraints.queries cimport Near, first_shape, is_first, shapes_near
 from ..kernels.forces.fields cimport dot, magnitude
 from ..kernels.neighbours.cells cimport time_of_hit
 from ..kernels.simd.rounding cimport require_rounding
@@ -156,7 +156,7 @@ cdef class Level:
                         continue
                     for c in range(self.dim):
                         d[c] = origin[k * self.dim + c] - place[i * self.dim + c]
-                    t = time_of_hit(self.dim, d, motion + k * self.dim, r)
+                    t = time_of_hit(self.dim, d, motion + k * self.dim, reach, radius[i])
                     if t <= 1 and (row[k] < 0 or t < time[k]):
                         row[k], time[k] = i, t
         return rows, times
@@ -195,7 +195,7 @@ cdef class Level:
         for side in scene.sides:
             if side.mask & seen:
                 if side.normals is None:
-                    self.cast_at_shapes(side, hit, words, origin, motion, count, reach + side.half)
+                    self.cast_at_shapes(side, hit, words, origin, motion, count, reach)
                 else:
                     self.cast_at_planes(side, hit, words, origin, motion, count, reach)
         for k in range(count):
@@ -217,14 +217,18 @@ cdef class Level:
         cdef double gap, speed, time
         cdef int64_t* what
         cdef int64_t k, p
+        cdef bint inside
         cdef int c
         for k in range(count):
             what = <int64_t*> (hit + 1)
             for p in range(planes):
                 gap = dot(self.dim, normal + p * self.dim, origin + k * self.dim) - offset[p] - reach
                 speed = -dot(self.dim, normal + p * self.dim, motion + k * self.dim)
-                time = 0 if gap <= 0 else (gap / speed if speed > 0 else INFINITY)
-                if time <= 1 and time < hit[0]:
+                inside = gap <= 0 if reach > 0 else gap < 0
+                time = 0 if inside else (gap / speed if speed > 0 else INFINITY)
+                if time <= 1 and is_first(
+                    self.dim, time, normal + p * self.dim, motion + k * self.dim, hit[0], hit + 5 + self.dim,
+                ):
                     hit[0], what[0], what[1], what[2], what[3] = time, -1 - first - p, -1, p, source
                     for c in range(self.dim):
                         hit[5 + self.dim + c] = normal[p * self.dim + c]
@@ -232,9 +236,10 @@ cdef class Level:
         return 0
 
     cdef int cast_at_shapes(self, object side, double* hit, int64_t words, const double* origin, const double* motion,
-                            int64_t count, double reach) except -1:
+                            int64_t count, double radius) except -1:
         cdef Shapes shapes
         cdef int64_t first = side.first, source = side.source
+        cdef double half = side.half
         cdef int64_t k = 0
         cdef int64_t number, tests
         cdef int64_t* what
@@ -244,7 +249,7 @@ cdef class Level:
                 tests = 0
                 while k < count and tests < TESTS:
                     number = first_shape(
-                        self.dim, origin + k * self.dim, motion + k * self.dim, reach, &shapes, hit,
+                        self.dim, origin + k * self.dim, motion + k * self.dim, radius, half, &shapes, hit,
                         hit + 5 + self.dim, &tests,
                     )
                     if number >= 0:

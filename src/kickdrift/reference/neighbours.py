@@ -71,7 +71,7 @@ class Index:
                 for number, (x, row, size) in enumerate(zip(self._points, self._rows, self._sizes, strict=True))
                 if skip is None or skip[k] != number
                 for image in self._images(x, Vector(origin), displacement, reach)
-                if (time := time_of_contact(Vector(origin) - image, displacement, reach + size)) is not None
+                if (time := first_contact(Vector(origin) - image, displacement, reach, size)) is not None
             ]
             share[k], i[k] = min(found, default=(1.0, -1))
 
@@ -93,13 +93,28 @@ class Index:
         return [Vector(place) for place in product(*places)]
 
 
-def time_of_contact(d, motion, reach):
-    """Return the fraction of a motion until a point at separation d is at distance `reach`, or None."""
+def first_contact(d, motion, radius, size):
+    """Return the fraction of a motion until a circle at separation d touches another of radius `size`, or None.
+
+    A ray, whose radius is 0, hits a circle only if it enters it: a tangent does not.
+    """
+    ray = radius == 0 and size > 0
+    reach = radius + size
     square, along, outside = dot(motion, motion), dot(d, motion), dot(d, d) - reach * reach
-    if outside <= 0:
+    if outside < 0 or (outside == 0 and not ray):
         return 0.0
+    if not along < 0:
+        return None
     under_root = along * along - square * outside
-    if not along < 0 or not under_root >= 0:
+    if ray:
+        # Rounding errors of this difference are large for a tangent, and for a small circle.
+        if not square > 0:
+            return None
+        across = d - along / square * motion
+        under_root = square * (reach * reach - dot(across, across))
+        if not under_root > 0:
+            return None
+    if not under_root >= 0:
         return None
     time = outside / (math.sqrt(under_root) - along)
     return time if time <= 1 else None

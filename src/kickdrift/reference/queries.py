@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .constraints.motion import laid_out
-from .constraints.shapes import Shapes
+from .constraints.shapes import ROUNDING, Shapes
 from .constraints.touching import fields_of
-from .neighbours import Index
+from .neighbours import Index, first_contact
 from .space import space_of
-from .vector import Vector, dot
+from .vector import Vector, dot, sqrt
 
 
 class Level:
@@ -61,7 +61,7 @@ class Level:
             if not side.mask & seen:
                 continue
             if side.normals is None:
-                number = self._cast_at_shapes(side, origins, motions, reach + side.half, share, normal)
+                number = self._cast_at_shapes(side, origins, motions, reach, share, normal)
             else:
                 number = self._cast_at_planes(side, origins, motions, reach, share, normal)
             closer = number >= 0
@@ -74,33 +74,29 @@ class Level:
         return hits
 
     def _cast_at_planes(self, side, x, motions, r, share, normal):
-        """Return the plane that each ray hits before its present share, or -1; update the shares and normals."""
+        """Return the plane that each ray hits first of all so far, or -1; update the shares and normals."""
         found = np.full(len(x), -1)
         for number, (n, offset) in enumerate(zip(side.normals, side.offsets, strict=True)):
             gap, speed = dot(n, x.T) - offset - r, -dot(n, motions.T)
+            inside = gap <= 0 if r > 0 else gap < 0
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                time = np.where(gap <= 0, 0.0, np.where(speed > 0, gap / speed, np.inf))
-            closer = (time <= 1) & (time < share)
+                time = np.where(inside, 0.0, np.where(speed > 0, gap / speed, np.inf))
+                closer = (time <= 1) & is_first(time, Vector(n), Vector(motions.T), share, Vector(normal.T))
             share[closer], found[closer], normal[closer] = time[closer], number, n
         return found
 
     @np.errstate(all="ignore")  # squares of large distances overflow
-    def _cast_at_shapes(self, side, origins, motions, reach, shares, normals):
-        """Return the shape that each ray hits before its present share, or -1; update the shares and normals.
-
-        A ray that begins in a shape hits it with a share of 0.
-        """
+    def _cast_at_shapes(self, side, origins, motions, radius, shares, normals):
+        """Return the shape that each ray hits first of all so far, or -1; update the shares and normals."""
         shapes, numbers = self._shapes(side.record, side.part), np.full(len(origins), -1)
-        for k, (y, displacement) in enumerate(zip(map(Vector, origins), map(Vector, motions), strict=True)):
+        for k, (y, motion) in enumerate(zip(map(Vector, origins), map(Vector, motions), strict=True)):
             for number, a, b in shapes.ends:
-                inside = shapes.away(y, a, b)[0] < reach
-                share = 0.0 if inside else shapes.touch(y, displacement, reach, a, b, False)
-                if share is None or not share < shares[k]:
+                hit = first_hit(shapes, y, motion, radius, side.half, a, b)
+                if hit is None:
                     continue
-                shares[k], numbers[k] = share, number
-                n = shapes.away(y + share * displacement, a, b)[1]
-                # Beside a thin segment, rounding errors decide the sign of the normal: turn it against the motion.
-                normals[k] = -1 * n if shapes.segments and share > 0 and dot(n, displacement) > 0 else n
+                share, n = hit
+                if is_first(share, n, motion, shares[k], Vector(normals[k])):
+                    shares[k], normals[k], numbers[k] = share, n, number
         return numbers
 
     @np.errstate(all="ignore")  # positions may be infinite
@@ -200,6 +196,85 @@ class Level:
         rows, numbers, distances, normals = zip(*found, strict=True) if found else ((),) * 4
         whole = np.array(rows, np.int64), np.array(numbers, np.int64)
         return *whole, np.array(distances, np.float64), np.array(normals, np.float64).reshape(-1, points.shape[1])
+
+
+def is_first(share, n, motion, least, normal):
+    """Return whether a hit precedes another: it is earlier, or as early with a normal more opposed to the motion."""
+    return (share < least) | ((share == least) & (dot(n, motion) < dot(normal, motion)))
+
+
+def first_hit(shapes, y, motion, radius, half, a, b):
+    """Return the fraction of a motion until a circle, sphere or ray hits a shape, and the outward normal, or None.
+
+    A motion that begins in the shape hits it with a share of 0. half: half the thickness of segments.
+    """
+    if shapes.away(y, a, b)[0] < radius + half:
+        share = 0.0
+    elif radius == 0:
+        return along_segment(shapes, y, motion, half, a, b) if shapes.segments else along_box(y, motion, a, b)
+    else:
+        share = shapes.touch(y, motion, radius + half, a, b, False)
+    if share is None:
+        return None
+    n = shapes.away(y + share * motion, a, b)[1]
+    # Beside a thin segment, rounding errors decide the sign of the normal: turn it against the motion.
+    return share, -1 * n if shapes.segments and share > 0 and dot(n, motion) > 0 else n
+
+
+def along_box(y, motion, a, b):
+    """Return `first_hit` of a ray that begins outside of a box, or on its surface.
+
+    Of the faces that the motion opposes, it passes the planes of all before it leaves one of the other planes. It hits
+    the face whose plane is the last; at an edge, of several such faces the one most opposed to the motion.
+    """
+    enters, leaves, axis = -np.inf, np.inf, 0
+    for j in range(len(y)):
+        if motion[j] == 0:
+            if not a[j] <= y[j] <= b[j]:
+                return None
+            continue
+        first, last = (a[j] - y[j], b[j] - y[j]) if motion[j] > 0 else (y[j] - b[j], y[j] - a[j])
+        first, last = first / abs(motion[j]), last / abs(motion[j])
+        if first > enters or (first == enters and abs(motion[j]) > abs(motion[axis])):
+            enters, axis = first, j
+        leaves = min(leaves, last)
+    if not (enters >= 0 and enters <= leaves and enters <= 1):
+        return None
+    side = -1.0 if motion[axis] > 0 else 1.0
+    return enters, Vector([side if j == axis else 0.0 for j in range(len(y))])
+
+
+def along_segment(shapes, y, motion, half, a, b):
+    """Return `first_hit` of a ray that begins outside of a segment: of its two sides and, if it is thick, round ends.
+
+    A ray does not hit a side that it is parallel to, up to rounding errors.
+    """
+    share, e, d = None, b - a, y - a
+    if half > 0:
+        times = [first_contact(y - end, motion, 0.0, half) for end in (a, b)]
+        share = min((time for time in times if time is not None), default=None)
+    square = dot(e, e)
+    size = sqrt(square)
+    n = Vector([(0 * size - e[1]) / size, e[0] / size])
+    q, dq = dot(n, d), dot(n, motion)
+    if q < 0:
+        n, q, dq = -1 * n, 0 - q, 0 - dq
+    small = ROUNDING * shapes.system.epsilon * (abs(motion[0]) + abs(motion[1]))
+    if square > 0 and q > 0 and dq < -small:
+        time = (q - half) / (0 - dq)
+        time = 0 * q if time < 0 else time  # closer by rounding
+        if half > 0:
+            along = dot(e, d + time * motion)
+            between = along >= 0 and along <= square
+        else:
+            # Segments that share an end agree exactly on which side the ray passes it: no ray gets through.
+            one, other = (motion[0] * z[1] - motion[1] * z[0] for z in (d, y - b))
+            between = not (one > 0 and other > 0) and not (one < 0 and other < 0)
+        if between and time <= 1 and (share is None or time < share):
+            share = time
+    if share is None:
+        return None
+    return share, shapes.away(y + share * motion, a, b)[1] if half > 0 else n
 
 
 def listed(found, dim):

@@ -165,9 +165,16 @@ def cast(
     A body that lies on a floor begins in contact with it: to cast its circle along the floor, begin a hundredth of its
     radius above. Bodies have the radius and category of `Contacts`, else of `ElasticCollisions`, or the radius of
     shapes or walls. Bodies without a radius are hit by circles only. Sensors are not hit. One-way shapes are hit from
-    both sides. Of hits at the same share, bodies come first, then constraints and shapes in order. Casts are computed
-    in float64, and reproducible. Raises TypeError or ValueError, also in a world with `Periodic`, where
-    `Neighbours.cast` finds bodies across the sides; DeadBodyError for a body in `ignore` that is not active;
+    both sides.
+
+    A ray (radius 0) from outside hits a face, edges included, only if it moves against the normal of the face: not a
+    face that it runs along or leaves, nor a circle that it grazes. So it may run along the top of a box, but meets the
+    next box at the upper edge of its side. At a corner, and of all hits at the same share, the normal most opposed to
+    the motion counts; if equal, bodies come first, then constraints and shapes in order. A segment without thickness
+    has the normals of its two sides, also at its ends.
+
+    Casts are computed in float64, and reproducible. Raises TypeError or ValueError, also in a world with `Periodic`,
+    where `Neighbours.cast` finds bodies across the sides; DeadBodyError for a body in `ignore` that is not active;
     RuntimeError during a step.
 
     >>> import kickdrift as kd

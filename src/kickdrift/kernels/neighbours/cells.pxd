@@ -419,33 +419,51 @@ cdef inline void hit_image(
     cdef int c
     if body == skip:
         return
-    if cells.size != NULL:
-        reach = reach + cells.size[body]
     for c in range(cells.dim):
         if turn == NULL:
             d[c] = origin[c] - cells.place[c * cells.n + slot]
         else:
             d[c] = origin[c] - (cells.place[c * cells.n + slot] + turn[c] * width[c])
-    time = time_of_hit(cells.dim, d, motion, reach)
+    time = time_of_hit(cells.dim, d, motion, reach, 0 if cells.size == NULL else cells.size[body])
     if time <= 1 and (i[0] < 0 or time < share[0] or (time == share[0] and body < i[0])):
         i[0], share[0] = body, time
 
 
-cdef inline double time_of_hit(int dim, const double* d, const double* motion, double reach) noexcept nogil:
-    """Share of the motion after which a point at the displacement -d comes within reach; above 1: it does not."""
+cdef inline double time_of_hit(
+    int dim, const double* d, const double* motion, double radius, double size,
+) noexcept nogil:
+    """Share of the motion after which a circle at separation d touches another of radius `size`; above 1: it does not.
+
+    A ray, whose radius is 0, hits a circle only if it enters it: a tangent does not.
+    """
+    cdef double reach = radius + size
     cdef double square = 0
     cdef double along = 0
     cdef double outside = 0
-    cdef double under_root
+    cdef double across = 0
+    cdef bint ray = radius == 0 and size > 0
+    cdef double under_root, apart
     cdef int c
     for c in range(dim):
         square = square + motion[c] * motion[c] if c > 0 else motion[c] * motion[c]
         along = along + d[c] * motion[c] if c > 0 else d[c] * motion[c]
         outside = outside + d[c] * d[c] if c > 0 else d[c] * d[c]
     outside = outside - reach * reach
-    if outside <= 0:
+    if outside < 0 or (outside == 0 and not ray):
         return 0
+    if not along < 0:
+        return 2
     under_root = along * along - square * outside
-    if not along < 0 or not under_root >= 0:
+    if ray:
+        # Rounding errors of this difference are large for a tangent, and for a small circle.
+        if not square > 0:
+            return 2
+        for c in range(dim):
+            apart = d[c] - along / square * motion[c]
+            across = across + apart * apart if c > 0 else apart * apart
+        under_root = square * (reach * reach - across)
+        if not under_root > 0:
+            return 2
+    if not under_root >= 0:
         return 2
     return outside / (sqrt(under_root) - along)
