@@ -12,6 +12,7 @@ from .walls cimport BoundConstraint, Common, saves_loads
 
 import numpy as np
 
+from .. import validation
 from ..constraints.base import AfterStep
 from ..declaration import require_entries
 from .touching import KINDS
@@ -83,7 +84,7 @@ cdef class BoundDistance(BoundConstraint):
         self.first, self.second = fields["first"], fields["second"]
         # `members`: the bodies of all pairs, ascending. `places`: indices of the bodies of each pair in `members`.
         ends = np.concatenate([self.first, self.second])
-        members = np.unique(ends)
+        members = validation.distinct(ends)
         places = np.searchsorted(members, ends)
         stage = stages(places[:count], places[count:], len(members))
         # A level is split into parts of equal `how`: a code of direction, compliance and limits.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .. import validation
 from ..stepper.events import fields, owner
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class EventHistory:
         numbers = fresh["tick"]
         self._cut(min(tick, int(numbers[0]) - 1) if len(fresh) else tick)
         if len(fresh):
-            for number in np.unique(numbers[numbers <= tick]).tolist():
+            for number in validation.distinct(numbers[numbers <= tick]).tolist():
                 rows = fresh[numbers == number]
                 self._rows[number] = rows
                 self._count += len(rows)

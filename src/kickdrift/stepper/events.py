@@ -190,7 +190,7 @@ class EventLog:
         if (since < 0).any():
             raise ValueError(f"events: expected those after tick {begin[0]}, got some of tick {ticks.min()}")
         result = np.zeros(events.shape, np.bool_)
-        for number in np.unique(since):
+        for number in validation.distinct(since):
             result |= (since == number) & from_sources(events, constraints[number], wanted)
         return result
 

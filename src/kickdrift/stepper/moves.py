@@ -57,7 +57,7 @@ def move_rows(self: StepperBase, index: Any, position: ArrayLike, angle: Any = N
     chosen = validation.rows(index[0] if isinstance(index, tuple) and index else index, self.n)
     rows = np.ravel(chosen)
     if isinstance(index, tuple):  # a tuple may also index components
-        rows = np.unique(rows)
+        rows = validation.distinct(rows)
         moved = self._position.copy()
         components = validation.rows(index, self.n, self.dim)
         moved.ravel()[components] = _fitting(values, components.shape)

@@ -162,7 +162,7 @@ def chosen(slots: Slots, which: Any) -> np.ndarray:
     rows = slots.find(ids)
     if (rows < 0).any():
         raise DeadBodyError(int(ids[rows < 0][0]))
-    return np.unique(rows)
+    return validation.distinct(rows)
 
 
 def living(alive: Any, n: int) -> np.ndarray | None:
@@ -198,7 +198,7 @@ def candidates(n: int, rows: Any) -> range | np.ndarray:
     if isinstance(rows, slice) and rows.step is None:
         return range(n)[rows]
     found = np.array(found, np.int64).ravel()
-    return found if (found[1:] > found[:-1]).all() else np.unique(found)
+    return found if (found[1:] > found[:-1]).all() else validation.distinct(found)
 
 
 def spawned(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) -> tuple[Any, Any, Any]:

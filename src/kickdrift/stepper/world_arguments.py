@@ -83,6 +83,6 @@ def copied_worlds(source: ArrayLike, target: ArrayLike, count: int) -> tuple[np.
     if len(pairs[0]) not in (1, len(pairs[1])) or max(each.ndim for each in pairs) > 1:
         raise ValueError(f"source: expected one world or {len(pairs[1])}, as target has, got {pairs[0].shape}")
     sources, targets = (np.ascontiguousarray(each, np.int64) for each in np.broadcast_arrays(*pairs))
-    if len(np.unique(targets)) < len(targets):
+    if len(validation.distinct(targets)) < len(targets):
         raise ValueError(f"target: expected each world once, got {validation.short(target)}")
     return sources, targets
