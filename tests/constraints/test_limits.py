@@ -177,6 +177,23 @@ def bridge(Stepper=kd.Stepper, joined=False, breaks_at=700.0, dtype=np.float64, 
 
 
 @pytest.mark.parametrize("joined", [False, True], ids=["alone", "in Contacts"])
+def test_pairs_of_removed_bodies_are_whole_but_do_not_act(joined):
+    """As the docstring of `whole` says: their ids find them, also after another body has taken the row."""
+    for Stepper in (kd.Stepper, reference.Stepper):
+        world, planks = bridge(Stepper, joined=joined, breaks_at=np.inf)
+        ids = world.ids[planks.pairs]
+        assert (world.slots(ids, missing=-1) >= 0).all()
+        world.kill(ids[5])
+        for _ in range(2):
+            acts = (world.slots(ids, missing=-1) >= 0).all(axis=1)
+            assert np.flatnonzero(~acts).tolist() == [4, 5, 6]
+            assert world.whole(planks).all()
+            world.step()
+            assert (world.load(planks) != 0).tolist() == acts.tolist()
+            world.spawn([(3.0, 9.0)])
+
+
+@pytest.mark.parametrize("joined", [False, True], ids=["alone", "in Contacts"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_bridge_breaks_at_its_load_and_at_the_same_tick_everywhere(isa, dtype, joined):
     whole, planks = bridge(dtype=dtype, joined=joined, breaks_at=np.inf)

@@ -83,7 +83,9 @@ def whole(self: StepperBase, declaration: Any) -> np.ndarray:
     """Mask of the unbroken pairs of a `Distance`: bool of shape (pairs,). See `Distance(breaks_at)`.
 
     If the stepper has the `Distance` more than once, a pair counts as whole only if it is unbroken in all of them.
-    declaration, errors: as for `load`.
+    Pairs of removed bodies do not act any more, but are not broken. To find them, keep the ids when you declare the
+    pairs: `ids = world.ids[pairs]`; later `(world.slots(ids, missing=-1) >= 0).all(axis=1)` is a mask of the pairs
+    whose bodies are both active. declaration, errors: as for `load`.
 
     >>> import kickdrift as kd
     >>> thread = kd.Distance([(0, 1)], max_length=1.0, breaks_at=50.0)
