@@ -116,8 +116,19 @@ def test_invalid_row_changes_are_refused(coefficients, error, message):
 def test_springs_have_no_coefficients_per_body():
     ring = kd.Springs([(0, 1), (1, 2), (2, 0)], 5.0)
     world = kd.Stepper([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], forces=[ring])
-    with pytest.raises(TypeError, match=r"Springs\(stiffness\).*\(none\) with index, set it without"):
+    with pytest.raises(TypeError, match=r"Springs\(stiffness\).*\(none\) with index, set it without: index selects"):
         world.set(ring, stiffness=3, index=1)
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["alone", "in contacts"])
+def test_shapes_are_not_enabled_by_index(inside):
+    """Regression: the message read as if `index` could be the number of a shape."""
+    tiles = kd.Boxes([(0, 0), (1, 0)], [(1, 1), (2, 1)])
+    world = kd.Stepper([[0.0, 9.0]], constraints=[kd.Contacts(0.5, shapes=[tiles])] if inside else [tiles])
+    with pytest.raises(TypeError, match="set it without: index selects bodies; enabled is one bool per shape"):
+        world.set(tiles, enabled=False, index=0)
+    world.set(tiles, enabled=[False, True])
+    assert world.overlap([(0.5, 0.5), (1.5, 0.5)])["query"].tolist() == [1]
 
 
 def test_per_body_coefficients_are_declared_exactly(monkeypatch):

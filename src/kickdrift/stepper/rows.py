@@ -63,5 +63,9 @@ def _is_vector(declaration: Declaration, name: str) -> bool:
         raise TypeError(f"{title}: expected coefficients ({known}), got {name!r}")
     if name not in declaration.per_body:
         known = ", ".join(declaration.per_body) or "none"
-        raise TypeError(f"{title}({name}): expected one that can be set per body ({known}) with index, set it without")
+        hint = "; enabled is one bool per shape" if name == "enabled" else ""
+        raise TypeError(
+            f"{title}({name}): expected one that can be set per body ({known}) with index, set it without: "
+            f"index selects bodies{hint}"
+        )
     return declaration.per_body[name] == "vector"
