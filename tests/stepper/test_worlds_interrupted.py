@@ -11,8 +11,9 @@ import kickdrift as kd
 PUSH = kd.AppliedForce(np.zeros((6, 2)))
 DRAG = kd.LinearDrag(0.5)
 START = kd.Stepper(
-    np.arange(12.0).reshape(6, 2), np.ones((6, 2)), hz=60, forces=[PUSH, DRAG], constraints=[kd.ElasticCollisions(0.25)]
-)
+    np.arange(12.0).reshape(6, 2), np.ones((6, 2)), hz=60, forces=[PUSH, DRAG, kd.Langevin(0.5, 2.0, seed=7)],
+    constraints=[kd.ElasticCollisions(0.25)],
+)  # fmt: skip
 FORCES = np.linspace(0, 1, 36).reshape(3, 6, 2)
 MASK = np.array([[True, False, False, True, False, False]] * 3)
 
@@ -28,11 +29,18 @@ KILLED = snapshot_with_a_killed_body()
 OPERATIONS = {
     "kill": lambda worlds: worlds.kill(MASK),
     "kill after set": lambda worlds: worlds.kill(MASK),
-    "kill in one": lambda worlds: worlds[1].kill([2]),
+    "kill in one": lambda worlds: worlds[1].kill(np.arange(6) == 2),
     "restore": lambda worlds: worlds.restore(KILLED),
     "set an array": lambda worlds: worlds.set(PUSH, force=FORCES.copy()),
+    "checksum, kill": lambda worlds: (worlds.checksum(), worlds.kill(MASK)),
     "set numbers": lambda worlds: worlds.set(DRAG, coefficient=np.array([1.0, 2.0, 3.0])),
 }
+#: Calls that bind again, but change nothing.
+FOLLOW_UPS = [
+    lambda worlds: None,
+    lambda worlds: worlds.kill(np.zeros((3, 6), np.bool_)),
+    lambda worlds: worlds.restore(worlds.snapshot()),
+]
 
 
 def made(name):
@@ -75,24 +83,27 @@ def struck(worlds, operation, k):
     return False
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_interrupt_at_any_place(name):
     operation = OPERATIONS[name]
     before, done = after_steps(made(name)), made(name)
     operation(done)
     after, counts = after_steps(done), []
-    events = Strike(-1)
+    events, worlds = Strike(-1), made(name)
     sys.setprofile(events)
-    operation(made(name))
+    operation(worlds)
     sys.setprofile(None)
     total = -1 - events.left
-    assert total > 20
-    for k in range(1, total, max(1, total // 150)):
+    assert total > 100
+    for k in range(1, total, 1 + total // 400):
         worlds = made(name)
         if not struck(worlds, operation, k):
-            break
+            continue  # Python ignores what a generator raises while it is closed
+        FOLLOW_UPS[k % len(FOLLOW_UPS)](worlds)
         found = after_steps(worlds)
         assert found in (before, after), f"interrupted at event {k} of {total}"
         counts.append(found == before)
         operation(worlds)  # it can be done again
+    assert len(counts) > 100
     assert True in counts

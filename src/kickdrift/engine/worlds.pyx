@@ -37,7 +37,7 @@ cdef class WorldsCore:
     cdef guard_t busy
     cdef double cost            # estimated nanoseconds per step of one world
     cdef Py_ssize_t most        # steps, summed over worlds, between two checks for Ctrl-C
-    cdef public bint _torn      # True from the start to the end of a change of bindings: see `_mend`
+    cdef public bint _rebinding     # True from the start to the end of a change of bindings
     # The arrays of all worlds.
     cdef public list _state_arrays      # positions, velocities, history: (worlds, n, dim)
     cdef public list _turning_arrays    # (worlds, n, k)
@@ -91,7 +91,7 @@ cdef class WorldsCore:
         """
         cdef Worker worker
         cdef Core core
-        self._torn = True
+        self._rebinding = True
         for worker in self.workers:
             worker.core.make_slots()
             worker.tables = 0   # slots replace the binding, and `numbers` point to memory of the old one
@@ -108,7 +108,7 @@ cdef class WorldsCore:
         self._alive, self._needs_start, self._generation = alive, needs_start, generation
         if self._numbers:
             self._fit(self._numbers)
-        self._torn = False
+        self._rebinding = False
 
     def _bind_again(self):
         """Recreate the pointer lists of all workers, after a change of arrays or of the workers' bindings."""
@@ -171,10 +171,12 @@ cdef class WorldsCore:
         if not acquire(&self.busy):
             raise RuntimeError("these worlds are stepping already: they serve one thread at a time")
         try:
-            if self._torn:
-                self._mend()
+            if self._rebinding:
+                self._finish_rebinding()
             return function(*given, **named)
         finally:
+            if self.workers:
+                (<Worker> self.workers[0]).go_home()    # after an interrupt it may still have the noise of one world
             release(&self.busy)
 
     def _load(self, Py_ssize_t i, list writes):

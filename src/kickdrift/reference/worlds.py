@@ -117,6 +117,7 @@ class Worlds(WorldsBase):
         except BaseException:
             self._fit(self._numbers)  # restore the old coefficients
             raise
+        self._numbers = numbers
 
     def _fit(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
         for i, stepper in enumerate(self._steppers):

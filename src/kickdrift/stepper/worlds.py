@@ -100,20 +100,20 @@ class Worlds(WorldsBase, WorldsCore):
         self._pairs = [*zip(own, [*of_all, *self._user.values(), *self._idle_applied], strict=True)]
 
     def _replace_arrays(self, name: str, arrays: list[np.ndarray]) -> None:
-        self._torn = True
+        self._rebinding = True
         setattr(self, name, arrays)
         self._arrange()
         self._bind_again()
-        self._torn = False
+        self._rebinding = False
 
-    def _mend(self) -> None:
-        """Finish a change that Ctrl-C has cut short: bind again to the arrays and numbers of all worlds."""
+    def _finish_rebinding(self) -> None:
+        """Finish a change that Ctrl-C interrupted: bind again to the arrays and numbers of all worlds."""
         self._arrange()
         self._bind_again()
         if self._alive is None and any(stepper._slots is not None for stepper in (*self._steppers, self._fitted)):
             self._take_slots()
         self._fit(self._numbers)
-        self._torn = False
+        self._rebinding = False
 
     @property
     def tick(self) -> np.ndarray:
@@ -148,11 +148,11 @@ class Worlds(WorldsBase, WorldsCore):
 
     def _go_back(self, snapshot: bytes, where: np.ndarray) -> None:
         guest = self._guest
-        self._torn = True  # until all worlds have the slots that the snapshot may give to the guest
+        self._rebinding = True  # until all worlds have the slots that the snapshot may give to the guest
         guest._exclusively(guest._restore, snapshot)
         if guest._slots is not None and self._alive is None:
             self._take_slots()
-        self._torn = False
+        self._rebinding = False
         waiting, pending = self._events_left(where, guest.tick)
         writes: list[Any] = [(of_all, where, own) for own, of_all in self._pairs]
         self._write([*writes, (self._pending, ..., pending)], spread=where.view(np.uint8))
@@ -176,14 +176,15 @@ class Worlds(WorldsBase, WorldsCore):
         self._waiting = waiting
 
     def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None:
-        self._torn = True
+        self._rebinding = True
         try:
             self._fit(numbers, what)
         except Exception:
             self._fit(self._numbers)  # the coefficients before this call
-            self._torn = False
+            self._rebinding = False
             raise
-        self._torn = False
+        self._numbers = numbers
+        self._rebinding = False
 
     def _fit(self, numbers: dict[Declaration, dict[str, Any]], what: str = "set") -> None:
         """Set the coefficients of each world in a private stepper, and copy the numbers that kernels read from it.

@@ -43,7 +43,7 @@ class WorldsBase:
         orientation: np.ndarray | None = None,
         threads: int = 1,
     ) -> None:
-        if hasattr(self, "_count"):
+        if hasattr(self, "_guest"):
             raise RuntimeError("worlds are made once: __init__ was called before")
         if not isinstance(world, StepperBase):
             raise TypeError(f"world: expected a kickdrift.Stepper, got {validation.show(world)}")
@@ -99,7 +99,7 @@ class WorldsBase:
         def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # call it on the state of world i
         def _go_back(self, snapshot: bytes, where: np.ndarray) -> None: ...
         def _copy(self, source: np.ndarray, target: np.ndarray) -> None: ...
-        def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None: ...
+        def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None: ...  # sets `_numbers`
         def _replace_arrays(self, name: str, arrays: list[np.ndarray]) -> None: ...  # `_applied` or `_torques`
         def _private(self, declaration: Declaration) -> Any: ...  # the private steppers' copy of it
         def _spawn(self, where: np.ndarray, arrays: list[tuple[np.ndarray, np.ndarray]]) -> None: ...
@@ -382,7 +382,6 @@ class WorldsBase:
         given = {**self._numbers.get(handle, {}), **given}
         numbers = {**self._numbers, handle: given | self._measured(place, handle, given)}
         self._renumber(numbers, f"{type(declaration).__name__}({', '.join(coefficients)})")
-        self._numbers = numbers
 
     def _measured(self, place: int, handle: Declaration, given: dict[str, Any]) -> dict[str, Any]:
         """Return the lengths that were given as None, measured in each world."""
