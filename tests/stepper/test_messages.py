@@ -191,6 +191,7 @@ def equation():
     [
         (lambda w: w.teleport("x", (0.0,)), IndexError, "index: expected an int, slice, array of ints or mask"),
         (lambda w: w.teleport(None, (0.0,)), IndexError, "index: expected an int, slice, .*, got None"),
+        (lambda w: w.set_mass(5.0, index=(slice(None), True)), IndexError, "index: expected an int, slice, .*, got"),
         (lambda w: w.teleport(True, (0.0,)), IndexError, "index: expected an int, slice, .*, got True"),
         (lambda w: w.set_mass(5.0, index=False), IndexError, "index: expected an int, slice, .*, got False"),
         (lambda w: w.set(w.constraints[0], radius=1.0, index=np.True_), IndexError, "index: expected .* got np.True_"),
