@@ -265,8 +265,8 @@ class Segments(Shapes):
     ball of diameter 18 fell through a gap of 16 between a floor and a wall. Put shapes that a body touches at once
     into one declaration: there it stays above the gap.
 
-    A body that slides or rolls from one shape to the next loses only the velocity across the kink, at any dt: forces
-    and friction of a step are divided between the shapes by time.
+    A body that slides or rolls from one shape to the next of the same declaration loses only the velocity across the
+    kink, at any dt: forces and friction of a step are divided between the shapes by time.
 
     Raises TypeError or ValueError for wrong numbers, and if the bodies are not in two dimensions.
 

@@ -163,7 +163,7 @@ cdef inline void friction_impulse(
 cdef inline void spin_by(
     int dim, const Spin* spin, int64_t i, real r, real weight, const real* n, const real* lost,
 ) noexcept nogil:
-    """Change the rotation of a body by a friction impulse that takes `lost` from its velocity."""
+    """Change the rotation of a body by a friction impulse that removes the velocity `lost`."""
     cdef real twist[MAX_DIM]
     cdef real* w = <real*> spin.w + i
     cdef real turn

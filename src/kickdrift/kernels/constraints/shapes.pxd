@@ -18,11 +18,11 @@ from ..simd.vec cimport real
 cdef enum:
     REFINED = 4     # number of secant steps that refine the time when a body touches a rotating shape
 
-cdef enum:          # what the support of a shape takes from a body that rests on it, over a step: see `release`
+cdef enum:          # the support by a shape that a body rests on, over a step: see `release`
     NORMAL = 0
-    LOST = MAX_DIM          # velocity, by friction
-    PULL = 2 * MAX_DIM      # velocity change by the forces along the normal
-    HELD
+    FRICTION = MAX_DIM      # the velocity that friction removes
+    DELTA_V = 2 * MAX_DIM   # the velocity change by forces, along the normal
+    SUPPORT
 
 
 cdef inline int collide_shapes(
@@ -75,7 +75,7 @@ cdef inline void collide_body(
     cdef real half = reach - each(&data.wall.radius, i, h)
     cdef real one = 1
     cdef real share, distance
-    cdef real held[HELD]
+    cdef real support[SUPPORT]
     cdef int64_t number = -1
     cdef bint met = False
     cdef bint rests = False
@@ -97,11 +97,12 @@ cdef inline void collide_body(
             at[j] = start[j] + share * (y[j] - start[j])
         since = (one - share) * since
         meet_shape(dim, step, since, number, at, half, data, n, moves, there)
-        if rests and 1024 * share > one:    # otherwise the body is in the corner of both shapes
-            release(dim, h, i, since, held, y, u, data)
+        # In the corner of two shapes, where a body rests on both, the share is 0 but for rounding errors.
+        if rests and 1024 * share > one:
+            release(dim, h, i, since, support, y, u, data)
         for j in range(dim):
             d[j] = there[j] - y[j]
-        rests = turn(dim, h, i, number, since, dot(dim, n, d), y, u, g, n, at, moves, data, held)
+        rests = turn(dim, h, i, number, since, dot(dim, n, d), y, u, g, n, at, moves, data, support)
         met = True
         for j in range(dim):
             start[j] = at[j]
@@ -113,7 +114,7 @@ cdef inline void collide_body(
     number = next_overlap(dim, step, origin, y, reach, -1, data)
     while number >= 0:
         distance = meet_shape(dim, step, 0, number, y, half, data, n, moves, there)
-        turn(dim, h, i, number, 0, reach - distance, y, u, g, n, y, moves, data, held)
+        turn(dim, h, i, number, 0, reach - distance, y, u, g, n, y, moves, data, support)
         met = True
         number = next_overlap(dim, step, origin, y, reach, number, data)
     if met:
@@ -183,11 +184,11 @@ cdef inline void come(
 
 cdef inline bint turn(
     int dim, real h, int64_t i, int64_t number, real time_since, real depth, real* y, real* u, const real* g,
-    const real* n, const real* at, const real* moves, const Shapes* data, real* held,
+    const real* n, const real* at, const real* moves, const Shapes* data, real* support,
 ) noexcept nogil:
     """Bounce a body that is `depth` beyond the tangent plane at a contact; return True if it rests on the shape.
 
-    moves: surface velocity of a moving shape. held: set to what the support took from a resting body, for `release`.
+    moves: surface velocity of a moving shape. support: set for a resting body, for `release`.
     """
     cdef real lag = <real> data.wall.lag
     cdef real mu = each(&data.wall.friction, i, h)
@@ -211,8 +212,8 @@ cdef inline bint turn(
         y[j] = y[j] + (depth + inside) * n[j]
         u[j] = u[j] - across * n[j]
         lost[j] = u[j]
-        held[NORMAL + j], held[LOST + j] = n[j], 0 * n[j]
-    held[PULL] = pull
+        support[NORMAL + j], support[FRICTION + j] = n[j], 0 * n[j]
+    support[DELTA_V] = pull
     if mu > 0 and impulse > 0:
         leave_belt(dim, <const real*> data.wall.belt, n, lost)
         friction_impulse(
@@ -224,7 +225,7 @@ cdef inline bint turn(
             y[j] = y[j] - time * lost[j]
         part = -pull / impulse if impulse > -pull else one      # by the forces, without an impact
         for j in range(dim):
-            held[LOST + j] = part * lost[j]
+            support[FRICTION + j] = part * lost[j]
     for j in range(dim):
         u[j] = u[j] + inwards * n[j]
         if is_moving(data):
@@ -233,11 +234,12 @@ cdef inline bint turn(
 
 
 cdef inline void release(
-    int dim, real h, int64_t i, real since, const real* held, real* y, real* u, const Shapes* data,
+    int dim, real h, int64_t i, real since, const real* support, real* y, real* u, const Shapes* data,
 ) noexcept nogil:
     """Undo the support by a shape for the last `since` s of the step, in which the body is on another shape.
 
-    `turn` has taken the forces along the normal, and friction, from the body evenly over the whole step.
+    `turn` has removed the velocity change by forces along the normal, and friction, as if they acted evenly over the
+    whole step.
     """
     cdef real share = since / h
     cdef real later = share - <real> data.wall.lag
@@ -246,12 +248,12 @@ cdef inline void release(
     cdef real change
     cdef int j
     for j in range(dim):
-        change = held[PULL] * held[NORMAL + j] + held[LOST + j]
+        change = support[DELTA_V] * support[NORMAL + j] + support[FRICTION + j]
         y[j] = y[j] + share * since / two * change
         u[j] = u[j] + later * change
-        lost[j] = -later * held[LOST + j]
+        lost[j] = -later * support[FRICTION + j]
     spin_by(
-        dim, &data.wall.spin, i, each(&data.wall.radius, i, h), (<const real*> data.wall.weight)[i], held + NORMAL,
+        dim, &data.wall.spin, i, each(&data.wall.radius, i, h), (<const real*> data.wall.weight)[i], support + NORMAL,
         lost,
     )
 

@@ -56,7 +56,7 @@ def friction_impulse(system, i, r, weight, n, along, limit, belt=None):
 
 
 def spin_by(system, i, r, weight, n, lost):
-    """Change the rotation of a body by a friction impulse that takes `lost` from its velocity."""
+    """Change the rotation of a body by a friction impulse that removes the velocity `lost`."""
     if system.angular_velocity is not None:
         turn = r * system.inverse_inertia[i]
         system.angular_velocity[i] = system.angular_velocity[i] + turn / weight * cross(n, lost)

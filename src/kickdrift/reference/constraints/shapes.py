@@ -255,7 +255,7 @@ def shapes(
         if wall.sensor[i]:
             go_through(system, wall, all_, i, before[i], x[i], v[i])
             continue
-        y, u, start, since, number, met, held = x[i], v[i], before[i], system.h, None, False, None
+        y, u, start, since, number, met, support = x[i], v[i], before[i], system.h, None, False, None
         half = all_.reach[i] - wall.coefficients(i)[2]
         open_ = {k for k, shape in enumerate(all_.ends) if all_.passes(start, all_.reach[i], *shape)}
         for _ in range(BOUNCES):
@@ -264,9 +264,10 @@ def shapes(
                 break
             since = (system.real(1) - t) * since
             _, n, moves, there = all_.collide(number, at, since, half)
-            if held is not None and 1024 * t > 1:  # otherwise the body is in the corner of both shapes
-                y, u = release(system, wall, i, since, held, y, u)
-            y, u, held = turn(system, wall, all_, i, number, since, dot(n, there - y), y, u, n, at, moves)
+            # In the corner of two shapes, where a body rests on both, t is 0 but for rounding errors.
+            if support is not None and 1024 * t > 1:
+                y, u = release(system, wall, i, since, support, y, u)
+            y, u, support = turn(system, wall, all_, i, number, since, dot(n, there - y), y, u, n, at, moves)
             start, last, met = at, number, True
         else:
             y = start if all_.motion is None else all_.carried(last, start, since)
@@ -324,7 +325,7 @@ def first_touch(shapes, i, start, y, since, through=False, but=()):
 def turn(system, wall, shapes, i, number, time_since, depth, y, u, n, at, moves):
     """Resolve the collision of a body that is `depth` beyond the contact plane; moves: the plane's velocity or None.
 
-    Returns position, velocity and, of a body that rests on the shape, what its support took, for `release`.
+    Returns position, velocity and, if the body rests on the shape, its support for `release`, else None.
     """
     if moves is not None:
         u = u - moves
@@ -344,18 +345,18 @@ def turn(system, wall, shapes, i, number, time_since, depth, y, u, n, at, moves)
         y = y - time * lost
         lost = (-delta_v / impulse if impulse > -delta_v else 1) * lost  # the part by the forces, without an impact
     u = along + inwards * n
-    held = (n, delta_v, lost) if delta_v < 0 and not inwards > 0 else None
-    return y, u if moves is None else u + moves, held
+    support = (n, delta_v, lost) if delta_v < 0 and not inwards > 0 else None
+    return y, u if moves is None else u + moves, support
 
 
-def release(system, wall, i, since, held, y, u):
+def release(system, wall, i, since, support, y, u):
     """Undo the support by a shape for the last `since` s of the step, in which the body is on another shape.
 
-    `turn` has taken the forces along the normal, and friction, from the body evenly over the whole step. Without this,
-    a body would gain energy wherever it slides from one shape to the next in a bowl.
+    `turn` has removed the velocity change by forces along the normal, and friction, as if they acted evenly over the
+    whole step. Without this, a body would gain energy wherever it slides from one shape to the next in a bowl.
     """
-    n, pull, lost = held
-    change, share = pull * n + lost, since / system.h
+    n, delta_v, lost = support
+    change, share = delta_v * n + lost, since / system.h
     y = y + share * since / 2 * change
     share = share - wall.lag
     spin_by(system, i, wall.coefficients(i)[2], wall.weight[i], n, -share * lost)
