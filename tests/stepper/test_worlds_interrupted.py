@@ -100,6 +100,7 @@ def test_an_interrupt_at_any_place(name):
         worlds = made(name)
         if not struck(worlds, operation, k):
             continue  # Python ignores what a generator raises while it is closed
+        struck(worlds, FOLLOW_UPS[1 + k % 2], 1 + 13 * k % 400)  # also while the change is finished
         FOLLOW_UPS[k % len(FOLLOW_UPS)](worlds)
         found = after_steps(worlds)
         assert found in (before, after), f"interrupted at event {k} of {total}"

@@ -91,6 +91,7 @@ cdef class WorldsCore:
         """
         cdef Worker worker
         cdef Core core
+        cdef bint within = self._rebinding      # True: the caller continues the change
         self._rebinding = True
         for worker in self.workers:
             worker.core.make_slots()
@@ -108,7 +109,7 @@ cdef class WorldsCore:
         self._alive, self._needs_start, self._generation = alive, needs_start, generation
         if self._numbers:
             self._fit(self._numbers)
-        self._rebinding = False
+        self._rebinding = within
 
     def _bind_again(self):
         """Recreate the pointer lists of all workers, after a change of arrays or of the workers' bindings."""

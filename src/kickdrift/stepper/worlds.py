@@ -109,7 +109,6 @@ class Worlds(WorldsBase, WorldsCore):
     def _finish_rebinding(self) -> None:
         """Finish a change that Ctrl-C interrupted: bind again to the arrays and numbers of all worlds."""
         self._arrange()
-        self._bind_again()
         if self._alive is None and any(stepper._slots is not None for stepper in (*self._steppers, self._fitted)):
             self._take_slots()
         self._fit(self._numbers)
