@@ -289,14 +289,14 @@ def indices(name: str, value: Any) -> np.ndarray:
 
 def rows(index: Any, *shape: int, name: str = "index") -> np.ndarray:
     """Return the flat positions that a NumPy index selects in an array of this shape."""
-    expected = f"{name}: expected an int, slice, array of ints or mask of bodies, or ids, got {show(index)}"
-    for part in index if isinstance(index, tuple) else (index,):
-        if part is None or (getattr(part, "dtype", type(part)) in (bool, np.bool_) and np.ndim(part) == 0):
-            raise IndexError(expected)  # NumPy would add an axis
     try:
+        for part in index if isinstance(index, tuple) else (index,):
+            if part is None or (getattr(part, "dtype", type(part)) in (bool, np.bool_) and np.ndim(part) == 0):
+                raise TypeError("NumPy would add an axis")
         return np.asarray(np.arange(math.prod(shape)).reshape(shape)[index])
     except (IndexError, TypeError, ValueError) as error:
-        raise IndexError(f"{expected}: {error}") from None
+        expected = "expected an int, slice, array of ints or mask of bodies, or ids"
+        raise IndexError(f"{name}: {expected}, got {show(index)}: {error}") from None
 
 
 def within(name: str, indices: np.ndarray, n: int) -> np.ndarray:
