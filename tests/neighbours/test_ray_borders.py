@@ -28,7 +28,7 @@ both = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @both
 @everywhere
 def test_seams_edges_and_ends(Stepper, inside, dtype):
-    """Regression: the normal was perpendicular to the ray."""
+    """The normal opposes the ray."""
     tiles = kd.Boxes([(0, -32), (32, -32)], [(32, 0), (64, 0)])
     lines = kd.Segments([[(100, 0), (132, 0)], [(132, 0), (164, 0)]])
     level = world(Stepper, [tiles, lines], inside, dtype)
@@ -79,7 +79,7 @@ def test_boxes_from_every_side(Stepper, dim, inside, dtype):
 @everywhere
 @pytest.mark.parametrize("dim", [2, 3])
 def test_rays_along_a_box(Stepper, dim, inside, dtype):
-    """Regression: a ray that began on the top of a box hit it at its exit."""
+    """A ray that begins on a face does not hit the box, whether it ends on the face or leaves it."""
     level = world(Stepper, [kd.Boxes([[-2] * dim], [[2] * dim])], inside, dtype)
     for axis, side in product(range(dim), (1.0, -1.0)):
         normal = side * np.eye(dim)[axis]
@@ -89,8 +89,8 @@ def test_rays_along_a_box(Stepper, dim, inside, dtype):
                 for begin in (0.0, -1.0, 1.0):
                     assert level.cast(2 * normal + begin * motion / 9, motion)["what"] == 0
         # From outside, the ray meets the edge of another face, which opposes it.
-        for other, way in product({*range(dim)} - {axis}, (1.0, -1.0)):
-            against = way * np.eye(dim)[other]
+        for other, sign in product({*range(dim)} - {axis}, (1.0, -1.0)):
+            against = sign * np.eye(dim)[other]
             hit = level.cast(2 * normal + 4 * against, -8 * against)
             assert (hit["share"], hit["normal"].tolist()) == (0.25, against.tolist())
 
@@ -138,7 +138,7 @@ def test_rays_along_slanted_segments():
 
 @pytest.mark.parametrize("thickness", [0.1, 0.2, 0.3, 0.6, 0.7, 1.4])
 def test_rays_along_thick_segments(Stepper, thickness):
-    """Regression: rounding errors made some of them hit the round end."""
+    """Also where rounding errors put the ray into the round end."""
     for scale in (1.0, 16.1, 132.7):
         lines = kd.Segments([[(0, 0), (scale, 0)], [(scale, 0), (3 * scale, 0)]], thickness=thickness)
         level = world(Stepper, [lines])
