@@ -340,3 +340,34 @@ def test_energies_equal_the_sum_over_bodies(Stepper, dtype):
             compared += bool(summands)
     print(f"{compared} energies compared")
     assert compared > 150
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (0, 2, 1)])
+def test_drag_that_does_not_act_on_a_body_changes_no_bit_of_it(order, dtype):
+    """Body 0 has one drag, bodies 1 and 2 have the other; the spring has no damping, thus no drag at all."""
+    rng = np.random.default_rng(1)
+    x, v = rng.normal(size=(2, 3, 2)).astype(dtype)
+    few = kd.LinearDrag([0.0, 1.7, 0.3], wind=rng.normal(size=2))
+    one = kd.LinearDrag([2.9, 0.0, 0.0], wind=rng.normal(size=2))
+    spring = kd.AnchorSpring(1.3)
+
+    def after(*forces):
+        world = kd.Stepper(x.copy(), v.copy(), dt=0.01, integrator="rk4", forces=forces)
+        world.step(5)
+        return [world.position, world.velocity]
+
+    both = after(*[(few, one, spring)[number] for number in order])
+    for found, first, second in zip(both, after(one, spring), after(few, spring), strict=True):
+        assert found[0].tobytes() == first[0].tobytes()
+        assert found[1:].tobytes() == second[1:].tobytes()
+
+
+def test_drag_of_some_bodies_has_a_wind_for_these_alone():
+    drag = kd.LinearDrag([0.0, 2.0], wind=(3.0, -1.0))
+    world = kd.Stepper(np.zeros((2, 2)), dt=0.01, forces=[drag])
+    assert world._plan.w.tolist() == [[0.0, 0.0], [3.0, -1.0]]
+    world.set(drag, coefficient=[1.0, 2.0])
+    assert world._plan.w.tolist() == [[3.0, -1.0]]
+    world.set(drag, coefficient=0.0)
+    assert world._plan.w.tolist() == [[0.0, 0.0]]

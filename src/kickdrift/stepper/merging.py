@@ -71,6 +71,11 @@ def _weighted(
     total: np.ndarray, mean: np.ndarray, weight: np.ndarray, value: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add a weight and its value to a running total and weighted mean."""
+    count = np.count_nonzero(weight)
+    if not count:
+        return total, mean
+    if not np.count_nonzero(total):  # the mean of one value is this value, or 0 where its weight is 0
+        return total + weight, (value if count == len(weight) else np.where(weight[:, None] > 0, value, 0.0)) + 0.0
     total = total + weight
     # This form of the mean is exact for a single value and for equal values. Where the total is 0, the weight is 0
     # too, and `_LEAST` avoids 0 / 0.
