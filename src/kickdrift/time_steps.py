@@ -46,7 +46,7 @@ def _time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
     Strings, ints and fractions are exact. A float stands for the simplest fraction that rounds to it (1/60 is a
     sixtieth, not the binary number closest to one), which makes time = tick * dt exact. Simple means that it is
     unlikely by chance: num * den up to 2**48. Up to 10**6 a relative error of 1e-9 is accepted, for numbers typed in
-    decimals. Other floats are exact. Fractions too large for a clock are rounded to the nearest one that it can
+    decimals. A float32 may also stand for a fraction up to 10**4. Other floats are exact. Fractions too large for a clock are rounded to the nearest one that it can
     count, if that is within 1e-9; otherwise the step stays exact, and has no clock.
 
     >>> time_step(1 / 60, None), time_step("1001/60000", None), time_step(None, 0.0166666666667)
@@ -113,7 +113,8 @@ def _fraction(name: str, value: Any) -> Fraction:
         )
     else:
         number = real(name, value, above=0)
-        exact = Fraction(int(value)) if isinstance(value, int | np.integer) else _meant(number)
+        whole = isinstance(value, int | np.integer)
+        exact = Fraction(int(value)) if whole else _meant(number, isinstance(value, np.float32))
     if exact <= 0:
         raise ValueError(f"{name}: expected a positive number, got {show(value)}")
     if not (0 < as_float(exact) < math.inf and 0 < as_float(1 / exact) < math.inf):
@@ -132,9 +133,17 @@ def _read(name: str, text: str) -> Fraction:
     raise ValueError(f'{name}: expected a number or string such as "60000/1001", got {_short(text)}')
 
 
-def _meant(number: float) -> Fraction:
-    """Return the simple fraction that rounds to a positive float or is within 1e-9, else the float itself."""
+def _meant(number: float, single: bool = False) -> Fraction:
+    """Return the simple fraction that rounds to a positive float or is within 1e-9, else the float itself.
+
+    single: whether it was given as float32, so that also a fraction of num * den up to 10**4 stands for it that rounds
+    to this float32.
+    """
     top, bottom = number.as_integer_ratio()
+    if single:
+        near = _simplest(top * (2**24 - 1), bottom * 2**24, top * (2**24 + 1), bottom * 2**24)
+        if near.numerator * near.denominator <= 10**4 and np.float32(float(near)) == number:
+            return near
     near = _simplest(top * (10**9 - 1), bottom * 10**9, top * (10**9 + 1), bottom * 10**9)
     if near.numerator * near.denominator <= 10**6:
         return near

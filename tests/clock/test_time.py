@@ -33,6 +33,9 @@ MEANT = [
     (np.int32(3), Fraction(3)),
     (np.float64(0.25), Fraction(1, 4)),
     (86400.0, Fraction(86400)),
+    (np.float32(1 / 60), Fraction(1, 60)),
+    (np.float32(1 / 144), Fraction(1, 144)),
+    (np.float32(0.0123457), Fraction(float(np.float32(0.0123457)))),
 ]
 
 

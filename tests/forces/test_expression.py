@@ -373,6 +373,7 @@ def test_invalid_definitions_and_parameters_are_refused():
         ({"x": "y", "t": 1.0}, "variable"),
         ({"x": "y", "vx": "y"}, "variable"),
         ({"x": "y", "sin": 1.0}, "function"),
+        ({"x": "y", "pi": 1.0}, "constant"),
         ({"x": "y", "_a": 1.0}, "names"),
         ({"x": "y", "label": 1.0}, "another name"),
         ({"x": "y", "a b": 1.0}, "names"),

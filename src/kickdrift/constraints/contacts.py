@@ -67,7 +67,9 @@ class Contacts(Filtered):
     corrects lengths is not carried over into the next substep, which lets nearly straight joints rest. It has a price:
     a pendulum of 1 m loses a fifth of its height in 10 s at 60 Hz, and speeds up little when it is wound in. A
     `Distance` outside of `Contacts` keeps its height. A rod of two equal bodies that falls upright rebounds with 0.63
-    of its speed at restitution 1, with 0.38 at 0.5.
+    of its speed at restitution 1, with 0.38 at 0.5. Joints are as soft as contacts: a load F stretches one by some
+    F (1/m + 1/m') (dt / substeps)² / 10, whatever the iterations. Three rods of 0.1 m with nodes of 10 g, below which
+    10 kg hang, are 23 % too long at 60 Hz with 4 substeps, 1.4 % with 16, 0.1 % with 64.
     substeps: how many parts a step has, at least 1.
     sleep: whether groups of bodies may come to rest, which makes resting piles cost next to nothing; see below.
     category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too. A wall or shape

@@ -67,7 +67,7 @@ class Distance(Constraint):
 
     pairs: ints of shape (k, 2), two different bodies each. length: m, scalar or (k,); if left out, the distance when
     the stepper is made. iterations: how often all pairs are corrected in each step, one after the other.
-    stiffness: 0 < stiffness <= 1, scalar or (k,), the share of the error that one correction removes. A correction
+    stiffness: 0 <= stiffness <= 1, scalar or (k,), the share of the error that one correction removes. A correction
     moves both bodies, the lighter one more. How stiff a cloth is then depends on iterations and dt.
 
     direction: the line along which bodies are moved. "before" is the line between them before the step (SHAKE:

@@ -242,7 +242,9 @@ class Vortex(FieldTerm):
 class Damping(Term):
     """Exact decay of velocities, v *= exp(-rate h) after a step and its constraints; no force (Lol Engine blog, 2015).
 
-    rate: >= 0 in 1/s, scalar or (n,). It has the same effect at every dt, unlike `v -= v * loss` in each frame.
+    rate: >= 0 in 1/s, scalar or (n,). A velocity decays alike at every dt, unlike `v -= v * loss` in each frame; the
+    way that a body slides is v / rate (1 + rate dt / 2). Beside other forces every integrator is of order 1 in dt:
+    `LinearDrag` keeps its order.
     angular: >= 0 in 1/s, scalar or (n,), for angular velocities. Bodies of infinite mass
     keep both velocities.
 

@@ -12,7 +12,7 @@ from ..declaration import declaration, once
 from .base import Interaction
 from .formula.derivatives import gradient, tangent
 from .formula.machine import Code, Place, TooManyError, translate
-from .formula.parser import FUNCTIONS, Parser
+from .formula.parser import CONSTANTS, FUNCTIONS, Parser
 from .formula.program import MOST, Builder, Program, TooLongError, finished
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def parted(title: str, given: dict[str, Any], reserved: tuple[str, ...]) -> tupl
             raise ValueError(f"{label}: expected another name, this one is a word of Python")
         if name in FUNCTIONS:
             raise ValueError(f"{label}: expected another name, this one is a function")
+        if name in CONSTANTS:
+            raise ValueError(f"{label}: expected another name, this one is a constant")
         if isinstance(value, str):
             texts[name] = value
         elif name in reserved:
@@ -258,8 +260,9 @@ class Expression(Formula):
     definitions, pi, and sin cos tan exp log sqrt tanh cbrt pow atan2 abs floor min max clamp(a, low, high),
     norm(a, b, c), dot(a, b, c, d) = a c + b d, where(x < 0 and y >= 1, a, b), and noise(k).
 
-    noise(k), for k = 0, 1, 2 ... up to 2**31 - 1: standard normal numbers, constant within a tick and independent for
-    different k, bodies and ticks. They depend only on k, the tick and the body's id (counters of Philox 4x32-10, as in
+    noise(k), for k = 0, 1, 2 ... up to 2**31 - 1: standard normal numbers, independent for different k, bodies and ticks.
+    An evaluation at the end of a step has those of the next tick: `velocity_verlet`, `heun` and `groot_warren` push with
+    the mean of two ticks, half the variance in a step but the same over many. They depend only on k, the tick and the body's id (counters of Philox 4x32-10, as in
     `Langevin`). Threads, memory layout, spawn and despawn of other bodies and `restore` do not change them. A force
     a*noise(0) under steps of dt is white noise of intensity a² dt.
 
