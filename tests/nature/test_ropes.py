@@ -261,3 +261,40 @@ def test_connected_bodies_on_a_floor_have_no_velocity_in_contacts(seed):
         heap.step()
         assert np.linalg.norm(heap.velocity, axis=1).max() < G / 240  # m/s
     assert abs(heap.position - before).max() < 0.001
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["given", "coloured"])
+@pytest.mark.parametrize("up", [False, True], ids=["hanging", "pulled up"])
+def test_light_links_that_bear_a_heavy_body_have_no_velocity(Stepper, order, up, dtype):
+    """Each step corrects the links by more than their length, for which their velocities were once left alone."""
+    links, away = 3, 1.0 if up else -1.0
+    position = np.zeros((links + 1, 2), dtype)
+    position[:, 1] = away * 0.1 * np.arange(links + 1)
+    mass = [0.01] * links + [1.0]
+    rods = kd.Distance([(k, k + 1) for k in range(links)], 0.1, iterations=64, order=order)
+    gravity = kd.Gravity((0, away * G))
+    rope = Stepper(position, mass=mass, hz=60, forces=[gravity, kd.Damping(1.0)], constraints=[kd.Pin(0), rods])
+    rope.step(90)
+    for _ in range(3):
+        rope.step()
+        scale = 1e-3 if dtype == np.float32 else 1e-9
+        assert abs(rope.velocity).max() < scale * G / 60
+        below = np.cumsum(mass[:0:-1])[::-1]
+        assert rope.load(rods) == pytest.approx(below * G, rel=1e-2 * scale + 1e-3)
+
+
+@pytest.mark.parametrize("links", [100, 150])
+def test_a_long_chain_hangs_at_rest_and_falls_straight_when_cut(links):
+    position = np.zeros((links + 1, 2))
+    position[:, 1] = -0.1 * np.arange(links + 1)
+    pairs = np.stack([np.arange(links), np.arange(1, links + 1)], axis=1)
+    chain = kd.Distance(pairs, 0.1)
+    world = kd.Stepper(position, hz=60, forces=[kd.Gravity((0, -G)), kd.Damping(1.0)], constraints=[kd.Pin([0]), chain])
+    world.step(60 * 60)
+    assert abs(world.velocity).max() < 1e-9
+    assert world.load(chain) == pytest.approx(G * np.arange(links, 0, -1), rel=1e-9)
+    world.remove(chain)
+    at_cut = world.position.copy()
+    world.step()
+    assert world.position[1:, 1] == pytest.approx(at_cut[1:, 1] - 0.5 * G / 60**2, abs=1e-9)

@@ -70,6 +70,7 @@ cdef inline bint project(
     int64_t dim, real h, int64_t count, int64_t stride, const real* x, real* v, const Distance* data, void* owner,
 ) noexcept nogil:
     """Remove velocities along pairs (RATTLE); return False if interrupted."""
+    keep_turned(dim, count, data, x)
     compute_normals(dim, count, data, x)
     if data.upper != NULL:
         set_bounds(dim, h, data)
@@ -170,6 +171,25 @@ cdef inline void directions(int dim, int64_t count, const Distance* data, const 
             d[c] = f * d[c]
             store_part(&d[c], <char*> numbers(data.displacement, c * count + p, like), count - p)
         p += width(like)
+
+
+cdef inline void keep_turned(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
+    """Of the rigid pairs that were corrected far, mark only those that the step has turned by more than 60 degrees."""
+    cdef const real* row = <const real*> data.row
+    cdef const real* displacement = <const real*> data.displacement
+    cdef real* loose = <real*> data.pull
+    cdef real d, r, along
+    cdef int64_t p
+    cdef int j
+    for p in range(count):
+        if not loose[p] > 0:
+            continue
+        r = along = 0
+        for j in range(dim):
+            d = toward(row[data.second[p] + j] - row[data.first[p] + j], j, &data.torus)
+            r, along = r + d * d, along + d * displacement[j * count + p]
+        if along + along - root(r) > 0:
+            loose[p] = 0
 
 
 cdef inline void shares(real h, int64_t count, const double* response, const Distance* data) noexcept nogil:

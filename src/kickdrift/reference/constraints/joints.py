@@ -57,6 +57,7 @@ def distance(
     follow(system, x, v, s)
     if 2 in pairs.direction:
         x, v, s = system.rows()
+        pairs.keep_turned(x)
         pairs.compute_normals(x)
         pairs.bound(x, [pairs.pulled[pair] if hard else -1 * soft.force[pair] for pair, hard in enumerate(rigid)])
         # Start the second half of the step with the impulse of the first half, then solve for the remaining error.
@@ -112,8 +113,8 @@ class Pairs:
     """State of the distance solver.
 
     pulled: accumulated correction of each pair in this step. slowed: accumulated velocity correction. loose: pairs that
-    turned or were corrected too far: their velocity correction does not start from the impulse of the first half, and
-    without limits they get none. limits: (minimum, maximum) length; None: fixed `length`.
+    turned too far: their velocity correction does not start from the impulse of the first half, and without limits they
+    get none. limits: (minimum, maximum) length; None: fixed `length`.
     """
 
     def __init__(self, system, first, second, length, direction, limits):
@@ -133,6 +134,17 @@ class Pairs:
             d = self.system.space.nearest(x[j] - x[i])
             r = sqrt(dot(d, d))
             self.displacements.append((1 / r if r > 0 else 0 * r) * d)
+
+    def keep_turned(self, x):
+        """Of the pairs that were corrected far, leave loose only those that the step has turned by more than 60 degrees.
+
+        Pairs that bear many times the weight of their own bodies are corrected far, but stay as they are.
+        """
+        for pair, (i, j) in enumerate(self.ends):
+            if self.loose[pair]:
+                d = self.system.space.nearest(x[j] - x[i])
+                along = dot(d, self.displacements[pair])
+                self.loose[pair] = not along + along - sqrt(dot(d, d)) > 0
 
     def wanted(self, pair, r, along, back):
         """Return the target length of a pair; None if it would be within its limits without its corrections so far.
