@@ -38,6 +38,7 @@ from plans import (
     rolling_scene,
     running_scene,
     scene,
+    smooth_scene,
     spinning_scene,
     takers,
     told_resting_scene,
@@ -355,6 +356,13 @@ def cases():
         names = " + ".join(type(term).__name__ for term in drawn.arguments["forces"]) or "nothing"
         shape = "x".join(map(str, drawn.position.shape))
         yield f"turned {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}", partial(stepped, drawn, rng)
+    for number, (integrator, dtype) in enumerate(product(turning, DTYPES)):
+        rng = Draws(f"smooth {number}")
+        drawn = smooth_scene(rng, integrator, dtype)
+        names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
+        shape = "x".join(map(str, drawn.position.shape))
+        name = f"smooth {number} {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
+        yield name, partial(stepped, drawn, rng)
     for word, draw in (("resting", resting_scene), ("wrapped", wrapped_scene)):
         for number, dtype in product(range(len(INTEGRATORS)), DTYPES):
             rng = Draws(f"{word} {number}")

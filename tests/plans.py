@@ -303,6 +303,34 @@ def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
     return drawn
 
 
+def smooth_scene(rng, integrator, dtype=None, dim=None):
+    """Draw a random scene in magnetic fields and rotating frames, on rods, and on walls and shapes without friction."""
+    drawn = turned_scene(rng, integrator, dtype=dtype, dim=dim)
+    n, dim = drawn.position.shape
+
+    def smooth():
+        some = rng.uniform(0, 1, n) * rng.integers(0, 2, n)  # friction of some bodies only
+        return {"friction": some if rng.integers(3) == 0 else 0.0, "restitution": float(rng.choice([0, 0.5, 1]))}
+
+    def shapes():
+        lower = 2 * rng.normal(size=(3, dim)) - 1
+        if dim == 2 and rng.integers(2):
+            return kd.Segments(np.stack([lower, lower + rng.normal(size=(3, 2))], axis=1), **smooth())
+        return kd.Boxes(lower, lower + rng.random((3, dim)), **smooth())
+
+    choices = [
+        lambda: kd.Box(-1 - rng.random(dim), 1 + rng.random(dim), **smooth()),
+        lambda: kd.Plane(rng.normal(size=dim), -float(rng.random()), **smooth()),
+        shapes,
+    ]
+    if 1 < n < 50 and rng.integers(2):  # without rods, walls act tile by tile
+        chain = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+        compliance = 0.01 if rng.integers(3) == 0 else None
+        choices.append(lambda: kd.Distance(chain[: 1 + rng.integers(n - 1)], compliance=compliance, iterations=3))
+    drawn.arguments["constraints"] = [choices[-1](), *(choices[rng.integers(3)]() for _ in range(rng.integers(3)))]
+    return drawn
+
+
 def spinning_scene(rng, integrator=None, make=None, dtype=None, dim=None, n=None):
     """Draw a random scene of bodies that rotate, with torques and damping."""
     dim = dim or int(rng.integers(2, 4))

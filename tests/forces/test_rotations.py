@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, assert_same_state, compare_with_reference, turned_scene
+from plans import INTEGRATORS, assert_same_state, compare_with_reference, smooth_scene, turned_scene
 
 import kickdrift as kd
 
@@ -19,6 +19,29 @@ def test_random_plans_equal_the_reference(monkeypatch, first, held):
         return turned_scene(rng, TURNING[seed % len(TURNING)], held)
 
     compare_with_reference(monkeypatch, make, range(first, first + 20))
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_random_rods_and_smooth_walls_equal_the_reference(monkeypatch, first):
+    def make(seed, rng):
+        return smooth_scene(rng, TURNING[seed % len(TURNING)])
+
+    compare_with_reference(monkeypatch, make, range(first, first + 20))
+
+
+@pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
+def test_a_field_that_is_set_in_the_run_acts_on_rods(Stepper):
+    """The impulses of constraints are turned from then on, which needs memory that the stepper did not have before."""
+    steppers = []
+    for field in (2.0, 0.0):
+        chain = np.stack([np.arange(7), np.zeros(7)], axis=1)
+        field = kd.Magnetic(1.0, field)
+        rods = kd.Distance([[k, k + 1] for k in range(6)], 1.0)
+        steppers.append(Stepper(chain, chain[:, ::-1].copy(), dt=0.01, forces=[field], constraints=[rods]))
+        if len(steppers) == 2:
+            steppers[1].set(field, field=2.0)
+        steppers[-1].step(50)
+    assert_same_state(*steppers)
 
 
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "leapfrog", "semi_implicit_euler", "yoshida4"])

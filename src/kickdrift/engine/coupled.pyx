@@ -280,6 +280,8 @@ cdef class Coupled(Watch):
         cdef PythonInteraction python
         n, dim, count = model.n, model.dim, len(model.interactions)
         registers = ALL_OUT + count + 1 + (HELD if self.only_function else 0)
+        # See `free` in passes.pxd. Also without rotations, because `set` may add them to the bound constraints.
+        registers += any(["distance" in record.kind for record in model.constraint_records])
         shape = registers, dim, padded(n)
         if previous is not None and previous.workspace is not None and previous.workspace.shape == shape:
             self.workspace = previous.workspace  # reuse its memory: each call begins by copying the state into it

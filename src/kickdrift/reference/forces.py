@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..declaration import require_entries
 from ..forces.base import FieldTerm
 from .vector import Number, Vector, dot, quotient, sqrt
@@ -153,6 +155,10 @@ class Centrifugal:
 require_entries(__name__, TERMS, FieldTerm)
 
 
+#: Least s = 1 + cos(angle) of a rotation for which `Rotation.of_impulse` uses the tangent of the angle: 60 degrees.
+LEAST = 1.5
+
+
 @dataclass
 class Rotation:
     """v + s (v + v x t) x t, s = 2 / (1 + t²): v rotated about t by -2 atan |t|, right-hand rule (Boris 1970)."""
@@ -162,6 +168,15 @@ class Rotation:
 
     def __call__(self, v):
         return v + self.s * self._cross(v + self._cross(v))
+
+    def of_impulse(self, impulse):
+        """Return the velocity that a rotation about t adds to an impulse: impulse x t, by the tangent of the angle.
+
+        It is perpendicular to the impulse. So a velocity that the impulse has made tangential stays so, and gravity and
+        the force of a floor, both rotated, still cancel. Large angles: the sine, because the tangent has a pole.
+        """
+        share = np.where(self.s > LEAST, self.s / (self.s - 1), self.s)
+        return share * self._cross(impulse)
 
     def _cross(self, v):
         t = self.t

@@ -9,13 +9,14 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
 from .events cimport slack
+from .late_impulses cimport keep_velocities, turn_impulses, turns_impulses
 from .motion cimport begin_motion, lay
 from ..abi.constraints cimport (
     BOX, CORNERS, MOVING, PERIODIC, PLANE, SENSOR, SHAPES, ConstraintCall, Corners, Each, Periodic, Sensor, Shapes,
     Torus, Wall,
 )
 from ..abi.coupled cimport Coupling, Workspace
-from ..abi.plan cimport MAX_DIM, S, V, X, Plan
+from ..abi.plan cimport MAX_DIM, S, TILE, V, X, Plan
 from ..integrators.traits cimport verlet
 from ..simd.masks cimport (
     absolute, all_true, any_true, greater, greater_equal, less, mask, maximum, minimum, positive, select,
@@ -300,6 +301,7 @@ cdef inline void constrain_tile(
     cdef char* v = workspace.next + V * register - origin
     cdef char* s = workspace.next + S * register - origin if verlet(plan.scheme) else NULL
     cdef const ConstraintCall* constraint
+    cdef double free[MAX_DIM * TILE]        # velocities before a constraint whose impulses are turned
     cdef bint moved = False
     cdef int number
     for number in range(begin, end):
@@ -308,27 +310,13 @@ cdef inline void constrain_tile(
             measure(plan, first, count, workspace.plane, <const vec*> (workspace.next + X * register + at), now)
             moved = False
         if reaches(constraint, plan.dim, first, count, before, now, like):
+            if turns_impulses(constraint, plan):
+                keep_velocities(plan.dim, first, count, workspace, <char*> free, TILE, like)
             constraint.function(
                 constraint.kind, plan.h, first, first + count, plan.dim, workspace.plane,
                 workspace.now + X * register - origin, workspace.delta_v - origin, x, v, s, constraint.data,
                 coupling.owner,
             )
+            if turns_impulses(constraint, plan):
+                turn_impulses(constraint, plan, first, count, workspace, <char*> free, TILE, like)
             moved = True
-
-
-cdef inline void find_delta_v(
-    int dim, Py_ssize_t first, Py_ssize_t count, const Workspace* workspace, const vec* like,
-) noexcept nogil:
-    """Compute the velocity changes by the forces of the step (delta_v) for a tile."""
-    cdef Py_ssize_t item = sizeof(vec) // width(like)
-    cdef Py_ssize_t at = (first - workspace.first) * item
-    cdef const vec* old = <const vec*> (workspace.now + V * workspace.row * item + at)
-    cdef const vec* v = <const vec*> (workspace.next + V * workspace.row * item + at)
-    cdef vec* delta_v = <vec*> (workspace.delta_v + at)
-    cdef Py_ssize_t plane = workspace.plane // width(like)
-    cdef Py_ssize_t vectors = (count + width(like) - 1) // width(like)
-    cdef Py_ssize_t i
-    cdef int j
-    for j in range(dim):
-        for i in range(j * plane, j * plane + vectors):
-            delta_v[i] = v[i] - old[i]

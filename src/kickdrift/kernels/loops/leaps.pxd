@@ -13,7 +13,8 @@ from libc.string cimport memcpy, memset
 
 from ..abi.coupled cimport Coupling, Workspace
 from ..abi.plan cimport EXACT, MAX_DIM, P, ROW, S, VELOCITY_VERLET, X, Z, Array, Field, Job, Measure, Plan, Row
-from ..constraints.static cimport EXTENT, HIGH, constrain_tile, find_delta_v, measure, reaches_any, widen
+from ..constraints.late_impulses cimport find_delta_v
+from ..constraints.static cimport EXTENT, HIGH, constrain_tile, measure, reaches_any, widen
 from ..forces.fields cimport FIRST_TERMS, values
 from ..integrators.traits cimport fsal
 from ..simd.vec cimport filled, vec, width
@@ -363,7 +364,7 @@ cdef inline Py_ssize_t advance_static(
         if reaches_any(coupling, 0, coupling.constraints, first, count, before, now, like):
             if stops:
                 return step
-            find_delta_v(plan.dim, first, count, workspace, like)
+            find_delta_v(plan, first, count, workspace, like)
             constrain_tile(coupling, 0, coupling.constraints, first, count, workspace, before, now, like)
             measure(plan, first, count, workspace.plane, <const vec*> workspace.next, now)
             recalled = False

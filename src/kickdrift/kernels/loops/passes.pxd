@@ -18,11 +18,10 @@ from ..abi.constraints cimport (
     CONTACTS, DISTANCE, MOVING, ConstraintCall, Contacts, Distance, LoadCell, Shapes, Torus, acts_alone,
 )
 from ..abi.events cimport Log
+from ..constraints.late_impulses cimport find_delta_v, keep_velocities, turn_impulses, turns_impulses
 from ..constraints.loads cimport resolve
 from ..constraints.motion cimport end_motion
-from ..constraints.static cimport (
-    EXTENT, any_swept, constrain_tile, find_delta_v, lay_shapes, measure, reaches_any,
-)
+from ..constraints.static cimport EXTENT, any_swept, constrain_tile, lay_shapes, measure, reaches_any
 from ..simd.vec cimport f32vec, vec, width
 from ..integrators.steps cimport evaluations, has_opening, stages, start
 from ..noise cimport apply_thermostat
@@ -294,7 +293,7 @@ cdef inline void constrain_by_tiles(
         measure(plan, first, count, workspace.plane, <const vec*> (workspace.next + first * item), now)
         if reaches_any(coupling, begin, end, first, count, before, now, like):
             if coupling.own != NULL:
-                find_delta_v(plan.dim, first, count, workspace, like)
+                find_delta_v(plan, first, count, workspace, like)
             constrain_tile(coupling, begin, end, first, count, workspace, before, now, like)
         first += TILE
     lay_shapes(False, coupling, begin, end, 1, like)
@@ -306,20 +305,14 @@ cdef inline int constrain(
     """Apply the constraints in order, record their events, then apply damping."""
     cdef const Plan* plan = coupling.plan
     cdef char* s = workspace.next + S * size(workspace, like) if verlet(plan.scheme) else NULL
-    cdef const vec* old = <const vec*> (workspace.now + V * size(workspace, like))
-    cdef const vec* v = <const vec*> (workspace.next + V * size(workspace, like))
-    cdef vec* delta_v = <vec*> workspace.delta_v
+    cdef const vec* delta_v = <const vec*> workspace.delta_v
+    cdef char* free = workspace.delta_v + size(workspace, like)     # the register after delta_v
     cdef const vec* at_rest = NULL
-    cdef Py_ssize_t plane = workspace.plane // width(like)
-    cdef Py_ssize_t i
     cdef int64_t unrecorded
     cdef int number = 0
     cdef int begin
     if coupling.constraints > 0 and coupling.own == NULL:
-        for number in range(plan.dim):
-            for i in range(number * plane, number * plane + (plan.n + width(like) - 1) // width(like)):
-                delta_v[i] = v[i] - old[i]
-        number = 0
+        find_delta_v(plan, 0, plan.n, workspace, like)
     while number < coupling.constraints:
         begin = number
         while number < coupling.constraints and acts_alone(coupling.constraint[number].kind):
@@ -327,6 +320,8 @@ cdef inline int constrain(
         if number > begin:
             constrain_by_tiles(coupling, begin, number, workspace, like)
             continue
+        if turns_impulses(&coupling.constraint[number], plan):
+            keep_velocities(plan.dim, 0, plan.n, workspace, free, workspace.plane, like)
         job.code = coupling.constraint[number].function(
             coupling.constraint[number].kind, plan.h, 0, plan.n, plan.dim, workspace.plane,
             workspace.now + X * size(workspace, like), workspace.delta_v, workspace.next + X * size(workspace, like),
@@ -335,6 +330,10 @@ cdef inline int constrain(
         if job.code != 0:
             job.failed_part = -2 - number
             break
+        if turns_impulses(&coupling.constraint[number], plan):
+            turn_impulses(
+                &coupling.constraint[number], plan, 0, plan.n, workspace, free, workspace.plane, like,
+            )
         if coupling.constraint[number].kind == DISTANCE:
             at_rest = <const vec*> (<const Distance*> coupling.constraint[number].data).at_rest
         number += 1
