@@ -174,6 +174,16 @@ def test_a_charge_on_a_floor_keeps_its_speed(integrator, floor):
         np.testing.assert_allclose(charges.position @ along, 10 * speeds, atol=0.05)
 
 
+@pytest.mark.parametrize("integrator", ON_FLOORS, ids=repr)
+def test_a_charge_that_friction_holds_has_no_velocity(integrator):
+    """Friction of some bodies only: both rest."""
+    floor = kd.Plane((0, 1), 0.0, restitution=0.5, friction=[0.0, 0.5])
+    forces = [kd.Gravity((0, -G)), kd.Magnetic(2.0, 1.0)]
+    charges = kd.Stepper(np.zeros((2, 2)), hz=60, integrator=integrator, forces=forces, constraints=[floor])
+    charges.step(600)
+    assert abs(charges.velocity).max() < 1e-12
+
+
 @pytest.mark.parametrize("frame", [0.0, 2.0])
 @HELD
 def test_a_bob_at_rest_on_a_rod_stays(integrator, frame):

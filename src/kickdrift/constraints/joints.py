@@ -72,7 +72,7 @@ class Distance(Constraint):
 
     direction: the line along which bodies are moved. "before" is the line between them before the step (SHAKE:
     Ryckaert, Ciccotti, Berendsen 1977). It is as exact as `verlet` itself, second order in dt, and keeps the energy
-    of what swings if the iterations have converged. Beside drag and `Magnetic` it is of order 1. Exception: a pair
+    of what swings if the iterations have converged. Beside drag it is of order 1. Exception: a pair
     that rotated by more than 60 degrees in the step, or stretched by more than half of its length, is corrected along
     the line after the step. Otherwise bodies under high tension would gain energy. "after" uses the line after the step
     for all pairs (Jakobsen 2001, Advanced Character Physics). It is first order, and loses energy.
