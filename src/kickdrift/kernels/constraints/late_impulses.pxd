@@ -8,7 +8,7 @@ from ..abi.plan cimport MAX_DIM, S, V, VERLET_CENTRAL, Plan
 from ..forces.fields cimport field_vec
 from ..integrators.steps cimport across, rotate
 from ..integrators.traits cimport verlet
-from ..simd.masks cimport absolute, equals_zero, greater, positive, select, select_or_zero
+from ..simd.masks cimport absolute, any_true, equals_zero, greater, positive, select, select_or_zero
 from ..simd.vec cimport filled, product, vec, width
 from .walls cimport numbers_of
 
@@ -32,23 +32,37 @@ cdef inline void find_delta_v(
     cdef const vec* old = <const vec*> (workspace.now + V * workspace.row * <Py_ssize_t> sizeof(vec) // w + at)
     cdef const vec* v = <const vec*> (workspace.next + V * workspace.row * <Py_ssize_t> sizeof(vec) // w + at)
     cdef vec* delta_v = <vec*> (workspace.delta_v + at)
-    cdef vec u[MAX_DIM]
-    cdef vec t[3]
-    cdef vec s
-    cdef Py_ssize_t n, i
+    cdef Py_ssize_t i
     cdef int j
     if not plan.turned:
         for j in range(plan.dim):
             for i in range(j * plane, j * plane + (count + w - 1) // w):
                 delta_v[i] = v[i] - old[i]
-        return
-    for n in range((count + w - 1) // w):
-        s = load_rotation(plan, first + n * w, t)
-        for j in range(plan.dim):
+    elif plan.dim == 2:
+        subtract_rotated(2, plan, first, count, plane, old, v, delta_v)
+    else:
+        subtract_rotated(3, plan, first, count, plane, old, v, delta_v)
+
+
+cdef inline void subtract_rotated(
+    int dim, const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t plane, const vec* old, const vec* v,
+    vec* delta_v,
+) noexcept nogil:
+    """Compute v minus the old velocities, rotated as in the step."""
+    cdef bint same = plan.turn.body == 0 and plan.turn_share.body == 0
+    cdef vec u[MAX_DIM]
+    cdef vec t[3]
+    cdef vec s
+    cdef Py_ssize_t n
+    cdef int j
+    for n in range((count + width(v) - 1) // width(v)):
+        if n == 0 or not same:
+            s = load_rotation(plan, first + n * width(v), t)
+        for j in range(dim):
             u[j] = old[j * plane + n]
-        rotate(plan.dim, t, s, u)
-        rotate(plan.dim, t, s, u)
-        for j in range(plan.dim):
+        rotate(dim, t, s, u)
+        rotate(dim, t, s, u)
+        for j in range(dim):
             delta_v[j * plane + n] = v[j * plane + n] - u[j]
 
 
@@ -101,6 +115,8 @@ cdef inline void turn_impulses(
             u[j] = v[j * plane + n]
             impulse[j] = u[j] - (<const vec*> free)[j * (stride // w) + n]
             pushed = pushed + absolute(impulse[j])
+        if not any_true(positive(pushed)):
+            continue
         if bounces:
             share = numbers_of(&(<const Wall*> call.data).friction, first + n * w, like)
             pushed = select_or_zero(equals_zero(share), pushed)
