@@ -155,7 +155,7 @@ class Inputs:
         first = min([*wrong, stepper.tick // substeps]) * substeps
         if first < stepper.tick:
             past.rollback(first)
-        _resimulate(past, frame * substeps, inputs)
+        past.resimulate(frame * substeps, inputs)
         confirmed = self._complete
         self._used = {now: used for now, used in self._used.items() if now >= confirmed}
         self._compare(past, min(confirmed, frame), substeps)
@@ -163,7 +163,7 @@ class Inputs:
             return False
         self._known[self.me].append(keys)
         try:
-            _resimulate(past, (frame + 1) * substeps, inputs)
+            past.resimulate((frame + 1) * substeps, inputs)
         finally:
             if stepper.tick < (frame + 1) * substeps:
                 del self._known[self.me][-1]
@@ -249,13 +249,3 @@ class Inputs:
             raise ValueError("packet: its numbers contradict each other, or what this player sent")
         own = [value for value, length in lengths for _ in range(length)]
         return player, frame, first, agreed, checksum, counts, leads, own
-
-
-def _resimulate(past: Rollback, tick: int, inputs: Callable[[Any, int], None]) -> None:
-    """Resimulate up to `tick`. After an error undo what `inputs` did at the last tick: the next call repeats it."""
-    try:
-        past.resimulate(tick, inputs)
-    except BaseException:
-        if past.stepper.tick in past.ticks:
-            past.rollback(past.stepper.tick)
-        raise

@@ -131,7 +131,12 @@ class Rollback:
         inputs: called before each step as inputs(stepper, tick), to apply the present inputs. Game logic
         belongs there too: `stepper.events.of(tick)` returns the events of the previous step, equal in each replay.
 
-        Raises TypeError or ValueError for wrong arguments, and the errors of `Stepper.step`.
+        A step of a clock with substeps has several ticks, and `inputs` is called once for all of them. Therefore run
+        whole steps: `resimulate(stepper.tick + stepper.clock.substeps, inputs)`.
+
+        Raises TypeError or ValueError for wrong arguments, and the errors of `inputs` and of `Stepper.step`. After an
+        error the stepper is at the last completed tick; with `inputs`, at the last completed step of the clock, and
+        what `inputs` changed since then is undone. Call it again to continue.
         """
         stepper = self.stepper
         now = stepper.tick
@@ -139,16 +144,25 @@ class Rollback:
         _check(inputs)
         while now < tick:
             self.save()
-            if inputs is not None:
-                inputs(stepper, now)
-                now = stepper.tick
-            # One step of the clock has several ticks of the stepper if the clock has substeps: run them in one call.
-            clock = stepper._clock
-            step = min(1 if clock is None else clock.substeps, tick - now)
-            if now + step == tick:
-                stepper._last_step(step)
-            else:
-                stepper.step(step)
+            begin, end = now, -1
+            try:
+                if inputs is not None:
+                    inputs(stepper, now)
+                    now = stepper.tick
+                # One step of the clock has several ticks of the stepper if the clock has substeps: run them in one
+                # call.
+                clock = stepper._clock
+                step = min(1 if clock is None else clock.substeps, tick - now)
+                end = now + step
+                if end == tick:
+                    stepper._last_step(step)
+                else:
+                    stepper.step(step)
+            except BaseException:
+                # The next call applies these inputs again, at the tick of their step: also if substeps have run.
+                if inputs is not None and stepper.tick != end and begin in self._snapshots:
+                    self.rollback(begin)
+                raise
             now = stepper.tick
 
 
@@ -181,10 +195,7 @@ def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inpu
     first: dict[int, int] = {}
 
     def step() -> None:
-        past.save()
-        if inputs is not None:
-            inputs(stepper, stepper.tick)
-        stepper.step()
+        past.resimulate(stepper.tick + 1, inputs)
         expected = first.setdefault(stepper.tick, stepper.checksum())
         if stepper.checksum() != expected:
             raise DesyncError(stepper.tick, expected, stepper.checksum())
