@@ -114,7 +114,7 @@ def pixels(x, y):
 while game[1] and pygame.QUIT not in [event.type for event in pygame.event.get()]:
     for _ in world.clock.steps(watch.tick(60) / 1000):
         mine[world.tick] = pygame.mouse.get_pos()[0] / SCALE
-        past.resimulate(world.tick + 1, inputs)
+        past.resimulate(world.tick + world.clock.substeps, inputs)
     receive()
     screen.fill("#10172a")
     low = world.interpolate_shapes(bricks)[:, 0]  # lower corners
