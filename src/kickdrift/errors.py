@@ -62,7 +62,11 @@ class DesyncError(KickdriftError, RuntimeError):
 
     def __init__(self, tick: int, expected: int, got: int, player: int | None = None):
         differs = "what it was the first time" if player is None else f"that of player {player}"
-        first, also = ("first", "") if player is None else ("here", "they play another version or level, or ")
+        first, also = (
+            ("first", "")
+            if player is None
+            else ("here", "they began with another state, play another version or level, or ")
+        )
         super().__init__(
             f"the state at tick {tick} is not {differs} (checksum {got:#018x}, {first} {expected:#018x}): {also}a "
             f"force or an input depends on something that no snapshot contains: a Python variable instead of an array "

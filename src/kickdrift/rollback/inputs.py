@@ -42,6 +42,9 @@ class Inputs:
     `rate` is 1, or down to 0.98 while this player is ahead of another: multiply the time of your frames by it. No frame
     is played before a packet of every other player has arrived.
 
+    Frames count from the tick at which the table first plays, where all players need the same state. For another round,
+    and when a player joins or comes back, all restore the same snapshot and make new tables.
+
     Raises TypeError or ValueError for wrong numbers. Thread-safety: none.
 
     >>> import kickdrift as kd
@@ -67,6 +70,9 @@ class Inputs:
         self._known[self.me] = [0] * self.delay
         self._first = 0
         self._frame = 0
+        #: Tick at which frame 0 begins, set when it is played; ticks of a frame.
+        self._start: int | None = None
+        self._substeps = 1
         #: Of each player: how many of our inputs it knows; by how many frames we are ahead of it (smoothed); its frame
         #: in the latest packet, or -1 before the first packet.
         self._acknowledged = [0] * self.players
@@ -89,9 +95,14 @@ class Inputs:
     def confirmed(self) -> int:
         """Number of frames whose inputs are all known and were played correctly: the state before frame `confirmed`
         can no longer change. A frame that was played with a wrong prediction counts from the next `play` on, which
-        corrects the frame. The number may be ahead of the stepper. `Rollback.events` counts ticks: multiply by the
-        substeps of the clock."""
+        corrects the frame. The number may be ahead of the stepper. `Rollback.events` counts ticks: see
+        `confirmed_tick`."""
         return min([self._complete, *(now for now, used in self._used.items() if self._differs(now, used))])
+
+    @property
+    def confirmed_tick(self) -> int:
+        """`confirmed` as a tick of the stepper, for `Rollback.events`; -1 before the first frame is played."""
+        return -1 if self._start is None else self._start + self.confirmed * self._substeps
 
     @property
     def ready(self) -> bool:
@@ -109,7 +120,7 @@ class Inputs:
         return 1.0 - SLOWEST * min(1.0, max(0.0, (self.ahead - TOLERATED) / 2))
 
     def at(self, frame: int) -> list[int]:
-        """Return the input of each player at a frame, predicted where it is not known.
+        """Return the input of each player at a frame of this table, predicted where it is not known.
 
         Raises ValueError for frames that no rollback goes back to.
         """
@@ -130,8 +141,9 @@ class Inputs:
         No frame is played before a packet of every other player has arrived, nor beyond what `past` can go back to:
         then keep your keys and call it again.
 
-        Raises TypeError or ValueError for a wrong argument, DesyncError for a checksum of another player that differs.
-        Errors of `control` and of steps are passed on. The frame is not played then: call it again with its keys.
+        Raises TypeError or ValueError for a wrong argument, ValueError if the stepper was moved to a tick from which
+        this table cannot go on, and DesyncError for a checksum of another player that differs. Errors of
+        `control` and of steps are passed on. The frame is not played then: call it again with its keys.
         """
         if not isinstance(past, Rollback):
             raise TypeError(f"past: expected a Rollback, got {validation.show(past)}")
@@ -139,11 +151,13 @@ class Inputs:
             raise TypeError(f"control: expected a function of (stepper, inputs), got {validation.show(control)}")
         keys = None if keys is None else validation.integer("keys", keys, 0, 2**32 - 1)
         stepper = past.stepper
-        substeps = 1 if stepper._clock is None else stepper._clock.substeps
-        frame = max(stepper.tick // substeps, self._frame)  # the tick lags after an error in a correction
+        self._substeps = substeps = 1 if stepper._clock is None else stepper._clock.substeps
+        start = stepper.tick if self._start is None else self._start
+        here = self._frame_of(stepper.tick, start)
+        frame = max(here, self._frame)  # the stepper lags after an error in a correction
 
         def inputs(world: Any, tick: int) -> None:
-            now = tick // substeps
+            now = (tick - start) // substeps
             used = self.at(now)
             if now >= self._complete:
                 self._used[now] = used
@@ -152,40 +166,53 @@ class Inputs:
         wrong = [now for now, used in self._used.items() if now < frame and self._differs(now, used)]
         if wrong:
             self.deepest = max(self.deepest, frame - min(wrong))
-        first = min([*wrong, stepper.tick // substeps]) * substeps
+        first = start + min([*wrong, here]) * substeps
         if first < stepper.tick:
             past.rollback(first)
-        past.resimulate(frame * substeps, inputs)
+        past.resimulate(start + frame * substeps, inputs)
         confirmed = self._complete
         self._used = {now: used for now, used in self._used.items() if now >= confirmed}
-        self._compare(past, min(confirmed, frame), substeps)
+        self._compare(past, min(confirmed, frame), start)
         if keys is None or not self.ready or frame - confirmed >= past._ticks - 1:
             return False
-        self._known[self.me].append(keys)
+        self._start, end = start, start + (frame + 1) * substeps
         try:
-            past.resimulate((frame + 1) * substeps, inputs)
+            self._known[self.me].append(keys)
+            past.resimulate(end, inputs)
         finally:
-            if stepper.tick < (frame + 1) * substeps:
-                del self._known[self.me][-1]
+            if stepper.tick < end:
+                del self._known[self.me][frame + self.delay - self._first :]
         self._frame = frame + 1
         self._forget()
         return True
+
+    def _frame_of(self, tick: int, start: int) -> int:
+        """Return the frame of a tick, one that this table can go on from."""
+        frame, last = (tick - start) // self._substeps, self._count(self.me) - self.delay
+        if not self._first <= frame <= last:
+            low, high = (start + each * self._substeps for each in (self._first, last))
+            raise ValueError(
+                f"past: expected a stepper at a tick from {low} to {high}, where this table goes on, got {tick}: for "
+                f"another round make new tables"
+            )
+        return frame
 
     def _differs(self, frame: int, used: list[int]) -> bool:
         known = zip(self._known, used, strict=True)
         return any(frame - self._first < len(own) and own[frame - self._first] != one for own, one in known)
 
-    def _compare(self, past: Rollback, agreed: int, substeps: int) -> None:
+    def _compare(self, past: Rollback, agreed: int, start: int) -> None:
         """Save the checksum of the last confirmed frame divisible by EVERY; compare received checksums with ours."""
         agreed -= agreed % EVERY
-        kept, now = agreed * substeps in past.ticks, agreed * substeps == past.stepper.tick
+        tick = start + agreed * self._substeps
+        kept, now = tick in past.ticks, tick == past.stepper.tick
         if agreed not in self._sums and (kept or now):
-            self._sums[agreed] = past.stepper.checksum() if now else past.checksum(agreed * substeps)
+            self._sums[agreed] = past.stepper.checksum() if now else past.checksum(tick)
         self._sums = dict([*self._sums.items()][-MOST // EVERY :])
         for frame, player in [known for known in self._theirs if known[0] <= agreed]:
             theirs = self._theirs.pop((frame, player))
             if self._sums.get(frame, theirs) != theirs:
-                raise DesyncError(frame * substeps, self._sums[frame], theirs, player)
+                raise DesyncError(start + frame * self._substeps, self._sums[frame], theirs, player)
 
     def _forget(self) -> None:
         """Drop inputs that all players have received and that no rollback needs."""
