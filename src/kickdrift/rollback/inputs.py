@@ -20,8 +20,8 @@ _HEAD = struct.Struct("<5sBBHIIIQ")
 _PEER = struct.Struct("<Ii")
 _RUN = struct.Struct("<IH")
 _CRC = struct.Struct("<I")
-#: Maximum number of inputs in a packet; number of frames between two checksums.
-MOST, EVERY = 512, 8
+#: Maximum number of inputs in a packet; number of frames between two checksums; checksums kept of each player.
+MOST, EVERY, KEPT = 512, 8, 64
 #: Largest fraction by which a player that is ahead slows down; number of frames ahead that is tolerated.
 SLOWEST, TOLERATED = 0.02, 0.5
 _FRAMES = 2**31
@@ -79,8 +79,10 @@ class Inputs:
         self._lead = [0.0] * self.players
         self._heard = [-1] * self.players
         self._used: dict[int, list[int]] = {}  # inputs of frames that used predictions
+        #: Our checksums by frame, ascending; the last frame with one; of each player those not compared yet.
         self._sums: dict[int, int] = {}
-        self._theirs: dict[tuple[int, int], int] = {}  # checksums of others, by (frame, player)
+        self._summed = 0
+        self._theirs: list[dict[int, int]] = [{} for _ in range(self.players)]
         self.deepest = 0  #: largest number of frames that one rollback has replayed
 
     def _count(self, player: int) -> int:
@@ -202,15 +204,23 @@ class Inputs:
         return any(frame - self._first < len(own) and own[frame - self._first] != one for own, one in known)
 
     def _compare(self, past: Rollback, agreed: int, start: int) -> None:
-        """Save the checksum of the last confirmed frame divisible by EVERY; compare received checksums with ours."""
-        agreed -= agreed % EVERY
-        tick = start + agreed * self._substeps
-        kept, now = tick in past.ticks, tick == past.stepper.tick
-        if agreed not in self._sums and (kept or now):
-            self._sums[agreed] = past.stepper.checksum() if now else past.checksum(tick)
-        self._sums = dict([*self._sums.items()][-MOST // EVERY :])
-        for frame, player in [known for known in self._theirs if known[0] <= agreed]:
-            theirs = self._theirs.pop((frame, player))
+        """Save the checksum of each confirmed frame divisible by EVERY; compare received checksums with ours.
+
+        Players confirm frames at different times, and several at once when packets come in bursts. A player who saves
+        only that of the last one may never have a frame in common with another.
+        """
+        for frame in range(self._summed + EVERY, agreed + 1, EVERY):
+            tick = start + frame * self._substeps
+            if tick == past.stepper.tick:
+                self._sums[frame] = past.stepper.checksum()
+            elif tick in past._snapshots:  # not if `past` is another one since then
+                self._sums[frame] = past.checksum(tick)
+            self._summed = frame
+        while len(self._sums) > KEPT:
+            del self._sums[next(iter(self._sums))]
+        due = [(frame, player) for player, waiting in enumerate(self._theirs) for frame in waiting]
+        for frame, player in sorted(each for each in due if each[0] <= self._summed):
+            theirs = self._theirs[player].pop(frame)
             if self._sums.get(frame, theirs) != theirs:
                 raise DesyncError(start + frame * self._substeps, self._sums[frame], theirs, player)
 
@@ -254,8 +264,11 @@ class Inputs:
             # Each side sees the other's frame late by the latency. Half the difference of both leads cancels it.
             lead = (self._frame - frame - leads[self.me]) / 2
             self._lead[player] += (lead - self._lead[player]) / 8
-        if agreed > 0 and len(self._theirs) < MOST:
-            self._theirs.setdefault((agreed, player), checksum)
+        if agreed > 0:
+            waiting = self._theirs[player]
+            waiting.setdefault(agreed, checksum)
+            if len(waiting) > KEPT:
+                del waiting[next(iter(waiting))]
 
     def _parsed(self, data: bytes) -> tuple[int, int, int, int, int, list[int], list[int], list[int]]:
         """Check all of a packet: (player, frame, first, agreed, checksum, counts, leads, inputs)."""
