@@ -483,3 +483,18 @@ def test_an_interrupted_call_does_not_leave_worlds_locked():
         place += 1
         worlds.step(0)
     assert place > 5
+
+
+def test_an_interrupted_resimulation_applies_inputs_once():
+    def resimulate(past):
+        past.resimulate(9, lambda world, tick: world.velocity.__iadd__(tick + 1.0))
+
+    for place in range(1, 10**4):
+        world = kd.Stepper([[0.0]], clock=kd.FixedClock(60, substeps=3))
+        past = kd.Rollback(world)
+        ended = not interrupted(lambda past=past: resimulate(past), place)
+        resimulate(past)
+        assert (world.tick, world.velocity.tolist()) == (9, [[1.0 + 4.0 + 7.0]])
+        if ended:
+            break
+    assert place > 100
