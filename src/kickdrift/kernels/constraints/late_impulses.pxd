@@ -94,14 +94,25 @@ cdef inline void turn_impulses(
     const char* free, Py_ssize_t stride, const vec* like,
 ) noexcept nogil:
     """Turn the impulses that a constraint has added to the velocities `free`."""
-    cdef Py_ssize_t w = width(like)
+    if plan.dim == 2:
+        turn_each(2, call, plan, first, count, workspace, <const vec*> free, stride // width(like))
+    else:
+        turn_each(3, call, plan, first, count, workspace, <const vec*> free, stride // width(like))
+
+
+cdef inline void turn_each(
+    int dim, const ConstraintCall* call, const Plan* plan, Py_ssize_t first, Py_ssize_t count,
+    const Workspace* workspace, const vec* free, Py_ssize_t stride,
+) noexcept nogil:
+    cdef Py_ssize_t w = width(free)
     cdef Py_ssize_t plane = workspace.plane // w
     cdef Py_ssize_t at = (first - workspace.first) * <Py_ssize_t> sizeof(vec) // w
     cdef vec* v = <vec*> (workspace.next + V * workspace.row * <Py_ssize_t> sizeof(vec) // w + at)
     cdef vec* history = <vec*> (workspace.next + S * workspace.row * <Py_ssize_t> sizeof(vec) // w + at)
     cdef bint bounces = is_wall(call)
-    cdef vec one = filled(1, like)
-    cdef vec h = filled(plan.h, like)
+    cdef bint keeps_history = verlet(plan.scheme)
+    cdef vec one = filled(1, free)
+    cdef vec h = filled(plan.h, free)
     cdef vec u[MAX_DIM]
     cdef vec impulse[MAX_DIM]
     cdef vec added[MAX_DIM]
@@ -110,27 +121,27 @@ cdef inline void turn_impulses(
     cdef Py_ssize_t n, i
     cdef int j
     for n in range((count + w - 1) // w):
-        pushed = filled(0, like)
-        for j in range(plan.dim):
+        pushed = filled(0, free)
+        for j in range(dim):
             u[j] = v[j * plane + n]
-            impulse[j] = u[j] - (<const vec*> free)[j * (stride // w) + n]
+            impulse[j] = u[j] - free[j * stride + n]
             pushed = pushed + absolute(impulse[j])
         if not any_true(positive(pushed)):
             continue
         if bounces:
-            share = numbers_of(&(<const Wall*> call.data).friction, first + n * w, like)
+            share = numbers_of(&(<const Wall*> call.data).friction, first + n * w, free)
             pushed = select_or_zero(equals_zero(share), pushed)
-            size, left = product(plan.dim, impulse, impulse), product(plan.dim, u, impulse)
-            share = one - filled(2, like) * select_or_zero(positive(size), left / size)
+            size, left = product(dim, impulse, impulse), product(dim, u, impulse)
+            share = one - filled(2, free) * select_or_zero(positive(size), left / size)
             share = select(positive(left), select_or_zero(positive(share), share), one)
-            for j in range(plan.dim):
+            for j in range(dim):
                 impulse[j] = share * impulse[j]
         s = load_rotation(plan, first + n * w, t)
-        across(plan.dim, impulse, t, added)
-        s = select(greater(s, filled(1.5, like)), s / (s - one), s)     # LEAST of kickdrift/reference/forces.py
-        for j in range(plan.dim):
+        across(dim, impulse, t, added)
+        s = select(greater(s, filled(1.5, free)), s / (s - one), s)     # LEAST of kickdrift/reference/forces.py
+        for j in range(dim):
             i = j * plane + n
             added[j] = s * added[j]
-            if verlet(plan.scheme):
+            if keeps_history:
                 history[i] = select(positive(pushed), history[i] - h * added[j], history[i])
             v[i] = select(positive(pushed), u[j] + added[j], u[j])

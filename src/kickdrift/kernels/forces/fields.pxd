@@ -82,6 +82,34 @@ cdef inline vec add_affine(
     return a
 
 
+cdef enum:                      # indices of the coefficients of affine forces, once they are loaded
+    AT_G = 0
+    AT_C = MAX_DIM
+    AT_W = 2 * MAX_DIM
+    AT_K = 3 * MAX_DIM
+    AT_P = 4 * MAX_DIM
+    AFFINE_VECTORS = 5 * MAX_DIM
+
+
+cdef inline void load_affine(int dim, const Plan* plan, Py_ssize_t body, vec* f) noexcept nogil:
+    """Load the coefficients of affine forces for a vector of bodies."""
+    cdef int j
+    for j in range(dim):
+        f[AT_G + j], f[AT_C + j] = field_vec(&plan.g, j, body, f), field_vec(&plan.c, j, body, f)
+        f[AT_W + j], f[AT_K + j] = field_vec(&plan.w, j, body, f), field_vec(&plan.k, j, body, f)
+        f[AT_P + j] = field_vec(&plan.p, j, body, f)
+
+
+cdef inline vec add_loaded(bint drag, bint spring, const vec* f, int j, vec x, vec v) noexcept nogil:
+    """Acceleration by affine forces, from loaded coefficients of component j."""
+    cdef vec a = f[AT_G + j]
+    if drag:
+        a = affine(True, True, False, x, v, a, f[AT_C + j], f[AT_W + j], a, a)
+    if spring:
+        a = affine(False, False, True, x, v, a, a, a, f[AT_K + j], f[AT_P + j])
+    return a
+
+
 # Functions that branch on the kind of a term return whether they have a branch for it. `has_branches` checks this once
 # per plan. Steps ignore the result, so that compilers do not compute it there.
 

@@ -172,6 +172,10 @@ cdef extern from *:
       #undef CYTHON_INLINE
       #define CYTHON_INLINE KICKDRIFT_INLINE
     #endif
+    /* Registers are assigned once for a whole function, not per loop: sums of forces take 0.94 of the time. */
+    #if defined(__GNUC__) && !defined(__clang__)
+      #pragma GCC optimize ("ira-region=one")
+    #endif
     int kickdrift_fill_coupled(void *);
     int kickdrift_fill_formulas(void *);
     """

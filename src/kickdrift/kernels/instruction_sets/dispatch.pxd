@@ -1,6 +1,6 @@
 # Two functions for each scheme, called through pointers: a single function with all schemes takes minutes to compile.
 #
-# The first steps a row or tile in blocks. The second, `..._vectors`, steps short rows vector by vector, with less
+# The first steps a row in blocks. The second, `..._vectors`, steps short rows vector by vector, with less
 # register setup.
 
 from ..simd.vec cimport MEDIUM, NARROW, WIDE, f32vec, vec, width
@@ -8,16 +8,16 @@ from ..abi.plan cimport (
     COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, EXACT, EXPLICIT_EULER, HEUN, KICK_DRIFT, MAX_CONSTANTS, MIDPOINT, PLANES,
     RK4, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, Job, Plan, Row,
 )
-from ..loops.rows cimport single_vectors
+from ..loops.rows cimport row_of_blocks, single_vectors
 from ..abi.coupled cimport Kernels
 from ..integrators.steps cimport fsal, stages
-from ..loops.tiles cimport aligned, in_a_row, locate, step_scheme
+from ..loops.tiles cimport affine_only, aligned, in_a_row, in_planes, locate, step_in_planes
 
 
 cdef inline vec explicit_euler(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(EXPLICIT_EULER, WIDE, plan, job, k, row, count)
+    return row_of_blocks(EXPLICIT_EULER, WIDE, plan, job, k, row, count)
 
 
 cdef inline vec explicit_euler_vectors(
@@ -29,7 +29,7 @@ cdef inline vec explicit_euler_vectors(
 cdef inline vec kick_drift(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(KICK_DRIFT, WIDE, plan, job, k, row, count)
+    return row_of_blocks(KICK_DRIFT, WIDE, plan, job, k, row, count)
 
 
 cdef inline vec kick_drift_vectors(
@@ -41,7 +41,7 @@ cdef inline vec kick_drift_vectors(
 cdef inline vec drift_kick(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(DRIFT_KICK, MEDIUM, plan, job, k, row, count)
+    return row_of_blocks(DRIFT_KICK, MEDIUM, plan, job, k, row, count)
 
 
 cdef inline vec drift_kick_vectors(
@@ -53,7 +53,7 @@ cdef inline vec drift_kick_vectors(
 cdef inline vec midpoint(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(MIDPOINT, NARROW, plan, job, k, row, count)
+    return row_of_blocks(MIDPOINT, NARROW, plan, job, k, row, count)
 
 
 cdef inline vec midpoint_vectors(
@@ -65,7 +65,7 @@ cdef inline vec midpoint_vectors(
 cdef inline vec heun(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(HEUN, NARROW, plan, job, k, row, count)
+    return row_of_blocks(HEUN, NARROW, plan, job, k, row, count)
 
 
 cdef inline vec heun_vectors(
@@ -77,7 +77,7 @@ cdef inline vec heun_vectors(
 cdef inline vec rk4(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(RK4, NARROW, plan, job, k, row, count)
+    return row_of_blocks(RK4, NARROW, plan, job, k, row, count)
 
 
 cdef inline vec rk4_vectors(
@@ -89,7 +89,7 @@ cdef inline vec rk4_vectors(
 cdef inline vec verlet_backward(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(VERLET_BACKWARD, NARROW, plan, job, k, row, count)
+    return row_of_blocks(VERLET_BACKWARD, NARROW, plan, job, k, row, count)
 
 
 cdef inline vec verlet_backward_vectors(
@@ -101,7 +101,7 @@ cdef inline vec verlet_backward_vectors(
 cdef inline vec verlet_central(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(VERLET_CENTRAL, NARROW, plan, job, k, row, count)
+    return row_of_blocks(VERLET_CENTRAL, NARROW, plan, job, k, row, count)
 
 
 cdef inline vec verlet_central_vectors(
@@ -113,7 +113,7 @@ cdef inline vec verlet_central_vectors(
 cdef inline vec velocity_verlet(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(VELOCITY_VERLET, MEDIUM, plan, job, k, row, count)
+    return row_of_blocks(VELOCITY_VERLET, MEDIUM, plan, job, k, row, count)
 
 
 cdef inline vec velocity_verlet_vectors(
@@ -125,7 +125,7 @@ cdef inline vec velocity_verlet_vectors(
 cdef inline vec composition(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(COMPOSITION, NARROW, plan, job, k, row, count)
+    return row_of_blocks(COMPOSITION, NARROW, plan, job, k, row, count)
 
 
 cdef inline vec composition_vectors(
@@ -137,7 +137,7 @@ cdef inline vec composition_vectors(
 cdef inline vec composition_rk4(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(COMPOSITION_RK4, NARROW, plan, job, k, row, count)
+    return row_of_blocks(COMPOSITION_RK4, NARROW, plan, job, k, row, count)
 
 
 cdef inline vec composition_rk4_vectors(
@@ -149,13 +149,139 @@ cdef inline vec composition_rk4_vectors(
 cdef inline vec exact(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(EXACT, NARROW, plan, job, k, row, count)
+    return row_of_blocks(EXACT, NARROW, plan, job, k, row, count)
 
 
 cdef inline vec exact_vectors(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
     return single_vectors(EXACT, plan, job, k, row, at, count)
+
+
+# Loops over tiles (loops/fused.pxd): a function for each scheme and dimension, and for coefficients of affine forces that
+# are uniform or those of each body. Compilers assign registers better in small functions than in a large one.
+
+cdef inline vec kick_drift_2d(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(KICK_DRIFT, 2, True, plan, job, k, row, count)
+
+
+cdef inline vec kick_drift_2d_each(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(KICK_DRIFT, 2, False, plan, job, k, row, count)
+
+
+cdef inline vec kick_drift_3d(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(KICK_DRIFT, 3, True, plan, job, k, row, count)
+
+
+cdef inline vec kick_drift_3d_each(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(KICK_DRIFT, 3, False, plan, job, k, row, count)
+
+
+cdef inline vec rk4_2d(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(RK4, 2, True, plan, job, k, row, count)
+
+
+cdef inline vec rk4_2d_each(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(RK4, 2, False, plan, job, k, row, count)
+
+
+cdef inline vec rk4_3d(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(RK4, 3, True, plan, job, k, row, count)
+
+
+cdef inline vec rk4_3d_each(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(RK4, 3, False, plan, job, k, row, count)
+
+
+cdef inline vec velocity_verlet_2d(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(VELOCITY_VERLET, 2, True, plan, job, k, row, count)
+
+
+cdef inline vec velocity_verlet_2d_each(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(VELOCITY_VERLET, 2, False, plan, job, k, row, count)
+
+
+cdef inline vec velocity_verlet_3d(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(VELOCITY_VERLET, 3, True, plan, job, k, row, count)
+
+
+cdef inline vec velocity_verlet_3d_each(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(VELOCITY_VERLET, 3, False, plan, job, k, row, count)
+
+
+cdef inline vec composition_2d(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(COMPOSITION, 2, True, plan, job, k, row, count)
+
+
+cdef inline vec composition_2d_each(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(COMPOSITION, 2, False, plan, job, k, row, count)
+
+
+cdef inline vec composition_3d(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(COMPOSITION, 3, True, plan, job, k, row, count)
+
+
+cdef inline vec composition_3d_each(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    return step_in_planes(COMPOSITION, 3, False, plan, job, k, row, count)
+
+
+cdef inline void* step_of_planes(const Plan* plan, const vec* like) noexcept nogil:
+    """Return the function that steps tiles of the plan."""
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef bint flat = plan.dim == 2
+    if plan.scheme == KICK_DRIFT:
+        if plan.uniform:
+            step = kick_drift_2d[vec] if flat else kick_drift_3d[vec]
+        else:
+            step = kick_drift_2d_each[vec] if flat else kick_drift_3d_each[vec]
+    elif plan.scheme == RK4:
+        if plan.uniform:
+            step = rk4_2d[vec] if flat else rk4_3d[vec]
+        else:
+            step = rk4_2d_each[vec] if flat else rk4_3d_each[vec]
+    elif plan.scheme == VELOCITY_VERLET:
+        if plan.uniform:
+            step = velocity_verlet_2d[vec] if flat else velocity_verlet_3d[vec]
+        else:
+            step = velocity_verlet_2d_each[vec] if flat else velocity_verlet_3d_each[vec]
+    else:
+        if plan.uniform:
+            step = composition_2d[vec] if flat else composition_3d[vec]
+        else:
+            step = composition_2d_each[vec] if flat else composition_3d_each[vec]
+    return <void*> step
 
 
 cdef inline void set_up(Plan* plan, const Kernels* kernels, const vec* like) noexcept nogil:
@@ -223,5 +349,7 @@ cdef inline bint choose(Plan* plan, const vec* like) noexcept nogil:
         plan.step = plan.single_block = NULL
         return False
     plan.step = <void*> step
+    if in_planes(plan) and not affine_only(plan):
+        plan.step = step_of_planes(plan, like)
     plan.single_block = <void*> single_block
     return True

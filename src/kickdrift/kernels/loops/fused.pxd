@@ -10,8 +10,8 @@ from ..abi.kinds cimport QUADRATIC_DRAG
 from ..simd.vec cimport alone, f32alone, f32vec, f64vec, vec, width
 from ..integrators.steps cimport damp, evaluations, has_opening, kick_constants, kicks, opening, stage, turn
 from ..forces.fields cimport (
-    FIRST_TERMS, TERM_VECTORS, Affine, accelerate_tile, add_affine, add_only, add_terms, field_vec, load_each,
-    load_term, load_terms, locate_affine,
+    AFFINE_VECTORS, FIRST_TERMS, TERM_VECTORS, Affine, accelerate_tile, add_affine, add_loaded, add_only, add_terms,
+    field_vec, load_affine, load_each, load_term, load_terms, locate_affine,
 )
 from ..integrators.traits cimport fsal, repeats_place, splits_on_drag
 
@@ -61,8 +61,8 @@ cdef inline void turn_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count,
 
 cdef inline void complete_stage(
     int scheme, bint drag, int kind, int dim, int number, bint ends, bint kept, const Plan* plan, bint drags,
-    bint springs, const Affine* affine, const vec* constants, const vec* kick, Py_ssize_t n, Py_ssize_t body, vec* c,
-    vec* held, vec* x, vec* v, vec* p, vec* q, vec* y, vec* z,
+    bint springs, bint uniform, const Affine* affine, const vec* f, const vec* constants, const vec* kick,
+    Py_ssize_t n, Py_ssize_t body, vec* c, vec* held, vec* x, vec* v, vec* p, vec* q, vec* y, vec* z,
 ) noexcept nogil:
     """Evaluate the forces on vector n of a tile and do stage `number`; compilers keep the arrays in registers."""
     cdef bint keeps = drag and splits_on_drag(scheme)  # True: some evaluations repeat the positions of the previous one
@@ -70,8 +70,11 @@ cdef inline void complete_stage(
     cdef vec a[MAX_DIM]
     cdef int j
     for j in range(dim):
-        a[j] = (<const vec*> (affine[j].g + n * g_step))[0]
-        a[j] = add_affine(drags, springs, &affine[j], n, x[j], v[j], a[j])
+        if uniform:
+            a[j] = add_loaded(drags, springs, f, j, x[j], v[j])
+        else:
+            a[j] = (<const vec*> (affine[j].g + n * g_step))[0]
+            a[j] = add_affine(drags, springs, &affine[j], n, x[j], v[j], a[j])
     if kind >= 0:
         add_only(kind, keeps, kept, dim, c, x, v, a, held)
     elif kind == MANY:
@@ -84,12 +87,13 @@ cdef inline void complete_stage(
 
 
 cdef inline void step_vectors(
-    int scheme, bint drag, int kind, int dim, bint recalled, const Plan* plan, const vec* k,
+    int scheme, bint drag, int kind, int dim, bint uniform, bint recalled, const Plan* plan, const vec* k,
     Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     """Make one step of a tile: all of its stages, with all forces, for one vector of bodies after another.
 
     Square roots and divisions of one vector overlap with the next. kind: kind of the only term, or NO_TERM or MANY;
+    uniform: True if the coefficients of affine forces are the same for all bodies, and can stay in registers;
     recalled: True if the tile has the accelerations of the last evaluation, which was at the present positions.
     """
     cdef bint carries = repeats_place(scheme, drag, 0)  # store the last accelerations of a step for the next one
@@ -100,6 +104,7 @@ cdef inline void step_vectors(
     cdef bint springs = plan.spring
     cdef int held_terms = 0 if kind == NO_TERM else 1 if kind >= 0 else min(plan.terms, FIRST_TERMS)
     cdef Affine affine[MAX_DIM]
+    cdef vec f[AFFINE_VECTORS]
     cdef Term term
     cdef bint each = kind >= 0 and plan.term.per_body
     cdef vec constants[EXTRA + 2]
@@ -115,8 +120,11 @@ cdef inline void step_vectors(
     cdef int kick, number, j
     for j in range(EXTRA + 2):
         constants[j] = k[j]
-    for j in range(dim):
-        locate_affine(plan, j, first, &affine[j], r)
+    if uniform:
+        load_affine(dim, plan, first, f)
+    else:
+        for j in range(dim):
+            locate_affine(plan, j, first, &affine[j], r)
     if kind >= 0:
         term = plan.term[0]
         load_term(dim, &term, first, c)
@@ -138,14 +146,14 @@ cdef inline void step_vectors(
         for kick in range(kicks(scheme, plan)):
             if kind != MANY:    # the first stage is not in the loop, so that its number is a compile-time constant
                 complete_stage(
-                    scheme, drag, kind, dim, 0, each_kick == 1, carries and recalled, plan, drags, springs, affine,
-                    constants, kick_constants(k, kick), n, body, c, held, x, v, p, q, y, z,
+                    scheme, drag, kind, dim, 0, each_kick == 1, carries and recalled, plan, drags, springs, uniform,
+                    affine, f, constants, kick_constants(k, kick), n, body, c, held, x, v, p, q, y, z,
                 )
             for number in range(0 if kind == MANY else 1, each_kick):
                 complete_stage(
                     scheme, drag, kind, dim, number, number == each_kick - 1,
-                    repeats_place(scheme, drag, number) and (number > 0 or recalled), plan, drags, springs, affine,
-                    constants, kick_constants(k, kick), n, body, c, held, x, v, p, q, y, z,
+                    repeats_place(scheme, drag, number) and (number > 0 or recalled), plan, drags, springs, uniform,
+                    affine, f, constants, kick_constants(k, kick), n, body, c, held, x, v, p, q, y, z,
                 )
         for j in range(dim):
             r[X * row + j * plane + n], r[V * row + j * plane + n] = x[j], v[j]
@@ -175,7 +183,7 @@ cdef inline void store_held(
 
 
 cdef inline void step_kind(
-    int scheme, bint drag, int dim, bint recalled, const Plan* plan, const vec* k, Py_ssize_t first,
+    int scheme, bint drag, int dim, bint uniform, bint recalled, const Plan* plan, const vec* k, Py_ssize_t first,
     Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     """`step_vectors`, specialised for no term, and for quadratic drag alone, whose coefficients stay in registers.
@@ -184,15 +192,15 @@ cdef inline void step_kind(
     0.9 to 1.4 times as fast, and for Vortex, 1.1 to 1.5 times.
     """
     if plan.terms == 0:
-        step_vectors(scheme, drag, NO_TERM, dim, recalled, plan, k, first, vectors, r)
+        step_vectors(scheme, drag, NO_TERM, dim, uniform, recalled, plan, k, first, vectors, r)
     elif plan.terms == 1 and plan.term.kind == QUADRATIC_DRAG:
-        step_vectors(scheme, drag, QUADRATIC_DRAG, dim, recalled, plan, k, first, vectors, r)
+        step_vectors(scheme, drag, QUADRATIC_DRAG, dim, uniform, recalled, plan, k, first, vectors, r)
     else:
-        step_vectors(scheme, drag, MANY, dim, recalled, plan, k, first, vectors, r)
+        step_vectors(scheme, drag, MANY, dim, uniform, recalled, plan, k, first, vectors, r)
 
 
 cdef inline void step_planes(
-    int scheme, bint drag, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
+    int scheme, bint drag, int dim, bint uniform, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
     Py_ssize_t count, vec* r,
 ) noexcept nogil:
     """Step a loaded tile through the job."""
@@ -204,7 +212,7 @@ cdef inline void step_planes(
     for step in range(job.steps):
         if plan.turned:
             turn_tile(plan, first, count, r)
-        step_kind(scheme, drag, dim, step > 0 or job.recalled, plan, k, first, vectors, r)
+        step_kind(scheme, drag, dim, uniform, step > 0 or job.recalled, plan, k, first, vectors, r)
         if plan.turned:
             turn_tile(plan, first, count, r)
         if plan.damped:
@@ -214,31 +222,25 @@ cdef inline void step_planes(
 
 
 cdef inline void step_tile(
-    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count,
-    vec* r,
+    int scheme, int dim, bint uniform, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
+    Py_ssize_t count, vec* r,
 ) noexcept nogil:
     """Step a loaded tile; velocity-dependent forces need another loop in some schemes."""
     if splits_on_drag(scheme) and plan.velocity_dependent:
-        step_planes(scheme, splits_on_drag(scheme), dim, plan, job, k, first, count, r)
+        step_planes(scheme, splits_on_drag(scheme), dim, uniform, plan, job, k, first, count, r)
     else:
-        step_planes(scheme, False, dim, plan, job, k, first, count, r)
+        step_planes(scheme, False, dim, uniform, plan, job, k, first, count, r)
 
 
 cdef inline void step_alone(
-    int scheme, const Plan* plan, const Job* job, const void* k, const Row* row, Py_ssize_t count, alone r,
+    int scheme, int dim, bint uniform, const Plan* plan, const Job* job, const void* k, const Row* row,
+    Py_ssize_t count, alone r,
 ) noexcept nogil:
     """`step_tile` with a restrict pointer `r`: compilers know that stores to the tile change no coefficient."""
-    cdef Py_ssize_t first = row.first
     if alone is f32alone:
-        if plan.dim == 3:
-            step_tile(scheme, 3, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
-        else:
-            step_tile(scheme, 2, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
+        step_tile(scheme, dim, uniform, plan, job, <const f32vec*> k, row.first, count, <f32vec*> r)
     else:
-        if plan.dim == 3:
-            step_tile(scheme, 3, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
-        else:
-            step_tile(scheme, 2, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
+        step_tile(scheme, dim, uniform, plan, job, <const f64vec*> k, row.first, count, <f64vec*> r)
 
 
 cdef inline void accelerate_planes(

@@ -10,25 +10,21 @@ from ..abi.plan cimport IMPLICIT_EULER, MAX_DIM, REGISTERS, ROW, S, STRIDED, TIL
 from ..simd.vec cimport f32alone, f32vec, f64alone, vec, width
 from .fused cimport fused, solve_planes, step_alone
 from .planes cimport aligned, end, keep_tile, move_state, sum_planes
-from .rows cimport FEW, row_of_blocks
+from .rows cimport FEW
 from ..forces.applied cimport merge_row
 from ..forces.fields cimport values
 from ..integrators.traits cimport unspecialised
 
 
-cdef inline vec step_scheme(
-    int scheme, int vectors, const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t count,
+cdef inline vec step_in_planes(
+    int scheme, int dim, bint uniform, const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    """Step a row of `count` numbers, or a tile of `count` bodies. Return the sum of the row, for the finite check, or
-    0 for a tile, which the caller sums."""
+    """Step a tile of `count` bodies. Return 0, because the caller sums the tile."""
     cdef vec nothing
-    if row.planes == NULL:
-        return row_of_blocks(scheme, vectors, plan, job, k, row, count)
-    if fused(scheme):
-        if vec is f32vec:
-            step_alone(scheme, plan, job, k, row, count, <f32alone> row.planes)
-        else:
-            step_alone(scheme, plan, job, k, row, count, <f64alone> row.planes)
+    if vec is f32vec:
+        step_alone(scheme, dim, uniform, plan, job, k, row, count, <f32alone> row.planes)
+    else:
+        step_alone(scheme, dim, uniform, plan, job, k, row, count, <f64alone> row.planes)
     memset(&nothing, 0, sizeof(vec))
     return nothing
 
