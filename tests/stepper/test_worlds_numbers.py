@@ -66,3 +66,27 @@ def test_coefficients_of_each_world(Worlds, integrator, one, name, values):
         for stepper, value in zip(steppers, values, strict=True):
             stepper.set(entry(stepper), **{name: value})
         compare(worlds, steppers)
+
+
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "rk4", "verlet"])
+@pytest.mark.parametrize("rods", [1, 2])
+def test_drag_of_each_world_beside_compliant_rods(Worlds, integrator, rods):
+    """Compliant rods that pull before the step depend on the drag: numbers of the force, not what a world is made of."""
+
+    def make():
+        held = [kd.Distance([(k, k + 1)], length=1.0, compliance=1e-4 * (k + 1)) for k in range(rods)]
+        drag = kd.LinearDrag(0.1)
+        start = [[0.0, 0.0], [0.0, 1.3], [1.0, 1.3]], [[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]]
+        return kd.Stepper(*start, hz=50, integrator=integrator, forces=[drag], constraints=held), drag
+
+    (template, drag), drags = make(), np.array([0.5, 0.6, 7.0])
+    worlds, steppers = Worlds(template, 3), [make() for _ in drags]
+    for given in (drags, drags[::-1], np.repeat(drags[None, ::-1], 3, axis=0) + drags[:, None]):
+        worlds.set(drag, coefficient=given)
+        for (stepper, own), value in zip(steppers, given, strict=True):
+            stepper.set(own, coefficient=value)
+        compare(worlds, [stepper for stepper, _ in steppers])
+    worlds.kill(np.array([[False, False, True]] * 3))
+    for stepper, _ in steppers:
+        stepper.kill(2)
+    compare(worlds, [stepper for stepper, _ in steppers])

@@ -117,8 +117,9 @@ cdef class BoundDistance(BoundConstraint):
         distance.move_second = self.keep(fields["move_second"][order], plan.dtype)
         if "compliance" in fields:
             distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
-            distance.drag_first = self.keep(fields["drag_first"][order], plan.dtype)
-            distance.drag_second = self.keep(fields["drag_second"][order], plan.dtype)
+            # Writable, because the drag of a force changes them: worlds may have a drag of their own.
+            distance.drag_first = self.ordered(fields, "drag_first", plan.dtype)
+            distance.drag_second = self.ordered(fields, "drag_second", plan.dtype)
         # `pairs`: arrays with one item per pair, which `Ends` compacts. Arrays kept later are refilled in each step, or
         # have no item per pair.
         self.pairs = self.kept[1:]
