@@ -90,3 +90,27 @@ def test_drag_of_each_world_beside_compliant_rods(Worlds, integrator, rods):
     for stepper, _ in steppers:
         stepper.kill(2)
     compare(worlds, [stepper for stepper, _ in steppers])
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_numbers_that_were_different_become_equal(Worlds, killed):
+    """The compiled code has the numbers of the last world in its memory, when all worlds get those of the first."""
+
+    def make():
+        spring, rod = kd.Springs([(0, 1), (1, 2)], 2.0), kd.Distance([(2, 3)], length=1.0)
+        start = [[0.0, 0.0], [0.0, 1.3], [1.0, 1.3], [2.0, 1.3]], [[1.0, 0.0], [0.0, 2.0], [0.0, 0.0], [3.0, 1.0]]
+        return kd.Stepper(*start, hz=50, forces=[spring], constraints=[rod]), spring, rod
+
+    (template, spring, rod), steppers = make(), [make() for _ in range(3)]
+    worlds = Worlds(template, 3)
+    if killed:
+        worlds.kill(np.array([[True, False, False, False]] * 3))
+        for stepper, *_ in steppers:
+            stepper.kill(0)
+    for stiffness, lengths in (([2.0, 3.0, 4.0], [1.0, 1.25, 1.5]), ([2.0] * 3, [1.0] * 3)):
+        worlds.set(spring, stiffness=np.array(stiffness))
+        worlds.set(rod, length=np.array(lengths))
+        for (stepper, *own), k, length in zip(steppers, stiffness, lengths, strict=True):
+            stepper.set(own[0], stiffness=k)
+            stepper.set(own[1], length=length)
+        compare(worlds, [stepper for stepper, *_ in steppers])

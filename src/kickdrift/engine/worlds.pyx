@@ -156,6 +156,8 @@ cdef class WorldsCore:
             offset = 0
             for place, size in blocks:
                 part = self.table[:, offset : offset + size]
+                if self.every.worlds > 0:   # the memory still has the coefficients of the last world that was loaded
+                    memcpy(<void*> <size_t> place, <const char*> <size_t> self.table.ctypes.data + offset, size)
                 if self.every.worlds > 1 and (part != part[0]).any():
                     k = worker.tables
                     worker.numbers[k].to = <char*> <size_t> place
