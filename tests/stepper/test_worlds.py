@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
+from kickdrift.rollback import snapshots
 
 
 def discs(n=6, **more):
@@ -662,3 +663,24 @@ def test_a_view_is_copied_and_listed(Worlds):
     copy.copy(worlds[1]).step()
     copy.deepcopy(worlds[2]).step()
     assert worlds.tick.tolist() == [200, 201, 200]
+
+
+def test_a_reset_of_some_worlds_reads_their_snapshots_only(Worlds, monkeypatch):
+    """The cost of a reset by a mask is that of the masked worlds, not of all."""
+    template = kd.Stepper([[0.5]], [[1.0]], hz=10, constraints=[kd.Box(0, 1)], events=kd.Events())
+    worlds, where = Worlds(template, 6), np.array([False, True, False, False, True, True])
+    for ticks in (0, 5, 10):
+        worlds.step(5, active=np.arange(6) * 5 > ticks)
+    whole, ticks, sums = worlds.snapshot(), worlds.tick, worlds.checksum()
+    worlds.step(35)
+    later, calls, parse = worlds.checksum(), [], snapshots.parse
+    monkeypatch.setattr(snapshots, "parse", lambda *given: calls.append(given) or parse(*given))
+    worlds.restore(whole, where=where)
+    assert len(calls) <= 2 * where.sum()
+    assert worlds.tick.tolist() == np.where(where, ticks, ticks + 35).tolist()
+    assert worlds.checksum().tolist() == np.where(where, sums, later).tolist()
+    events = worlds.events.take()
+    last = np.array([events["tick"][events["world"] == i].max(initial=0) for i in range(6)])
+    assert (last[where] <= ticks[where]).all()
+    assert (last[~where] > ticks[~where]).all()
+    assert (last[ticks >= 10] > 0).all()

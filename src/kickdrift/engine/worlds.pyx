@@ -82,7 +82,7 @@ cdef class WorldsCore:
         self.most = min(<Py_ssize_t> (0.25 * PATIENCE / self.cost) + 1, <Py_ssize_t> 1 << 16)
         if core.slots is not None:
             self._take_slots(steppers[0]._book())
-        self._write([], spread=np.ones(number, np.uint8))
+        self._write([], spread=np.arange(number))
 
     def _take_slots(self, book=None):
         """Create slots for each world: copies of `book` (a `Slots` of stepper/slots.py), or (None) all active.
@@ -194,10 +194,10 @@ cdef class WorldsCore:
         worker.go_home()
         self._raise_errors()
 
-    def _write(self, list writes, const uint8_t[::1] spread=None, copies=None):
+    def _write(self, list writes, const int64_t[::1] spread=None, copies=None):
         """Change arrays of all worlds atomically: no signal handler runs between the changes.
 
-        writes: (array, index, values). spread: mask of the worlds that receive the first worker's state beyond arrays
+        writes: (array, index, values). spread: the worlds that receive the first worker's state beyond arrays
         (`Worker.store`). copies: (source, target), the worlds between which `Saved` is copied.
         """
         cdef Worker worker = self.workers[0]
@@ -210,10 +210,9 @@ cdef class WorldsCore:
             return
         if worker.core.store is not None:
             worker.core.store.log.count = worker.core.store.log.dropped = 0
-        for i in range(self.every.worlds):
-            if spread[i]:
-                worker.store(i)
-                self.every.stale[i] = True
+        for i in spread:
+            worker.store(i)
+            self.every.stale[i] = True
         self._raise_errors()
 
     cdef int copy_saved(self, const int64_t[::1] source, const int64_t[::1] target) except -1:

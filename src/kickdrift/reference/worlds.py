@@ -94,9 +94,10 @@ class Worlds(WorldsBase):
     def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any:
         return function(self._steppers[i], *given, **named)
 
-    def _go_back(self, snapshot: bytes, where: np.ndarray) -> None:
-        for i in np.flatnonzero(where):
-            self._steppers[i].restore(snapshot)
+    def _go_back(self, saved: list[tuple[bytes, np.ndarray]]) -> None:
+        for snapshot, rows in saved:
+            for i in rows:
+                self._steppers[i].restore(snapshot)
 
     def _copy(self, source: np.ndarray, target: np.ndarray) -> None:
         saved = [(self._steppers[i].snapshot(), [array.copy() for array in self._loads(i)]) for i in source]

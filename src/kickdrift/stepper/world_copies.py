@@ -87,15 +87,26 @@ def overlaps(array: np.ndarray) -> bool:
     return False
 
 
-def parted(data: bytes, count: int) -> list[bytes]:
-    """Split a snapshot of all worlds into one snapshot per world."""
+def parted(data: bytes, count: int, rows: np.ndarray) -> list[bytes]:
+    """Return the snapshots of the worlds `rows` in a snapshot of all worlds."""
     sizes = np.zeros(0, np.int64)
     if len(data) >= HEAD.size + 8 * count and HEAD.unpack_from(data)[1] == count:
         sizes = np.frombuffer(data, "<i8", count, HEAD.size)
     ends = np.cumsum(np.concatenate([[HEAD.size + 8 * count], np.clip(sizes, 0, len(data))]))
     if len(sizes) != count or (sizes < 0).any() or ends[-1] != len(data):
         raise SnapshotError(f"snapshot: expected one of {count} worlds, got one of others, or a damaged one")
-    return [data[first:last] for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
+    return [data[first:last] for first, last in zip(ends[rows].tolist(), ends[rows + 1].tolist(), strict=True)]
+
+
+def check_snapshot(stepper: StepperBase, snapshot: bytes) -> None:
+    """Raise SnapshotError for a snapshot with other coefficients or dt than a private stepper, as worlds share them."""
+    saved = snapshots.parse(stepper, snapshot)
+    same = saved.exact_dt == stepper._exact_dt and (saved.offset == stepper._offset).all()
+    same = same and (saved.origin, saved.origin_tick) == (stepper._origin, stepper._origin_tick)
+    if not same or (saved.changes is not None and saved.changes["plan"]):
+        raise SnapshotError(
+            "snapshot: expected the coefficients, dt and origin that the template had when the worlds were made"
+        )
 
 
 def private(

@@ -145,28 +145,32 @@ class Worlds(WorldsBase, WorldsCore):
             self._store(i, [(of_all, i, own) for own, of_all in self._pairs])
             self._waiting += self._new_events()
 
-    def _go_back(self, snapshot: bytes, where: np.ndarray) -> None:
-        guest = self._guest
-        self._rebinding = True  # until all worlds have the slots that the snapshot may give to the guest
-        guest._exclusively(guest._restore, snapshot)
-        if guest._slots is not None and self._alive is None:
-            self._take_slots()
-        self._rebinding = False
-        waiting, pending = self._events_left(where, guest.tick)
-        writes: list[Any] = [(of_all, where, own) for own, of_all in self._pairs]
-        self._write([*writes, (self._pending, ..., pending)], spread=where.view(np.uint8))
-        self._waiting = waiting
+    def _go_back(self, saved: list[tuple[bytes, np.ndarray]]) -> None:
+        guest, where = self._guest, np.zeros(len(self), np.bool_)
+        try:
+            for snapshot, rows in saved:
+                self._rebinding = True  # until all worlds have the slots that the snapshot may give to the guest
+                guest._exclusively(guest._restore, snapshot)
+                if guest._slots is not None and self._alive is None:
+                    self._take_slots()
+                self._rebinding = False
+                where[rows] = True
+                self._write([(of_all, rows, own) for own, of_all in self._pairs], spread=rows)
+        finally:  # an interrupt leaves each world as before or as restored: those that are restored lose later events
+            waiting, pending = self._events_left(where, self._tick)
+            self._write([(self._pending, ..., pending)])
+            self._waiting = waiting
 
-    def _events_left(self, where: np.ndarray, tick: int) -> tuple[list[np.ndarray], np.ndarray]:
+    def _events_left(self, where: np.ndarray, tick: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """Return the untaken events, without those after a tick in the worlds `where`, and the counts per world."""
-        left = [rows[~where[rows[:, 0]] | (rows[:, 1] <= tick)] for rows in self._waiting]
+        left = [rows[~where[rows[:, 0]] | (rows[:, 1] <= tick[rows[:, 0]])] for rows in self._waiting]
         numbers = np.concatenate([np.zeros(0, np.int64), *[rows[:, 0] for rows in left]])
         return [rows for rows in left if len(rows)], np.bincount(numbers, minlength=len(self))
 
     def _copy(self, source: np.ndarray, target: np.ndarray) -> None:
         where = np.zeros(len(self), np.bool_)
         where[target] = True
-        waiting, pending = self._events_left(where, -1)
+        waiting, pending = self._events_left(where, np.full(len(self), -1))
         arrays = [*(of_all for _, of_all in self._pairs), self._tick, self._began, self._spanned]
         arrays += [] if self._alive is None else [self._alive, self._needs_start, self._generation]
         writes: list[Any] = [(array, target, array[source]) for array in arrays]
