@@ -45,6 +45,7 @@ def compare(what, many, alone, snapshots):
                 )
         if snapshots and np.isfinite(stepper.position).all() and np.isfinite(stepper.velocity).all():
             same(f"{what}: snapshot of world {i}", outcome(many.snapshot, i), outcome(stepper.snapshot))
+        same(f"{what}: checksum of world {i}", outcome(many[i].checksum), outcome(stepper.checksum))
         same(f"{what}: energy of world {i}", outcome(many[i].energy), outcome(stepper.energy))
     if many._guest._events is None:
         return

@@ -52,7 +52,7 @@ def made(name):
 
 
 def after_steps(worlds):
-    """Return the state after three more steps: the bits also show coefficients, which checksums do not contain."""
+    """Return the state after three more steps: the bits also show coefficients that no snapshot has."""
     worlds.step(3)
     return worlds.checksum().tolist(), worlds.alive.tolist(), worlds.tick.tolist(), worlds.position.tobytes()
 

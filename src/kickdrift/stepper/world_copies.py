@@ -12,7 +12,7 @@ import numpy as np
 from .. import validation
 from ..errors import SnapshotError
 from ..forces.applied import Applied
-from ..rollback import snapshots
+from ..rollback import parts, snapshots
 from . import changes
 from .entries import differences, places_of
 from .rotation import check_unit
@@ -20,6 +20,7 @@ from .rotation import check_unit
 if TYPE_CHECKING:
     from ..declaration import Declaration
     from .base import StepperBase
+    from .entries import Entry
     from .worlds_base import WorldsBase
 
 
@@ -125,10 +126,32 @@ def private(
         if isinstance(one, Applied)
     }
     memo = {id(one): others.get(one, one) for one in declared}
-    parts = (arguments["forces"], arguments["constraints"], given)
-    forces, constraints, given = copy.deepcopy(parts, memo)
+    declared_ones = (arguments["forces"], arguments["constraints"], given)
+    forces, constraints, given = copy.deepcopy(declared_ones, memo)
     arguments |= {"forces": forces, "constraints": constraints, "threads": 1, **arrays}
     return snapshots.rebuild(cls, arguments, snapshot, None, given), others
+
+
+class _WithEntries:
+    """A stepper as parts of its snapshot see it, but with other entries: the stepper itself stays as it is."""
+
+    def __init__(self, stepper: StepperBase, entries: tuple[Entry, ...]) -> None:
+        self._stepper, self._entries, self._changes_written = stepper, entries, None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stepper, name)
+
+
+def checksum(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> int:
+    """Return the checksum that a stepper would have after `set` with these coefficients."""
+    if not numbers:
+        return int(stepper.checksum())
+    entries = [*stepper._entries]
+    for declaration, given in numbers:
+        for place in places_of(stepper, declaration):
+            entries[place] = changes.with_coefficients(stepper, entries[place], given, stepper._plan)
+    sections = parts.written(_WithEntries(stepper, tuple(entries)))  # type: ignore[arg-type]
+    return snapshots.digest(stepper, stepper._arrays(), sections)
 
 
 def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .worlds_base import WorldsBase
 
 #: Methods and attributes that a world shares with a stepper: they change only the state.
-_CALLS = {"step", "record", "energy", "checksum", "teleport", "restart", "kill", "slots"}
+_CALLS = {"step", "record", "energy", "teleport", "restart", "kill", "slots"}
 _CALLS |= {
     "touching",
     "grounded",
@@ -113,6 +113,10 @@ class World:
         """Return a snapshot of this world: see `Stepper.snapshot`."""
         worlds = self._worlds
         return bytes(worlds._exclusively(worlds._call, self._index, StepperBase.snapshot))
+
+    def checksum(self) -> int:
+        """Return the digest of this world, with the numbers that `Worlds.set` gave it: see `Stepper.checksum`."""
+        return int(self._worlds._exclusively(self._worlds._checksum, self._index))
 
     def spawn(self, position: ArrayLike, velocity: ArrayLike = 0.0, **turning: ArrayLike) -> np.ndarray:
         """Add bodies in the lowest free rows; return their ids: see `Stepper.spawn`. Masses are those of the rows.

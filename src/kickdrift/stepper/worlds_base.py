@@ -18,7 +18,7 @@ from .motion import SPEEDS, is_placed
 from .slots import LAST_GENERATION
 from .user_state import UserArrays
 from .world_arguments import copied_worlds, mask_of, numbers_of_all, place_of, rows_to_spawn
-from .world_copies import HEAD, MAGIC, check_snapshot, counted, of_all, parted, rebuilt
+from .world_copies import HEAD, MAGIC, check_snapshot, checksum, counted, of_all, parted, rebuilt
 from .world_view import World, WorldsEvents
 
 if TYPE_CHECKING:
@@ -317,9 +317,14 @@ class WorldsBase:
         self._exclusively(self._copy, sources, targets)
 
     def checksum(self) -> np.ndarray:
-        """Return `Stepper.checksum` of each world: uint64 of shape (worlds,)."""
-        sums = [self._exclusively(self._call, i, StepperBase.checksum) for i in range(len(self))]
-        return np.array(sums, np.uint64)
+        """Return `Stepper.checksum` of each world, with the numbers that `set` gave it: uint64 of shape (worlds,).
+
+        It takes some 10 µs for each world, and 30 more for each force or constraint that `set` gave numbers.
+        """
+        return np.array([self._exclusively(self._checksum, i) for i in range(len(self))], np.uint64)
+
+    def _checksum(self, i: int) -> int:
+        return int(self._call(i, checksum, self._numbers_of(i, self._numbers)))
 
     # Changes.
 
