@@ -93,12 +93,14 @@ def set_numbers(rng, many, alone):
         return
     name, value = rng.choice([*values.items()])
     given = np.stack([value * rng.choice([0.5, 0.75, 1.0, 1.25]) for _ in alone])
+    where = np.array([rng.random() < 0.5 for _ in alone]) if rng.random() < 0.5 else np.ones(len(alone), np.bool_)
+    some = {} if where.all() else {"where": where}
     try:
-        many.set(one, **{name: given})
+        many.set(one, **{name: given[where]}, **some)
     except ValueError:
         return
-    for stepper, each in zip(alone, given, strict=True):
-        stepper.set(declared(stepper)[number], **{name: each})
+    for i in np.flatnonzero(where):
+        alone[i].set(declared(alone[i])[number], **{name: given[i]})
 
 
 def declared(one):

@@ -15,6 +15,7 @@ START = kd.Stepper(
     constraints=[kd.ElasticCollisions(0.25)],
 )  # fmt: skip
 FORCES = np.linspace(0, 1, 36).reshape(3, 6, 2)
+SOME = np.array([True, False, True])
 MASK = np.array([[True, False, False, True, False, False]] * 3)
 
 
@@ -34,6 +35,8 @@ OPERATIONS = {
     "set an array": lambda worlds: worlds.set(PUSH, force=FORCES.copy()),
     "checksum, kill": lambda worlds: (worlds.checksum(), worlds.kill(MASK)),
     "set numbers": lambda worlds: worlds.set(DRAG, coefficient=np.array([1.0, 2.0, 3.0])),
+    "set numbers of some": lambda worlds: worlds.set(DRAG, coefficient=np.array([1.0, 3.0]), where=SOME),
+    "set numbers of some after set": lambda worlds: worlds.set(DRAG, coefficient=np.array([1.0, 3.0]), where=SOME),
 }
 #: Calls that bind again, but change nothing.
 FOLLOW_UPS = [
@@ -45,7 +48,7 @@ FOLLOW_UPS = [
 
 def made(name):
     worlds = kd.Worlds(START, 3)
-    if name == "kill after set":
+    if name.endswith("after set"):
         worlds.set(DRAG, coefficient=np.array([0.1, 0.2, 0.3]))
     worlds.step(2)
     return worlds
@@ -72,13 +75,14 @@ class Strike:
 
 def struck(worlds, operation, k):
     """Run an operation that is interrupted at its k-th event; return whether it was."""
-    profiler = sys.getprofile()
-    sys.setprofile(Strike(k))
+    profiler, strike = sys.getprofile(), Strike(k)
+    sys.setprofile(strike)
     try:
         operation(worlds)
     except KeyboardInterrupt:
         return True
     finally:
+        strike.left = 0  # never strikes again: the next call would be the event, if the operation had k - 1
         sys.setprofile(profiler)
     return False
 

@@ -44,6 +44,7 @@ cdef class WorldsCore:
     cdef public list _applied_arrays, _torque_arrays
     cdef public object _tick, _began, _spanned, _stale, _alive, _needs_start, _generation, _pending, _dropped
     cdef object table, blocks, bound    # table of the coefficients of each world: see `_begin_numbers`
+    cdef object loaded          # indices of the blocks that workers load with each world; None without a table
 
     def __dealloc__(self):
         cdef Py_ssize_t i
@@ -99,6 +100,7 @@ cdef class WorldsCore:
         core = self._fitted     # the binding of this stepper must have the same layout as the workers' bindings
         core.make_slots()
         self._bind_again()
+        self.loaded = None   # the table is that of the binding without slots
         rows = self.every.worlds, self.every.n
         alive, needs_start = np.ones(rows, np.uint8), np.zeros(rows, np.uint8)
         generation = np.ones(rows, np.int64)
@@ -119,34 +121,53 @@ cdef class WorldsCore:
 
     def _begin_numbers(self, Core core):
         """Allocate the table of coefficients, one row per world. core: the stepper that computes the rows in turn."""
-        self.blocks = number_blocks(core)
-        size = sum([size for _, size in self.blocks])
-        self.table = np.zeros((self.every.worlds, size), np.uint8)
+        self.loaded, self.blocks = None, number_blocks(core)
+        self.table = self._new_rows(self.every.worlds)
         self.bound = bound_by(core)
+
+    def _has_numbers(self):
+        """Return whether the table of coefficients is complete, and fits the workers' bindings."""
+        return self.loaded is not None
+
+    def _new_rows(self, Py_ssize_t count):
+        return np.zeros((count, sum([size for _, size in self.blocks])), np.uint8)
+
+    def _copy_numbers(self, Core core, row):
+        """Copy the coefficients of `core` to a row like those of the table; return False if its binding differs."""
+        cdef char* to = <char*> address(row)
+        cdef Py_ssize_t place, size
+        if bound_by(core) != self.bound:
+            return False
+        for place, size in number_blocks(core):
+            memcpy(to, <const void*> <size_t> place, size)
+            to += size
+        return True
 
     def _take_numbers(self, Core core, Py_ssize_t i, str what):
         """Copy the coefficients of `core` to row i of the table. what: name of the coefficients, for errors."""
-        cdef char* to = <char*> address(self.table[i])
-        cdef Py_ssize_t place, size
-        if bound_by(core) != self.bound:
+        if not self._copy_numbers(core, self.table[i]):
             raise ValueError(
                 f"{what}: expected numbers that may differ from world to world; those of world {i} need other pairs, "
                 f"shapes or steps than those of world 0 (radii of bodies that collide, stiffness, iterations and "
                 f"breaks_at of a Distance, and places of shapes are the same in all worlds; a drag is 0 in all or none)"
             )
-        for place, size in number_blocks(core):
-            memcpy(to, <const void*> <size_t> place, size)
-            to += size
 
-    def _end_numbers(self):
-        """Let workers load, with each world, those coefficients that differ between worlds."""
+    def _end_numbers(self, bint differ):
+        """Let workers load, with each world, those coefficients that differ between worlds.
+
+        differ: whether all rows of the table were taken; else all worlds have the numbers of the first.
+        """
         cdef Worker worker
-        cdef Py_ssize_t offset, k
-        blocks_of_all = [number_blocks((<Worker> each).core) for each in self.workers]
-        sizes = [size for _, size in self.blocks]
-        if any([[size for _, size in blocks] != sizes for blocks in blocks_of_all]):
-            raise AssertionError("workers that are bound otherwise")
-        for worker, blocks in zip(self.workers, blocks_of_all):
+        cdef Py_ssize_t offset
+        if not differ:
+            self.table[1:] = self.table[:1]
+        loaded, offset = set(), 0
+        for number, (_, size) in enumerate(self.blocks):
+            part = self.table[:, offset : offset + size]
+            if differ and (part != part[:1]).any():
+                loaded.add(number)
+            offset += size
+        for worker, blocks in zip(self.workers, self.blocks_of_workers()):
             worker.tables = 0
             PyMem_Free(worker.numbers)
             worker.numbers = NULL   # if the allocation fails, the destructor must not free the old memory again
@@ -154,17 +175,47 @@ cdef class WorldsCore:
             if worker.numbers == NULL:
                 raise MemoryError
             offset = 0
-            for place, size in blocks:
-                part = self.table[:, offset : offset + size]
+            for number, (place, size) in enumerate(blocks):
                 if self.every.worlds > 0:   # the memory still has the coefficients of the last world that was loaded
                     memcpy(<void*> <size_t> place, <const char*> <size_t> self.table.ctypes.data + offset, size)
-                if self.every.worlds > 1 and (part != part[0]).any():
-                    k = worker.tables
-                    worker.numbers[k].to = <char*> <size_t> place
-                    worker.numbers[k].source = <const char*> <size_t> self.table.ctypes.data + offset
-                    worker.numbers[k].size, worker.numbers[k].stride = size, self.table.strides[0]
-                    worker.tables += 1
+                if number in loaded:
+                    self.load_block(worker, place, offset, size)
                 offset += size
+        self.loaded = loaded
+
+    def _change_numbers(self, rows, found):
+        """Replace rows of the table. Coefficients that change are loaded with each world from now on."""
+        cdef Worker worker
+        cdef Py_ssize_t offset = 0
+        changed, more = (self.table[rows] != found).any(axis=0), []
+        for number, (_, size) in enumerate(self.blocks):
+            if number not in self.loaded and changed[offset : offset + size].any():
+                more.append((number, offset))
+            offset += size
+        if more:
+            for worker, blocks in zip(self.workers, self.blocks_of_workers()):
+                for number, offset in more:
+                    place, size = blocks[number]
+                    self.load_block(worker, place, offset, size)
+            self.loaded.update([number for number, _ in more])
+        self.table[rows] = found
+
+    cdef list blocks_of_workers(self):
+        """Return the coefficients in each worker's memory, in the order of those of the table."""
+        blocks_of_all = [number_blocks((<Worker> each).core) for each in self.workers]
+        sizes = [size for _, size in self.blocks]
+        if any([[size for _, size in blocks] != sizes for blocks in blocks_of_all]):
+            raise AssertionError("workers that are bound otherwise")
+        return blocks_of_all
+
+    cdef int load_block(self, Worker worker, size_t place, Py_ssize_t offset, Py_ssize_t size) except -1:
+        """Let a worker load coefficients with each world. offset: their place in a row of the table."""
+        cdef Numbers* numbers = &worker.numbers[worker.tables]
+        numbers.to, numbers.size = <char*> place, size
+        numbers.source = <const char*> <size_t> self.table.ctypes.data + offset
+        numbers.stride = self.table.strides[0]
+        worker.tables += 1
+        return 0
 
     def _exclusively(self, function, *given, **named):
         """Call a function while no other thread may use the worlds.

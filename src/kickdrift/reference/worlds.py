@@ -112,17 +112,17 @@ class Worlds(WorldsBase):
         """Return the arrays of the loads of a world."""
         return [array for entry in self._steppers[i]._entries for array in entry.origin.loads]
 
-    def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None:
+    def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str, rows: np.ndarray | None) -> None:
         try:
-            self._fit(numbers)
+            self._fit(numbers, rows)
         except BaseException:
             self._fit(self._numbers)  # restore the old coefficients
             raise
         self._numbers = numbers
 
-    def _fit(self, numbers: dict[Declaration, dict[str, Any]]) -> None:
-        for i, stepper in enumerate(self._steppers):
-            renumber(stepper, self._numbers_of(i, numbers))
+    def _fit(self, numbers: dict[Declaration, dict[str, Any]], rows: np.ndarray | None = None) -> None:
+        for i in range(len(self)) if rows is None else rows.tolist():
+            renumber(self._steppers[i], self._numbers_of(i, numbers))
 
     def _replace_arrays(self, name: str, arrays: list[np.ndarray]) -> None:
         setattr(self, name, arrays)

@@ -9,11 +9,14 @@ import numpy as np
 from .. import validation
 from . import joints, motion
 from .entries import places_of
+from .world_copies import of_all
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from ..forces.applied import Applied
     from .base import StepperBase
+    from .worlds_base import WorldsBase
 
 
 def mask_of(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -44,23 +47,6 @@ def rows_to_spawn(name: str, given: Any, mask: np.ndarray, like: np.ndarray) -> 
     return rows
 
 
-def numbers_of_all(coefficients: dict[str, Any], count: int) -> dict[str, Any]:
-    """Return coefficients of `set`: arrays have an item for each world, which is copied."""
-    given = {}
-    for name, value in coefficients.items():
-        if isinstance(value, np.ndarray) and value.ndim:
-            if len(value) != count:
-                raise ValueError(
-                    f"{name}: expected a number or tuple for all worlds, or an array whose first axis has an item "
-                    f"for each of {count} worlds, got shape {value.shape}"
-                )
-            if value.dtype == np.object_:
-                raise TypeError(f"{name}: expected numbers, got an array of objects: {validation.show(value)}")
-            value = value.copy()
-        given[name] = value
-    return given
-
-
 def place_of(stepper: StepperBase, declaration: Any) -> int:
     """Return the index of a declaration's first entry; raise ValueError for joints and shapes of `Contacts`."""
     if joints.found(stepper, declaration) or motion.are_contacts(stepper, motion.found(stepper, declaration)):
@@ -86,3 +72,23 @@ def copied_worlds(source: ArrayLike, target: ArrayLike, count: int) -> tuple[np.
     if len(validation.distinct(targets)) < len(targets):
         raise ValueError(f"target: expected each world once, got {validation.short(target)}")
     return sources, targets
+
+
+def applied_arrays(
+    worlds: WorldsBase, declaration: Applied, coefficients: dict[str, Any]
+) -> tuple[str, list[np.ndarray]]:
+    """Return the name and the items of `_applied` or `_torques`, in which an array is replaced by the user's."""
+    field, private = declaration._field, worlds._private(declaration)
+    if [*coefficients] != [field]:
+        raise TypeError(f"set: expected {field}, an array of all worlds, got {', '.join(coefficients)}")
+    given = coefficients[field]
+    if not isinstance(given, np.ndarray):
+        raise TypeError(f"{field}: expected an array of your own, got {validation.show(given)}")
+    name, plan = ("_torques" if declaration.turns else "_applied"), worlds._guest._plan
+    own = plan.torques if declaration.turns else plan.applied
+    if not any(array is private.array for array in own):
+        raise ValueError(f"{field}: expected an enabled {type(declaration).__name__}, the template disabled it")
+    given = of_all(field, private.array, len(worlds), given)
+    validation.own_memory([given], [*worlds._given.values(), *worlds._user.values()])
+    before = getattr(worlds, name)
+    return name, [given if one is private.array else array for one, array in zip(own, before, strict=True)]

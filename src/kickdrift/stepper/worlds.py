@@ -12,6 +12,7 @@ from ..rollback.applied import idle_arrays
 from ..validation import as_rows
 from .stepper import Stepper
 from .world_copies import private, renumber, rows_of
+from .world_numbers import of_each
 from .world_view import fields_of_all
 from .worlds_base import WorldsBase
 
@@ -178,10 +179,11 @@ class Worlds(WorldsBase, WorldsCore):
         self._write(writes, copies=(source, target))
         self._waiting = waiting
 
-    def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None:
+    def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str, rows: np.ndarray | None) -> None:
         self._rebinding = True
         try:
-            self._fit(numbers, what)
+            if rows is None or not self._fit_rows(numbers, rows):
+                self._fit(numbers, what)
         except Exception:
             self._fit(self._numbers)  # the coefficients before this call
             self._rebinding = False
@@ -196,7 +198,8 @@ class Worlds(WorldsBase, WorldsCore):
         """
         if not len(self):
             return
-        values = [self._numbers_of(i, numbers) for i in range(len(self))]
+        differ = any(of_each(value) for given in numbers.values() for value in given.values())
+        values = [self._numbers_of(i, numbers) for i in range(len(self) if differ else 1)]
         for stepper, others in zip(self._steppers, self._others, strict=False):
             renumber(stepper, [(others.get(one, one), given) for one, given in values[0]])
         self._bind_again()
@@ -205,7 +208,19 @@ class Worlds(WorldsBase, WorldsCore):
         for i, given in enumerate(values):
             renumber(self._fitted, given)
             self._take_numbers(self._fitted, i, what)
-        self._end_numbers()
+        self._end_numbers(differ)
+
+    def _fit_rows(self, numbers: dict[Declaration, dict[str, Any]], rows: np.ndarray) -> bool:
+        """Do as `_fit` where only the numbers of some worlds change; return False if they need another binding."""
+        if not self._has_numbers():
+            self._fit(self._numbers)
+        found = self._new_rows(len(rows))
+        for i, row in zip(rows.tolist(), found, strict=True):
+            renumber(self._fitted, self._numbers_of(i, numbers))
+            if not self._copy_numbers(self._fitted, row):
+                return False
+        self._change_numbers(rows, found)
+        return True
 
     def _slots_of_all(self) -> tuple[np.ndarray, np.ndarray]:
         if self._alive is None:

@@ -17,8 +17,9 @@ from .entries import acting, differences, places_of
 from .motion import SPEEDS, is_placed
 from .slots import LAST_GENERATION
 from .user_state import UserArrays
-from .world_arguments import copied_worlds, mask_of, numbers_of_all, place_of, rows_to_spawn
+from .world_arguments import applied_arrays, copied_worlds, mask_of, place_of, rows_to_spawn
 from .world_copies import HEAD, MAGIC, check_snapshot, checksum, counted, of_all, parted, rebuilt
+from .world_numbers import numbers_of, of_world, with_rows
 from .world_view import World, WorldsEvents
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class WorldsBase:
         def _call(self, i: int, function: Any, *given: Any, **named: Any) -> Any: ...  # call it on the state of world i
         def _go_back(self, saved: list[tuple[bytes, np.ndarray]]) -> None: ...  # snapshots, and the worlds of each
         def _copy(self, source: np.ndarray, target: np.ndarray) -> None: ...
-        def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str) -> None: ...  # sets `_numbers`
+        def _renumber(self, numbers: dict[Declaration, dict[str, Any]], what: str, rows: Any) -> None: ...  # `_numbers`
         def _replace_arrays(self, name: str, arrays: list[np.ndarray]) -> None: ...  # `_applied` or `_torques`
         def _private(self, declaration: Declaration) -> Any: ...  # the private steppers' copy of it
         def _spawn(self, where: np.ndarray, arrays: list[tuple[np.ndarray, np.ndarray]]) -> None: ...
@@ -328,20 +329,26 @@ class WorldsBase:
 
     # Changes.
 
-    def set(self, declaration: Declaration, /, **coefficients: Any) -> None:
+    def set(self, declaration: Declaration, /, *, where: np.ndarray | None = None, **coefficients: Any) -> None:
         """Set coefficients of a force or constraint per world, from the next step on.
 
         declaration: as for `Stepper.set`, but no joints or shapes of `Contacts`; the object the template was given.
         coefficients: an array whose first axis has an item for each world, of the shape that `Stepper.set` takes; or a
         number or tuple for all. The force of an `AppliedForce` and the torque of an `AppliedTorque` are your own
         arrays, (worlds, n, dim), which each step reads and `restore` writes. A length of None is measured now, in each
-        world. Numbers may differ from world to world, but not what a world consists of and how it is stepped: radii of
+        world.
+        where: bool, (worlds,): the worlds that change, all if left out. Arrays have an item for each of these, numbers
+        and tuples are for all of these. Values have the shape of those of the other worlds: if one
+        gets numbers per body, all have numbers per body from then on.
+
+        Numbers may differ from world to world, but not what a world consists of and how it is stepped: radii of
         bodies that collide, pairs, stiffness and `breaks_at` of a `Distance`, where shapes are, or filters or a drag
         that act in some worlds only. The regions of a `Sensor` may differ, and which shapes are enabled, except in
         `Contacts`.
 
         Coefficients belong to the index of a world: no snapshot has them, and `copy` leaves them. It takes about 0.1 ms
-        for each world. Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
+        for each world that changes, and more with each force or constraint that has numbers of each world's own.
+        Raises TypeError or ValueError as `Stepper.set` does; nothing has changed then.
 
         >>> import numpy as np, kickdrift as kd
         >>> wind = kd.LinearDrag(1.0)
@@ -351,38 +358,57 @@ class WorldsBase:
         >>> worlds.step()
         >>> worlds.velocity.ravel().tolist()
         [0.75, 0.5, 0.0]
+        >>> worlds.set(wind, coefficient=1.5, where=worlds.velocity[:, 0, 0] > 0.6)
+        >>> [float(worlds[i].current(wind).coefficient) for i in range(3)]
+        [1.5, 1.0, 2.0]
         """
         if not coefficients:
             raise TypeError("set: expected coefficients by name")
-        self._exclusively(self._set, declaration, coefficients)
+        rows = None if where is None else np.flatnonzero(mask_of("where", where, (len(self),)))
+        self._exclusively(self._set, declaration, coefficients, rows)
 
-    def _set(self, declaration: Declaration, coefficients: dict[str, Any]) -> None:
-        """Check the shapes of coefficients, and set the values of each world."""
+    def _set(self, declaration: Declaration, coefficients: dict[str, Any], rows: np.ndarray | None) -> None:
+        """Check the shapes of coefficients, and set the values of each world, or of the worlds `rows`."""
         place = place_of(self._guest, self._private(declaration))
-        moving = getattr(self._guest._entries[place].now, "moves", False)
-        if is_placed(declaration, coefficients) and (moving or not SPEEDS.isdisjoint(coefficients)):
+        entry = self._guest._entries[place]
+        if is_placed(declaration, coefficients) and (
+            getattr(entry.now, "moves", False) or not SPEEDS.isdisjoint(coefficients)
+        ):
             raise ValueError(
                 f"{type(declaration).__name__}({', '.join(coefficients)}): places and velocities of shapes that move "
                 f"are part of the state of each world: set them in the template, and restore its snapshot into worlds"
             )
         if isinstance(declaration, Applied):
-            self._set_array(declaration, coefficients)
+            if rows is not None:
+                raise ValueError("where: expected none, your array has the forces of all worlds: write to its rows")
+            self._replace_arrays(*applied_arrays(self, declaration, coefficients))
             return
-        given = numbers_of_all(coefficients, len(self))
         handle = self._handle(declaration)
-        given = {**self._numbers.get(handle, {}), **given}
-        numbers = {**self._numbers, handle: given | self._measured(place, handle, given)}
-        self._renumber(numbers, f"{type(declaration).__name__}({', '.join(coefficients)})")
+        known, today = self._numbers.get(handle, {}), entry.today
+        if rows is not None and not {*today.coefficients}.issuperset(coefficients):
+            today.changed(coefficients)  # raises the error that names the coefficients
+        given = known | numbers_of(coefficients, len(self), rows, known, today)
+        if rows is not None and not len(rows):
+            return
+        for name, values in self._measured(place, handle, given, rows).items():
+            given[name] = values if rows is None else with_rows(name, known, today, len(self), rows, values)
+        left = [name for name in coefficients if given[name] is None]
+        if rows is not None and left:
+            raise TypeError(f"{left[0]}: expected numbers where only some worlds change, got None")
+        what = f"{type(declaration).__name__}({', '.join(coefficients)})"
+        self._renumber({**self._numbers, handle: given}, what, rows)
 
-    def _measured(self, place: int, handle: Declaration, given: dict[str, Any]) -> dict[str, Any]:
-        """Return the lengths that were given as None, measured in each world."""
+    def _measured(
+        self, place: int, handle: Declaration, given: dict[str, Any], rows: np.ndarray | None
+    ) -> dict[str, Any]:
+        """Return the lengths that were given as None, measured in each world, or in each of the worlds `rows`."""
         if not any(value is None for value in given.values()):
             return {}
         guest, found = self._guest, []
-        for i, position in enumerate(self._position):
+        for i in range(len(self)) if rows is None else rows.tolist():
             ((_, own),) = self._numbers_of(i, {handle: given})
             changed = guest._entries[place].today.changed(own)
-            found.append(differences(changed.placed(position, guest._plan.periodic), changed))
+            found.append(differences(changed.placed(self._position[i], guest._plan.periodic), changed))
         return {name: np.array([each[name] for each in found]) for name in (found[0] if found else ())}
 
     def _handle(self, declaration: Declaration) -> Declaration:
@@ -397,39 +423,11 @@ class WorldsBase:
         given = dict(self._numbers_of(i, self._numbers)).get(self._handle(declaration))
         return now.changed(given) if given else now
 
-    def _set_array(self, declaration: Applied, coefficients: dict[str, Any]) -> None:
-        """Replace the array of an applied force or torque by the user's array of all worlds."""
-        field, private = declaration._field, self._private(declaration)
-        if [*coefficients] != [field]:
-            raise TypeError(f"set: expected {field}, an array of all worlds, got {', '.join(coefficients)}")
-        given = coefficients[field]
-        if not isinstance(given, np.ndarray):
-            raise TypeError(f"{field}: expected an array of your own, got {validation.show(given)}")
-        name, plan = ("_torques" if declaration.turns else "_applied"), self._guest._plan
-        own = plan.torques if declaration.turns else plan.applied
-        if not any(array is private.array for array in own):
-            raise ValueError(f"{field}: expected an enabled {type(declaration).__name__}, the template disabled it")
-        given = of_all(field, private.array, len(self), given)
-        validation.own_memory([given], [*self._given.values(), *self._user.values()])
-        before = getattr(self, name)
-        self._replace_arrays(
-            name, [given if one is private.array else array for one, array in zip(own, before, strict=True)]
-        )
-
     def _numbers_of(
         self, i: int, numbers: dict[Declaration, dict[str, Any]]
     ) -> list[tuple[Declaration, dict[str, Any]]]:
         """Return the coefficients of world i as pairs: (declaration of the private steppers, coefficients by name)."""
-        return [
-            (
-                self._private(declaration),
-                {
-                    name: value[i] if isinstance(value, np.ndarray) and value.ndim else value
-                    for name, value in given.items()
-                },
-            )
-            for declaration, given in numbers.items()
-        ]
+        return [(self._private(declaration), of_world(i, given)) for declaration, given in numbers.items()]
 
     def spawn(
         self,
