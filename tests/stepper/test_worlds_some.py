@@ -1,4 +1,4 @@
-"""Numbers of some worlds: `set(..., where=mask)`."""
+"""Numbers of some worlds: `set(..., where=mask)`, and what arrays, lists and tuples mean."""
 
 import numpy as np
 import pytest
@@ -129,6 +129,8 @@ def test_masks_of_some_worlds(Worlds):
             ValueError,
             "coefficient: .* an item for each of the 2 worlds of the mask",
         ),
+        ("drag", {"coefficient": [1.0, 2.0]}, ValueError, r"coefficient: a list of 2 .* numpy\.array.* tuple"),
+        ("drag", {"coefficient": [1.0] * 4}, ValueError, "coefficient: a list of 4 may be meant for all worlds"),
         ("drag", {"coefficient": -1.0}, ValueError, "coefficient"),
         ("drag", {"coefficient": "much"}, TypeError, "coefficient"),
         ("drag", {"stiffness": 1.0}, TypeError, "LinearDrag: expected coefficients .*, got 'stiffness'"),
@@ -181,3 +183,32 @@ def test_a_change_of_some_worlds_costs_what_these_cost(Worlds, monkeypatch):
         worlds.set(parts["pull"], acceleration=(0.0, -3.0))  # alike in all
         assert len(calls) <= 4
     assert worlds[7].current(parts["pull"]).acceleration.shape == (2,)
+
+
+def test_a_list_with_an_item_for_each_world_is_refused(Worlds):
+    """Where there are as many bodies as worlds, a list may mean either."""
+    drag, lift = kd.LinearDrag(0.1), kd.Boxes([(0, 5), (3, 5), (6, 5)], [(1, 6), (4, 6), (7, 6)])
+    worlds = Worlds(kd.Stepper(np.zeros((3, 2)), hz=50, forces=[drag], constraints=[lift]), 3)
+    with pytest.raises(ValueError, match=r"coefficient: a list of 3 may .* for each of 3 worlds: write numpy\.array"):
+        worlds.set(drag, coefficient=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match=r"lower: a list of 3 may"):
+        worlds.set(lift, lower=[(0, 4), (3, 4), (6, 4)])
+    worlds.set(drag, coefficient=(1.0, 2.0, 3.0))
+    assert [worlds[i].current(drag).coefficient.tolist() for i in range(3)] == [[1.0, 2.0, 3.0]] * 3
+    worlds.set(drag, coefficient=np.array([1.0, 2.0, 3.0]))
+    assert [worlds[i].current(drag).coefficient.tolist() for i in range(3)] == [1.0, 2.0, 3.0]
+    one = Worlds(kd.Stepper([[0.0]], forces=[own := kd.LinearDrag(0.1)]), 1)
+    one.set(own, coefficient=[0.5])  # has one meaning
+    assert one[0].current(own).coefficient.tolist() == [0.5]
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 3.0, 4.0, 5.0], (1.0, 2.0, 3.0, 4.0), (1.0,) * 5])
+def test_a_wrong_shape_for_all_worlds_says_what_is_needed_for_each(Worlds, values):
+    drag = kd.LinearDrag(0.1)
+    worlds = Worlds(kd.Stepper(np.zeros((2, 2)), hz=50, forces=[drag]), 4)
+    with pytest.raises(
+        ValueError, match=r"one value per body, .*; coefficient was taken for all .* needs a NumPy array"
+    ):
+        worlds.set(drag, coefficient=values)
+    worlds.set(drag, coefficient=np.array(values[:4]))
+    assert float(worlds[2].current(drag).coefficient) == 3.0 or values == (1.0,) * 5

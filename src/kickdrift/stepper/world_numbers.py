@@ -48,6 +48,12 @@ def numbers_of(
 def _check(name: str, value: Any, count: int, masked: bool) -> None:
     """Raise an error if a coefficient is neither for all of these worlds alike, nor has an item for each."""
     these = f"each of the {count} worlds of the mask" if masked else f"each of {count} worlds"
+    if isinstance(value, list) and (masked or len(value) == count > 1):
+        # The same list would have another meaning by accident, where there are as many bodies as worlds.
+        raise ValueError(
+            f"{name}: a list of {len(value)} may be meant for all worlds, or have an item for {these}: write "
+            f"numpy.array([...]) if it has, tuple([...]) if it is for all of them"
+        )
     if not of_each(value):
         return
     if len(value) != count:
@@ -83,3 +89,14 @@ def with_rows(
     for index, array in ((np.arange(count), before), (rows, values)):
         whole[index] = array.reshape(len(array), *(1,) * (len(shape) + 1 - array.ndim), *array.shape[1:])
     return whole
+
+
+def with_hint(error: ValueError, coefficients: dict[str, Any], count: int) -> ValueError:
+    """Return an error of `set` with a hint, if the shape of a coefficient was meant for each world."""
+    names = [name for name, value in coefficients.items() if not of_each(value) and np.ndim(value) and len(value) > 1]
+    if type(error) is not ValueError or not names:
+        return error
+    return ValueError(
+        f"{error}; {', '.join(names)} was taken for all worlds alike: a value for each world needs a NumPy array, "
+        f"whose first axis has an item for each of {count} worlds"
+    )

@@ -19,7 +19,7 @@ from .slots import LAST_GENERATION
 from .user_state import UserArrays
 from .world_arguments import applied_arrays, copied_worlds, mask_of, place_of, rows_to_spawn
 from .world_copies import HEAD, MAGIC, check_snapshot, checksum, counted, of_all, parted, rebuilt
-from .world_numbers import numbers_of, of_world, with_rows
+from .world_numbers import numbers_of, of_world, with_hint, with_rows
 from .world_view import World, WorldsEvents
 
 if TYPE_CHECKING:
@@ -334,11 +334,12 @@ class WorldsBase:
 
         declaration: as for `Stepper.set`, but no joints or shapes of `Contacts`; the object the template was given.
         coefficients: an array whose first axis has an item for each world, of the shape that `Stepper.set` takes; or a
-        number or tuple for all. The force of an `AppliedForce` and the torque of an `AppliedTorque` are your own
+        number or tuple for all. A list is for all, too, but refused if it has as many items as there are worlds: it
+        could mean either. The force of an `AppliedForce` and the torque of an `AppliedTorque` are your own
         arrays, (worlds, n, dim), which each step reads and `restore` writes. A length of None is measured now, in each
         world.
         where: bool, (worlds,): the worlds that change, all if left out. Arrays have an item for each of these, numbers
-        and tuples are for all of these. Values have the shape of those of the other worlds: if one
+        and tuples are for all of these; lists are refused. Values have the shape of those of the other worlds: if one
         gets numbers per body, all have numbers per body from then on.
 
         Numbers may differ from world to world, but not what a world consists of and how it is stepped: radii of
@@ -395,8 +396,11 @@ class WorldsBase:
         left = [name for name in coefficients if given[name] is None]
         if rows is not None and left:
             raise TypeError(f"{left[0]}: expected numbers where only some worlds change, got None")
-        what = f"{type(declaration).__name__}({', '.join(coefficients)})"
-        self._renumber({**self._numbers, handle: given}, what, rows)
+        try:
+            what = f"{type(declaration).__name__}({', '.join(coefficients)})"
+            self._renumber({**self._numbers, handle: given}, what, rows)
+        except ValueError as error:
+            raise with_hint(error, coefficients, len(self)) from error.__cause__
 
     def _measured(
         self, place: int, handle: Declaration, given: dict[str, Any], rows: np.ndarray | None
