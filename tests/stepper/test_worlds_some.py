@@ -154,6 +154,16 @@ def test_refused_numbers_of_some_worlds_change_nothing(isa, name, given, error, 
     assert found[0] == found[1]
 
 
+def test_the_first_kill_comes_after_a_refused_set(Worlds):
+    """A refused set leaves a table of numbers, all alike, which is that of a binding without slots."""
+    both = Both(Worlds)
+    with pytest.raises(ValueError, match="coefficient"):
+        both.worlds.set(both.parts["drag"], coefficient=-1.0, where=FIRST)
+    both.kill(1)
+    both.set("spring", "stiffness", np.array([3.0, 4.0]), LAST)
+    both.set("rod", "length", np.array([1.25, 1.5]), FIRST)
+
+
 def test_where_is_a_mask(Worlds):
     push = kd.AppliedForce(np.zeros((1, 1)))
     worlds = Worlds(kd.Stepper([[0.0]], forces=[push]), 2)
