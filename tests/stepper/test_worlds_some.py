@@ -164,6 +164,25 @@ def test_the_first_kill_comes_after_a_refused_set(Worlds):
     both.set("rod", "length", np.array([1.25, 1.5]), FIRST)
 
 
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_coefficients_are_copied(Worlds, kind):
+    """Whoever changes a list or an array after `set` changes no world, until it is set again."""
+    (template, parts), alone = made(), made()
+    worlds, given = Worlds(template, 3), kind([0.1, 0.2, 0.3, 0.4])
+    if kind is np.array:
+        given = np.array(0.25)
+    worlds.set(parts["drag"], coefficient=given)
+    alone[0].set(alone[1]["drag"], coefficient=given)
+    for _ in range(2):
+        given[() if kind is np.array else 0] = 0.75
+        worlds.kill(np.zeros((3, 4), np.bool_))  # the first makes another binding, which takes all numbers again
+        for each in (worlds, alone[0]):
+            each.step(3)
+        assert all(np.array_equal(worlds.position[i], alone[0].position) for i in range(3))
+        worlds.set(parts["drag"], coefficient=given)
+        alone[0].set(alone[1]["drag"], coefficient=given)
+
+
 def test_where_is_a_mask(Worlds):
     push = kd.AppliedForce(np.zeros((1, 1)))
     worlds = Worlds(kd.Stepper([[0.0]], forces=[push]), 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def numbers_of(
     for name, value in coefficients.items():
         _check(name, value, count if rows is None else len(rows), rows is not None)
         if rows is None or value is None:
-            given[name] = value.copy() if of_each(value) else value
+            given[name] = value if name == "shapes" else copy.deepcopy(value)  # shapes are known by identity
         else:
             values = value if of_each(value) else validation.plain(name, value)[None]
             given[name] = with_rows(name, known, today, count, rows, values)
