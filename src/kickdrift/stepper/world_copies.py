@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import struct
 from collections.abc import Callable
+from operator import is_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,19 +158,29 @@ def checksum(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> int:
 def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
     """Set coefficients of a stepper for its steps only: its entries, and so its snapshots, stay as declared."""
     entries, changed = [*stepper._entries], {}
-    before = vars(stepper).get("_fitted_entries", stepper._entries)
+    before, last = vars(stepper).get("_fitted_entries", stepper._entries), vars(stepper).get("_fitted_numbers", {})
+    fitted = {}
     for declaration, given in numbers:
         for place in places_of(stepper, declaration):
+            fitted[place] = given
+            if _alike(given, last.get(place, {})):
+                entries[place] = before[place]  # numbers that are common to all worlds stay from world to world
+                continue
             entries[place] = changes.with_coefficients(stepper, entries[place], given, stepper._plan)
             now, then = entries[place].today, before[place].today
             # An earlier, rejected call may have changed coefficients that this call does not set: reset them.
             changed[id(now)] = stepper._plan._parts.get(id(then)), given | differences(now, then)
     made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
-    made["attributes"]["_fitted_entries"] = made["attributes"].pop("_entries")
+    made["attributes"] |= {"_fitted_entries": made["attributes"].pop("_entries"), "_fitted_numbers": fitted}
     if made["attributes"].get("_motion") is not None:
         # Queries pass declarations of `_entries`, not those of the plan: rows must be found by both.
         made["attributes"]["_motion"].know(stepper._entries, stepper._entries)
     stepper._commit(numbers=stepper._numbers(made["binding"], stepper._dt), **made)
+
+
+def _alike(given: dict[str, Any], last: dict[str, Any]) -> bool:
+    """Return whether coefficients are the same objects, as those are that all worlds share."""
+    return given.keys() == last.keys() and all(map(is_, given.values(), last.values()))
 
 
 def rebuilt(
