@@ -11,6 +11,7 @@ import pytest
 from plans import assert_same_state
 
 import kickdrift as kd
+from kickdrift import reference
 
 G = 9.81  # m/s²
 LINKS = 26
@@ -228,6 +229,39 @@ def test_a_bridge_restarted_at_rest_stays_at_rest(iterations):
         again.step()
         assert np.linalg.norm(again.velocity, axis=1).max() < 0.001  # m/s
     assert abs(again.position - settled.position).max() < 1e-4
+
+
+@pytest.mark.parametrize("factor", [8, 2, 0.5, 0.125])
+@pytest.mark.parametrize("joined", [False, True], ids=["alone", "in Contacts"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper])
+def test_a_hanging_load_reads_its_weight_when_dt_changes(Stepper, dtype, joined, factor):
+    """x' = x + (x - x_prev) h/last + a h (h + last)/2: forces act for (h + last)/2, and a rope is loaded by m g."""
+    mass, hz = 2.0, 64
+    weight, epsilon = mass * G, float(np.finfo(dtype).eps)
+    for integrator in (kd.Verlet(), kd.Verlet(velocity="central"), kd.VelocityVerlet()):
+        for compliance in (None, 2.0**-16):
+            for limits in ({"length": 1.0}, {"max_length": 1.0}):
+                rope = kd.Distance([(0, 1)], compliance=compliance, breaks_at=1.5 * weight, **limits)
+                tied = kd.Contacts(0.1, joints=[rope]) if joined else rope
+                place = [(0, 0), (0, -1 - (compliance or 0) * weight)]
+                bob = Stepper(
+                    np.array(place, dtype),
+                    mass=mass,
+                    hz=hz,
+                    integrator=integrator,
+                    forces=[kd.Gravity((0, -G))],
+                    constraints=[kd.Pin(0), tied],
+                )
+                bob.step(hz)
+                at_rest = bob.position.copy()
+                for rate in (factor * hz, hz):
+                    bob.dt = 1 / rate
+                    for _ in range(4):
+                        bob.step()
+                        assert bob.load(rope)[0] == pytest.approx(weight, rel=1e-4 + 4 * rate**2 * epsilon)
+                assert bob.whole(rope).all()
+                assert abs(bob.position - at_rest).max() < 1e-4
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,6 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ..kernels.abi.constraints cimport DISTANCE, LIMITED, PAIR_ROW, PIN, SOFT, Distance, Pin
+from ..kernels.abi.plan cimport Plan
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
 from .coefficients cimport space
@@ -177,6 +178,9 @@ cdef class BoundDistance(BoundConstraint):
 
     cdef void join(self, const Common* common) noexcept:
         self.distance.at_rest = common.at_rest
+
+    cdef void prepare(self, const Plan* plan) noexcept:
+        self.distance.last_h = plan.last_h if self.distance.from_positions and plan.last_h > 0 else plan.h
 
 
 KINDS["distance"] = KINDS["compliant_distance"] = DISTANCE, BoundDistance

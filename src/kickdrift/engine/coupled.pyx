@@ -325,7 +325,10 @@ cdef class Coupled(Watch):
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept:
         """Derive the plans of both workspace buffers from the plan of the caller's arrays, after it has changed."""
         cdef Plan* whole
+        cdef BoundConstraint bound
         cdef int place
+        for bound in self.bound_constraints:
+            bound.prepare(plan)
         if self.workspace is None:
             return
         self.coupling.in_place = (

@@ -9,8 +9,9 @@ from ..kernels.abi.constraints cimport (
 )
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport EventSource
-from ..kernels.abi.plan cimport MAX_DIM
+from ..kernels.abi.plan cimport MAX_DIM, Plan
 from ..kernels.constraints.motion cimport fit_level
+from ..kernels.integrators.traits cimport verlet
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
 from .runner cimport look
@@ -235,6 +236,10 @@ cdef class BoundContacts(BoundGrid):
         data.touched = <uint8_t*> self.allocate(n + data.faces + 1, np.uint8)
         self.cost = 200 * n + (60 * n + 30 * data.rods * data.sweeps) * data.substeps
         return 0
+
+    cdef void prepare(self, const Plan* plan) noexcept:
+        cdef bint behind = verlet(plan.scheme) and self.contacts.lag > 0
+        self.contacts.last_h = plan.last_h if behind and plan.last_h > 0 else plan.h
 
     cdef int lay_level(self, Contacts* data, dict fields, object plan) except -1:
         """Bind the shapes: one Shapes struct per declaration, and a tree over these structs."""

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t
 from ..kernels.abi.constraints cimport ConstraintCall, Each, LoadCell, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport EventSource
+from ..kernels.abi.plan cimport Plan
 from .slots cimport Ends, Links
 
 
@@ -44,6 +45,7 @@ cdef class BoundConstraint:
     cdef int lay_tree(self, Shapes* shapes, object numbers, object lower, object upper) except -1
     cdef int find_links(self, Links links) except -1
     cdef void join(self, const Common* common) noexcept
+    cdef void prepare(self, const Plan* plan) noexcept
     cdef bint serves(self, object plan, object record)
     cdef int derive(self, object plan, object old, object now, list writes) except -1
     cdef const LoadCell* lay_loads(self, dict fields, object order) except? NULL

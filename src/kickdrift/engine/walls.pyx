@@ -6,6 +6,7 @@ from ..kernels.abi cimport constraints as abi
 from ..kernels.abi.constraints cimport Each, LoadCell, Shapes, Spin, Wall
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport Contact, EventSource
+from ..kernels.abi.plan cimport Plan
 from ..kernels.constraints.motion cimport refit
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
@@ -146,6 +147,10 @@ cdef class BoundConstraint:
 
     cdef void join(self, const Common* common) noexcept:
         """Set the pointers to data that all constraints of a binding share; a previous binding may have set others."""
+        pass
+
+    cdef void prepare(self, const Plan* plan) noexcept:
+        """Set the numbers that depend on dt and on that of the last step."""
         pass
 
     cdef int bind_wall(self, Wall* wall, dict fields, object plan) except -1:

@@ -71,8 +71,8 @@ class Body:
                 residual, *which = failure.args
                 self.failure = which[0] if which else self.index, float(residual)
                 return
-            self.last_h = self.h
             self.complete()
+            self.last_h = self.h
 
     @property
     def finite(self) -> bool:
@@ -116,6 +116,14 @@ class Body:
     def continues_positions(self) -> bool:
         """Whether a step continues from the previous position, as in Verlet."""
         return self.integrator.history == "previous position"
+
+    @property
+    def span(self) -> Any:
+        """Time span of the forces of a step: a constant acceleration a moves a body by h * span * a.
+
+        It is h, but (h + last_h) / 2 under Verlet. There may have been steps of negative dt before the constraints.
+        """
+        return (self.h + self.last_h) / 2 if self.continues_positions and self.last_h > 0 else self.h
 
     def thermostatted(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
         """Apply the thermostat in mid-drift under `velocity_verlet`; independent bodies have none, see `System`."""

@@ -203,9 +203,9 @@ class System(Body):
             self.x, self.v = self.gathered(parts, "x"), self.gathered(parts, "v")
             if self.integrator.history:
                 self.history = self.gathered(parts, "history")
-            self.last_h = self.h
             self.evaluations += max(part.evaluations for part in parts)
             self.complete()
+            self.last_h = self.h
 
     def gathered(self, parts: list[Body], name: str) -> Vector:
         """Assemble the columns of all bodies from those of the active ones."""

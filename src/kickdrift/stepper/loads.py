@@ -49,11 +49,12 @@ def load(self: StepperBase, declaration: Any) -> np.ndarray:
     """The loads of the pairs of a `Distance` in the last tick, in N: float64 of shape (pairs,).
 
     declaration: a `Distance`, of `constraints` or of `joints` of `Contacts`, as for `set`. The load of a pair is its
-    impulse in the tick, divided by dt, and positive in tension. It is 0 before the first step, and for pairs that do
-    not act (slack, disabled, broken before this tick, of dead or immovable bodies). In the tick of a break it is the
-    load that broke the pair. If the stepper has the `Distance` more than once, loads are summed. Snapshots contain
-    loads if `breaks_at` is given; others are nan after `restore`, and 0 after a `set` that gives breaks_at, until the
-    next step. After an error in a call of several steps, loads without `breaks_at` are those before the call.
+    impulse in the tick, divided by dt, and positive in tension. (Under `verlet` it is divided by the mean of dt and the
+    dt of the tick before.) It is 0 before the first step, and for pairs that do not act (slack, disabled, broken before
+    this tick, of dead or immovable bodies). In the tick of a break it is the load that broke the pair. If the stepper
+    has the `Distance` more than once, loads are summed. Snapshots contain loads if `breaks_at` is given; others are nan
+    after `restore`, and 0 after a `set` that gives breaks_at, until the next step. After an error in a call of several
+    steps, loads without `breaks_at` are those before the call.
 
     Raises TypeError or ValueError as `set` does, RuntimeError during a step.
 

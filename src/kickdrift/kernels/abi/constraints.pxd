@@ -96,6 +96,7 @@ ctypedef struct Distance:
     const LoadCell* cell
     bint saves_loads            # True if snapshots contain the load of any pair, that is, if any pair has breaks_at
     bint from_positions         # True for Verlet: the next step reads no velocities, so velocity impulses are no load
+    double last_h               # see `span_of` in loads.pxd
     int64_t iterations
     const void* at_rest         # per body: its stored velocity at rest, as a share of delta_v; NULL: 0
     Look look
@@ -343,6 +344,7 @@ ctypedef struct Contacts:
     const void* stiffness
     int64_t substeps
     double lag
+    double last_h               # see `span_of` in loads.pxd
     bint sleep                  # True: islands that hardly move sleep, that is, their bodies are not moved
     uint8_t* rested             # mask of the bodies that were at rest in the last step
     # Data of the last step: positions before it, velocity changes by forces, and the integrator's positions and

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport apply, body
-from .loads cimport is_broken
+from .loads cimport is_broken, span_of
 from ..abi.constraints cimport ROD, Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
@@ -109,20 +109,22 @@ cdef inline void drop_corrections(int dim, const Contacts* data, const real* lik
             own[dim] = dot(dim, impulse, own)
 
 
-cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
+cdef inline void solve_rods(
+    bint push, int dim, real h, real span, real soft, real scale, const Contacts* data,
+) noexcept nogil:
     """Solve all rods: with `push` their lengths, where compliant rods act as springs; otherwise their velocities.
 
-    Before a velocity solve, remove the impulses that corrected lengths.
+    Before a velocity solve, remove the impulses that corrected lengths. span: that of a substep, see `span_of`.
     """
     cdef const real* pull = <const real*> data.pull[1 - data.state[0]]
     cdef int64_t k
     if not push:
         drop_corrections(dim, data, &h)
-    sweep_rods(False, not push, dim, h, soft, scale, data)
+    sweep_rods(False, not push, dim, h, span, soft, scale, data)
     if push:
         for k in range(data.rods):
             rod(dim, data, k, &h)[dim + KEPT] = pull[data.number[k]]
-        sweep_rods(True, False, dim, h, soft, scale, data)
+        sweep_rods(True, False, dim, h, span, soft, scale, data)
 
 
 cdef inline void add_pulls(int dim, const Contacts* data, const real* like) noexcept nogil:
@@ -139,10 +141,11 @@ cdef inline void finish_rods(int dim, real full, const Contacts* data) noexcept 
     """Compute the loads of rods, and mark the bodies that rods constrained."""
     cdef const real* own
     cdef real zero = 0
+    cdef real span = span_of(full, data.last_h)
     cdef int64_t k
     for k in range(data.rods):
         own = rod(dim, data, k, &full)
-        (<real*> data.load)[k] = zero - own[dim + TOTAL_PULL] / full
+        (<real*> data.load)[k] = zero - own[dim + TOTAL_PULL] / span
         if holds(dim, data, k, own):
             data.touched[data.rod_first[k]] = 1
             data.touched[data.rod_second[k]] = 1
@@ -154,7 +157,7 @@ cdef inline real change_of(
 ) noexcept nogil:
     """Return the change of the impulse that moves a rod to the length `wanted`, or stops it there.
 
-    softness: compliance / h², or 0.
+    softness: compliance / (h span), or 0.
     """
     cdef real off = own[dim] - wanted
     cdef real change
@@ -169,7 +172,7 @@ cdef inline real change_of(
 
 
 cdef inline void sweep_rods(
-    bint push, bint used_only, int dim, real h, real soft, real scale, const Contacts* data,
+    bint push, bint used_only, int dim, real h, real span, real soft, real scale, const Contacts* data,
 ) noexcept nogil:
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* compliance = <const real*> data.compliance
@@ -198,7 +201,7 @@ cdef inline void sweep_rods(
             for c in range(dim):
                 displacement[c] = b[c] - a[c]
             speed = dot(dim, displacement, own)
-            softness = compliance[k] / (h * h) if compliance[k] > 0 else <real> 0
+            softness = compliance[k] / (h * span) if compliance[k] > 0 else <real> 0
             change = change_of(push, own, dim, own[dim + HIGH], softness, now, total, speed, h, soft, scale)
             if is_slack(dim, own) and not now - change < 0:
                 change = change_of(push, own, dim, own[dim + LOW], softness, now, total, speed, h, soft, scale)

@@ -14,6 +14,7 @@ from .contact_search cimport (
 )
 from .motion cimport begin_motion, fit_level
 from .contact_rods cimport add_pulls, begin_rods, finish_rods, holds, rod, solve_rods, start_rods
+from .loads cimport span_of
 from .contact_shapes cimport begin_shape, keep_out, lay_level, solve_shape_contacts
 from .friction cimport run_belt
 from .contact_events cimport add_up, record_impact, report_collisions
@@ -87,6 +88,7 @@ cdef inline bint run_substep(
     cdef int64_t count = data.found[1]
     cdef double then = step if number + 1 == data.substeps else step * (number + 1) / data.substeps
     cdef real left = h * <real> (data.substeps - number)
+    cdef real span = span_of(<real> step, data.last_h) / <real> data.substeps
     cdef real one = 1
     cdef real zero = 0
     cdef real* times
@@ -101,7 +103,7 @@ cdef inline bint run_substep(
     solve_shape_contacts(dim, stride, delta_v, <real> sweep.given, data)
     sweep.kind = WARM if number > 0 else RESUME
     impulsive = press(sweep, data, like)
-    solve_rods(True, dim, h, soft[2], soft[3], data)
+    solve_rods(True, dim, h, span, soft[2], soft[3], data)
     sweep.kind, sweep.soft, sweep.scale, sweep.left = SOLVE, soft[0], soft[1], left
     memset(data.deep, 0, n)
     sweep.only = IMPULSIVE_ONES
@@ -117,7 +119,7 @@ cdef inline bint run_substep(
     drift(dim, h, then, n, data, like)
     if data.moves:
         lay_level(dim, h, then, data)
-    solve_rods(False, dim, h, zero, one, data)
+    solve_rods(False, dim, h, span, zero, one, data)
     sweep.soft, sweep.scale, sweep.left = zero, one, left - h
     for _sweep in range(DEEP if deep else RELAXING):
         sweep.extra = _sweep >= RELAXING

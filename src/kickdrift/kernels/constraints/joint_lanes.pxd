@@ -10,7 +10,7 @@ from ..simd.rows cimport (
 )
 from ..simd.vec cimport f32vec, filled, product, real, store_part, vec, vec_root, width
 from ..space cimport is_periodic, toward, turn_to_images
-from .loads cimport is_broken
+from .loads cimport is_broken, span_of
 from ..forces.fields cimport root
 
 # Limits of pairs, and their loads: the formulas of kickdrift/reference/constraints/joints.py.
@@ -76,13 +76,14 @@ cdef inline void find_loads(real h, const Distance* data) noexcept nogil:
     cdef real zero = 0
     cdef real one = 1
     cdef real rate = one / h
+    cdef real per_span = one / span_of(h, data.last_h)
     cdef int64_t stage, p
     for stage in range(data.stages):
         for p in range(data.stage[stage], data.stage[stage + 1]):
             if data.how[stage] & SOFT:
-                load[p] = (pull[p] - force[p] * rate) * rate
+                load[p] = (pull[p] - force[p] * rate) * per_span
             else:
-                load[p] = (force[p] * rate + (zero if data.from_positions else slowed[p])) * rate
+                load[p] = (force[p] * rate + (zero if data.from_positions else slowed[p])) * per_span
                 load[p] = load[p] * <real> data.cell[p].unit
 
 

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from .joint_lanes cimport Sweep, exceeds, find_loads, numbers, set_bounds, set_limits, straighten, take
+from .loads cimport span_of
 from ..abi.constraints cimport DIRECTION, PAIR_ROW, LIMITED, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport root
@@ -48,7 +49,7 @@ cdef inline int distance(
         compute_normals(dim, count, data, x)
     if data.compliance != NULL:
         for p in range(count):
-            (<real*> data.alpha)[p] = (<const real*> data.compliance)[p] / (h * h)
+            (<real*> data.alpha)[p] = (<const real*> data.compliance)[p] / (h * span_of(h, data.last_h))
         shares(h, count, data.response, data)
     memset(data.force, 0, count * sizeof(real))
     memset(data.pull, 0, count * sizeof(real))

@@ -11,6 +11,12 @@ from ..simd.vec cimport real
 from ..space cimport turn_to_image
 
 
+cdef inline real span_of(real h, double last_h) noexcept nogil:
+    """Time span of the forces of a step: `Body.span` of kickdrift/reference/body.py. last_h: h, except under Verlet."""
+    cdef real two = 2
+    return (h + <real> last_h) / two
+
+
 cdef inline bint is_broken(const LoadCell* pair) noexcept nogil:
     return pair.cell[1] > 0
 

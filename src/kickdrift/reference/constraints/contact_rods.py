@@ -25,10 +25,10 @@ class Rod:
         self.length = r = sqrt(dot(d, d))
         self.displacement = d / r if r > 0 else 0 * r * d
 
-    def act(self, pull, u, weight, h, soft=None, scale=None):
+    def act(self, pull, u, weight, h, span, soft=None, scale=None):
         """Apply an impulse that corrects the length; without `soft`, one that stops the change of the length."""
         i, j, now = self.i, self.j, pull[self.number]
-        given = now, weight[i] + weight[j], dot(u[j] - u[i], self.displacement), h, soft, scale
+        given = now, weight[i] + weight[j], dot(u[j] - u[i], self.displacement), h, span, soft, scale
         change = self.change(self.high, *given)
         if self.slack and not now - change < 0:
             change = self.change(self.low, *given)
@@ -38,14 +38,14 @@ class Rod:
         self.used = self.used or pull[self.number] != 0
         apply(u, i, j, weight[i], weight[j], -change * self.displacement)
 
-    def change(self, wanted, now, total, speed, h, soft, scale):
+    def change(self, wanted, now, total, speed, h, span, soft, scale):
         """Return the change of the impulse that corrects the length to `wanted`, or without `soft` stops its change.
 
-        A rod within its limits may reach the limit in the substep, but not pass it.
+        A rod within its limits may reach the limit in the substep, but not pass it. span: see `Body.span`, per substep.
         """
         off = self.length - wanted
         if self.compliance > 0:
-            give = self.compliance / (h * h)
+            give = self.compliance / (h * span)
             return (speed + off / h + give * now) / (total + give)
         if self.slack and (off < 0 if wanted == self.high else off > 0):
             return (speed + off / h) / total
@@ -61,8 +61,8 @@ def to_and_fro(rods, sweeps):
         yield from rods if sweep % 2 == 0 else reversed(rods)
 
 
-def stop_rods(rods, pull, u, weight, h, sweeps):
+def stop_rods(rods, pull, u, weight, h, span, sweeps):
     """Remove velocities along rigid rods in alternating sweeps; compliant rods are skipped."""
     for rod in to_and_fro(rods, sweeps):
         if not rod.compliance > 0:
-            rod.act(pull, u, weight, h)
+            rod.act(pull, u, weight, h, span)

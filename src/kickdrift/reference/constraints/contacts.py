@@ -56,6 +56,9 @@ class Pile:
         (self.rolling,) = numbers(system, [0] * self.n if rolling is None else rolling)
         self.parts, self.lag = system.real(self.substeps), system.real(lag[0])
         self.h, self.behind = system.h / self.parts, self.lag * self.parts
+        # Velocities that lag behind positions also lag after a change of dt: see `Body.span`.
+        self.full = system.span if self.lag > 0 else system.h
+        self.span = self.full / self.parts
         self.soft, self.scale, self.rod_soft, self.rod_scale = stiffness_of(self.h, stiffness)
         self.beyond = self.n + len(self.offset)  # the number of the first shape
         self.begin()
@@ -187,10 +190,10 @@ class Pile:
         system, h, u, weight = self.system, self.h, self.u, self.weight
         left = h * system.real(self.substeps - number)  # time to the end of the step
         self.kick(number)
-        stop_rods(self.rods, self.pull, u, weight, h, self.sweeps)
+        stop_rods(self.rods, self.pull, u, weight, h, self.span, self.sweeps)
         kept = list(self.pull)
         for rod in to_and_fro(self.rods, self.sweeps):
-            rod.act(self.pull, u, weight, h, self.rod_soft, self.rod_scale)
+            rod.act(self.pull, u, weight, h, self.span, self.rod_soft, self.rod_scale)
         forces = system.real(number + 1), self.parts, self.behind
         deep = set()  # groups with a deep contact
         # Impulses left from an impact support no load: as a warm start, they separate bodies until the contact is
@@ -268,7 +271,7 @@ class Pile:
             if rod.slack:
                 rod.length = dot(self.system.space.nearest(self.p[rod.j] - self.p[rod.i]), rod.displacement)
         tight = [rod for rod in self.rods if rod.used or not rod.slack]
-        stop_rods(tight, pull, u, weight, self.h, self.sweeps)
+        stop_rods(tight, pull, u, weight, self.h, self.span, self.sweeps)
 
     # End of step.
 
@@ -305,7 +308,7 @@ class Pile:
         if self.w is not None:
             system.angular_velocity[:] = self.w[: self.n]
         for rod in self.rods:
-            system.loads.add(rod.cell, rod.i, rod.j, self.zero - rod.total / system.h, rod.limit)
+            system.loads.add(rod.cell, rod.i, rod.j, self.zero - rod.total / self.full, rod.limit)
         for i in range(self.n):
             if self.touched[i] and self.weight[i] > 0:
                 if self.s is not None:

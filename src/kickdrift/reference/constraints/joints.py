@@ -84,14 +84,14 @@ def distance(
                 v[i] = v[i] + one_share[pair] * (change * n)
                 v[j] = v[j] - other_share[pair] * (change * n)
         system.put(x, v, s)
-    rate = system.real(1) / system.h
+    rate, per_span = system.real(1) / system.h, system.real(1) / system.span
     for pair, cell in enumerate(cells):
         if rigid[pair]:
             # Under Verlet, velocities only follow from positions: their corrections are no load.
             slowed = system.real(0) if system.continues_positions else pairs.slowed[pair]
-            load = (pairs.pulled[pair] * rate + slowed) * rate * system.real(unit[pair])
+            load = (pairs.pulled[pair] * rate + slowed) * per_span * system.real(unit[pair])
         else:
-            load = (pairs.slowed[pair] - soft.force[pair] * rate) * rate
+            load = (pairs.slowed[pair] - soft.force[pair] * rate) * per_span
         system.loads.add(cell, *pairs.ends[pair], load, -1 if limit is None else limit[pair])
 
 
@@ -226,7 +226,7 @@ class Pairs:
 
 
 class Soft:
-    """Pairs with compliance (XPBD): `force` is the accumulated Lagrange multiplier, the force of the step times h².
+    """Pairs with compliance (XPBD): `force` is the accumulated Lagrange multiplier, the force of the step times h span.
 
     With direction 2 a pair applies equal impulses in both halves of the step. response: coefficients of `left_by_drag`,
     two for the effect of an impulse on the position, then two for that on the final velocity.
@@ -237,7 +237,7 @@ class Soft:
         self.moves = numbers(system, move_first, move_second)
         self.drags = numbers(system, drag_first, drag_second)
         self.compliance, self.response = numbers(system, compliance, response)
-        self.alpha = [each / (self.h * self.h) for each in self.compliance]
+        self.alpha = [each / (self.h * system.span) for each in self.compliance]
         self.force, self.pull = [self.zero] * len(compliance), [self.zero] * len(compliance)
 
     def shares(self, rigid, response):
