@@ -249,3 +249,63 @@ def test_nearly_straight_rods_come_to_rest(iterations, side):
     world.step(60)
     assert abs(world.position - start).max() < 1e-6
     assert abs(world.velocity).max() < 1e-7
+
+
+@pytest.mark.parametrize("up", [1, -1], ids=["floor", "ceiling"])
+@pytest.mark.parametrize("hz", RATES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper])
+def test_a_squeezed_body_does_not_follow_the_piston(Stepper, dtype, hz, up):
+    """A piston that retreats pulls nothing: the body stays on the floor, or falls freely from the ceiling.
+
+    A pinned body as piston acts like a shape.
+    """
+    r, g, v = 10.0, 900.0, 30.0
+    cases = itertools.product(("plane", "boxes", "body"), (1, 2, 4), (30, 60, 300) if up > 0 else (300,))
+    for ground, overlap, away in cases if Stepper is kd.Stepper else [("plane", 2, 300), ("body", 2, 300)]:
+        low, high = sorted([up * (2 * r + 5), up * (2 * r + 45)])
+        piston = kd.Boxes([(-50, low)], [(50, high)], velocity=(0, -up * v))
+        shapes = [] if ground == "body" else [piston]
+        if ground == "boxes":
+            shapes.append(kd.Boxes([(-99, min(0, -50 * up))], [(99, max(0, -50 * up))]))
+        contacts = kd.Contacts(r, walls=[] if ground == "boxes" else [kd.Plane((0, up), 0)], shapes=shapes)
+        place, velocity, mass = [(0, up * r)], [(0, 0)], [1]
+        if ground == "body":
+            place, velocity, mass = [*place, (0, up * (3 * r + 5))], [*velocity, (0, -up * v)], [1, np.inf]
+        world = Stepper(
+            np.array(place, dtype), np.array(velocity, dtype), mass=mass, hz=hz, forces=[kd.Gravity((0, -g))],
+            constraints=[contacts],
+        )  # fmt: skip
+
+        def move(speed, world=world, ground=ground, piston=piston):
+            if ground == "body":
+                world.velocity[1, 1] = up * speed
+            else:
+                world.set(piston, velocity=(0, up * speed))
+
+        world.step(round((5 + overlap) / v * hz))
+        move(0)
+        world.step(hz // 2)
+        move(away)
+        for tick in range(1, hz // 3):
+            world.step()
+            assert up * world.velocity[0, 1] < (g / hz / 10 if up > 0 else g / hz * (tick + 1))
+        assert up < 0 or abs(world.position[0, 1] - r) < 0.1
+
+
+@pytest.mark.parametrize("hz", [30, 60])
+@pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper])
+def test_two_squeezed_bodies_do_not_follow_the_piston(Stepper, hz):
+    """The stress between them ends, too, in the extra sweeps of their group."""
+    r, g = 10.0, 900.0
+    piston = kd.Boxes([(-50, 45)], [(50, 85)], velocity=(0, -30))
+    contacts = kd.Contacts(r, walls=[kd.Plane((0, 1), 0)], shapes=[piston])
+    world = Stepper([(0, r), (0, 3 * r)], hz=hz, forces=[kd.Gravity((0, -g))], constraints=[contacts])
+    world.step(round(7 / 30 * hz))
+    for speed in (0, 300):
+        world.set(piston, velocity=(0, speed))
+        fastest = []
+        for _ in range(hz // 3):
+            world.step()
+            fastest.append(world.velocity[:, 1].max())
+    assert max(fastest) < g / hz / 10

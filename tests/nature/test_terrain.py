@@ -6,6 +6,7 @@ from golden import terrain
 from plans import INTEGRATORS
 
 import kickdrift as kd
+from kickdrift import reference
 
 G, R = 9.81, 0.5
 SECOND_ORDER = ("velocity_verlet", "leapfrog", "rk4", "midpoint", "groot_warren", "exact")
@@ -89,6 +90,36 @@ def test_a_ball_rests_in_a_gap(integrator):
     )  # fmt: skip
     ball.step(3600)
     assert abs(ball.position[0, 0] - 0.05) < 2e-3
+
+
+@pytest.mark.parametrize("gap", [0, 1e-9, 1e-4, 1e-2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper])
+def test_a_ball_falls_freely_through_a_slot_as_wide_as_itself(Stepper, dtype, gap):
+    """Bounces between smooth sides conserve its energy, however many there are in a step."""
+    r = 0.15
+    left, right = [(0, 0), (0, -50)], [(2 * r + gap, 0), (2 * r + gap, -50)]
+    sides = [
+        lambda **more: kd.Segments([left, right], **more),
+        lambda **more: kd.Boxes([(-5, -50), right[1]], [(0, 0), (9, 0)], **more),
+    ]
+    for hz in (30, 60, 240) if Stepper is kd.Stepper else (60,):
+        for integrator in ("semi_implicit_euler", "velocity_verlet", "verlet"):
+            for restitution in (0, 0.5, 1):
+                for speed in (0.01, 0.7, 20):
+                    for slot in sides:
+                        start = np.array([[r + gap / 2, -1]], dtype), np.array([[speed, -3]], dtype)
+                        ball, free = (
+                            Stepper(*(a.copy() for a in start), hz=hz, integrator=integrator,
+                                    forces=[kd.Gravity((0, -G))], constraints=constraints)
+                            for constraints in ([slot(radius=r, restitution=restitution)], [])
+                        )  # fmt: skip
+                        ball.step(hz // 2)
+                        free.step(hz // 2)
+                        assert ball.position[0, 1] == pytest.approx(free.position[0, 1], abs=1e-5)
+                        assert ball.velocity[0, 1] == pytest.approx(free.velocity[0, 1], abs=1e-5)
+                        assert abs(ball.position[0, 0] - r - gap / 2) <= gap / 2 + 1e-6
+                        assert restitution < 1 or abs(ball.velocity[0, 0]) == pytest.approx(speed, rel=1e-5, abs=1e-4)
 
 
 @pytest.mark.parametrize("number", range(12))

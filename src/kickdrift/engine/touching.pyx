@@ -168,7 +168,7 @@ cdef class BoundContacts(BoundGrid):
         self.filter(&data.grid, fields, n)
         if "through" in fields:
             data.through = <const uint8_t*> self.field(fields, "through", np.uint8)
-        data.found = <int64_t*> self.allocate(4, np.int64)
+        data.found = <int64_t*> self.allocate(5, np.int64)
         data.n = n
         if "shape_begin" in fields:
             self.lay_level(data, fields, plan)

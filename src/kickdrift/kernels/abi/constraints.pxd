@@ -373,7 +373,7 @@ ctypedef struct Contacts:
     int32_t* one                # first body of each contact; contacts are sorted by their two bodies
     int32_t* other
     uint8_t* colour
-    int32_t* known              # index of each contact's impulse of the last step, or -1
+    int32_t* known              # index of each contact's impulse of the last step; < 0: none
     int32_t* place              # index of each contact in solve order: by colour, each colour padded to whole blocks
     int32_t* first              # first body of each contact, in solve order
     int32_t* second
@@ -383,7 +383,7 @@ ctypedef struct Contacts:
     void* contact
     void* contact_event         # per contact in solve order, if events are enabled: time, speed, impulse, point, normal
     # Counts: [0] contacts; [1] solve-order indices (with padding, without sensors); [2] contacts with shapes; [3]
-    # solve-order indices of coloured contacts, whose blocks share no body.
+    # solve-order indices of coloured contacts, whose blocks share no body; [4] contacts whose surface left the body.
     int64_t* found
     int32_t* shape_contacts            # indices of the contacts with shapes
     void* rod

@@ -5,9 +5,9 @@ from libc.string cimport memcpy, memset
 
 from .broad_phase cimport find_pairs
 from .contact_state cimport (
-    FASTEST, FIRST_WEIGHT, FRICTION, HELD, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES,
-    TOTAL, begin_impulse, body, carried, contact, contact_event, goes_on, group_of, rebound, relax, spin_row,
-    stiffness_of, surface_of, traits, twist_of,
+    FASTEST, FIRST_WEIGHT, FRICTION, HELD, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SENSED, SIZE, SLOW,
+    SPEED, TIMES, TOTAL, begin_impulse, body, carried, contact, contact_event, goes_on, group_of, rebound, relax,
+    spin_row, stiffness_of, surface_of, traits, twist_of,
 )
 from .contact_search cimport (
     are_finite, find_awake, find_contacts, find_groups, find_known, hold, keep_pulls, rests, sort_colours,
@@ -29,6 +29,7 @@ from ..abi.coupled cimport INTERRUPTED
 cdef enum:
     RELAXING = 2        # relaxing sweeps, which remove the push-out velocity
     DEEP = 8            # relaxing sweeps of islands with deep contacts
+    LEFT_BEHIND = -2    # `known` of a contact whose surface has left the body: see `is_left`
     SOLVED = 200_000    # contacts solved between two Ctrl-C checks: some milliseconds
 
 cdef inline int contacts(
@@ -111,6 +112,11 @@ cdef inline bint run_substep(
     sweep.only = SUSTAINED_ONES if impulsive else ALL_CONTACTS
     deep = press(sweep, data, like) or deep
     sweep.only = ALL_CONTACTS
+    if data.found[4] > 0:
+        deep = True
+        for k in range(data.found[0]):
+            if data.known[k] == LEFT_BEHIND:
+                data.deep[group_of(data.place[k], data)] = 1
     if deep or was_deep:
         for k in range(count):
             if data.first[k] < n:
@@ -203,6 +209,7 @@ cdef inline bint begin(
             contact_event(dim, data, k, x)[KNOWN] = 0
     for k in range(data.found[2]):
         begin_shape(dim, n, stride, delta_v, data.shape_contacts[k], data)
+    data.found[4] = 0
     recall(dim, full, data.found[0], data)
     start_rods(dim, data, x)
     share_delta_v(dim, n, substeps, data)
@@ -322,8 +329,37 @@ cdef inline void begin_nothing(int dim, real* own, const Contacts* data) noexcep
     own[(2 * dim + TIMES) * data.lanes] = <real> 1.12
 
 
+cdef inline bint is_left(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
+    """True if a surface recedes, and the body would follow at less than half of its speed."""
+    cdef int64_t w = data.lanes
+    cdef const real* own = contact(dim, data, k, like)
+    cdef bint first = own[(2 * dim + FIRST_WEIGHT) * w] > 0
+    cdef int64_t i = data.first[k] if first else data.second[k]
+    cdef const real* a = body(dim, data, i, like)
+    cdef const real* b = body(dim, data, data.second[k] if first else data.first[k], like)
+    cdef const real* delta_v = traits(data, i, like) + DELTA_V
+    cdef real outwards[MAX_DIM]
+    cdef real velocity[MAX_DIM]
+    cdef real zero = 0
+    cdef real recedes, pull, follows
+    cdef int c
+    if first and own[(2 * dim + SECOND_WEIGHT) * w] > 0:
+        return False
+    for c in range(dim):
+        outwards[c] = own[c * w] if first else -own[c * w]
+        velocity[c] = b[c]
+        if data.surface != NULL:
+            velocity[c] = velocity[c] + surface_of(data, k, like)[c * w]
+    recedes = dot(dim, velocity, outwards)
+    if not recedes > 0:
+        return False
+    pull = dot(dim, delta_v, outwards)
+    follows = dot(dim, a, outwards) + (pull if pull > 0 else zero)
+    return follows + follows < recedes
+
+
 cdef inline void recall(int dim, real full, int64_t count, const Contacts* data) noexcept nogil:
-    """Warm-start contacts and rods by the impulses of the last step."""
+    """Warm-start contacts and rods by the impulses of the last step, except where a surface has left a body."""
     cdef int place = <int> data.state[0]
     cdef const real* push
     cdef real* own
@@ -334,6 +370,10 @@ cdef inline void recall(int dim, real full, int64_t count, const Contacts* data)
         if data.known[k] < 0 or data.colour[k] >= SENSED:
             continue
         push = <const real*> data.push[place] + data.known[k] * (2 + dim + data.axes)
+        if push[0] > 0 and is_left(dim, data.place[k], data, &full):
+            data.known[k] = LEFT_BEHIND
+            data.found[4] += 1
+            continue
         for c in range(<int> data.axes):
             twist_of(data, data.place[k], push)[c * w] = push[2 + dim + c]
         own = contact(dim, data, data.place[k], &full)

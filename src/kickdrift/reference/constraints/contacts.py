@@ -16,7 +16,8 @@ from .joints import limits_of, numbers
 
 #: Relaxation sweeps, which remove the push-out velocity. Two sweeps damp waves in a pile twice as much as one.
 RELAXING = 2
-#: Relaxation sweeps for groups with a deep contact: an overlap of more than an eighth of the diameter.
+#: Relaxation sweeps for groups with a deep contact: an overlap of more than an eighth of the diameter. Also for groups
+#: that a surface has left, see `Pile.is_left`.
 DEEP = 8
 #: Factors on EAGER in relaxation sweeps: 1.12 * 1.25 = 1.4 in the usual two sweeps, and 0.8 * 1.25 = 1 in the eight of
 #: deep groups, because more than two over-relaxed sweeps destabilize a pile.
@@ -91,7 +92,7 @@ class Pile:
 
     def find(self, seen, through):
         """Find contacts and sensor contacts; warm-start the contacts with the impulses of the last step."""
-        self.found, self.sensed = [], []
+        self.found, self.sensed, self.left = [], [], []
         for i, j, senses in candidates(
             self.system, self.x, self.p, self.radius, self.weight, self.normal, self.offset, self.system.alive, seen,
             through, self.level,
@@ -155,9 +156,11 @@ class Pile:
     def warm_start(self, contact):
         """Set the impulses of a contact to those of the last step; 0 for a new contact."""
         system, dim = self.system, self.system.dim
-        contact.push, contact.load, *known = system.remembered.get(
-            (contact.i, contact.j), (self.zero, self.zero, *self.still)
-        )
+        nothing = self.zero, self.zero, *self.still
+        contact.push, contact.load, *known = system.remembered.get((contact.i, contact.j), nothing)
+        if contact.push > 0 and self.is_left(contact):
+            self.left.append(contact)
+            contact.push, contact.load, *known = nothing
         contact.friction_impulse, roll = Vector(known[:dim]), known[dim:]
         contact.roll = self.flat if not roll else Vector(roll) if dim == 3 else roll[0]
         contact.most = contact.push
@@ -168,6 +171,21 @@ class Pile:
             if not contact.speed > contact.slow:
                 contact.along = system.real(EAGER) * contact.mass
                 contact.across = system.real(CALM) * contact.mass
+
+    def is_left(self, contact):
+        """Return whether a surface recedes, and the body would follow at less than half of its speed.
+
+        The impulse of the last step may contain what squeezed the body between this surface and another one. It ends
+        here: the impulse of the other side is then solved before new impulses, and does not throw the body.
+        """
+        if contact.w_i > 0 and contact.w_j > 0:
+            return False
+        body, other = (contact.i, contact.j) if contact.w_i > 0 else (contact.j, contact.i)
+        outwards = contact.n if body == contact.i else -1 * contact.n
+        velocity = self.u[other] if contact.surface is None else self.u[other] + contact.surface
+        recedes, pull = dot(velocity, outwards), dot(self.system.delta_v[body], outwards)
+        follows = dot(self.u[body], outwards) + (pull if pull > 0 else self.zero)
+        return recedes > 0 and follows + follows < recedes
 
     def tie(self, declared):
         """Set up the unbroken rods, with their impulses of the last step; find the groups.
@@ -195,7 +213,7 @@ class Pile:
         for rod in to_and_fro(self.rods, self.sweeps):
             rod.act(self.pull, u, weight, h, self.span, self.rod_soft, self.rod_scale)
         forces = system.real(number + 1), self.parts, self.behind
-        deep = set()  # groups with a deep contact
+        deep = {contact.group for contact in self.left}  # groups with a deep contact
         # Impulses left from an impact support no load: as a warm start, they separate bodies until the contact is
         # solved. Solve these contacts first: otherwise approach speeds of other impacts would include this motion.
         impulsive = [contact.push > 2 * contact.mass * contact.slow for contact in self.coloured]
