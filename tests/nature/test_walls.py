@@ -1,10 +1,14 @@
 """Walls, shapes and heavy bodies against analytic mechanics, in every direction."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 from plans import AT_WALLS, largest_rest_speed, uses_old_velocity
 
 import kickdrift as kd
+from kickdrift import reference
 
 G = 9.81
 R = 0.125  # radius of the bodies
@@ -453,3 +457,28 @@ def test_an_impact_at_the_beginning_of_a_step_is_not_before_it(Stepper, make):
         assert abs(world.velocity[-1, 1]) == pytest.approx(speed)
         (time,) = world.events.take()["time"][:1]
         assert 0 <= time < 1e-9
+
+
+@pytest.mark.parametrize("up", [1, -1], ids=["floor", "ceiling"])
+@pytest.mark.parametrize("hz", [30, 60, 240])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper])
+def test_a_bouncy_ball_comes_to_rest_between_a_ramp_and_a_wall(Stepper, dtype, hz, up):
+    """At rest its velocity is 0, and it has no contact events: it neither leaves nor hits a wall."""
+    drawn = itertools.product((0.2, 0.35, 0.5), (0, 0.3, 0.8), ("semi_implicit_euler", "velocity_verlet", "verlet"))
+    for slope, restitution, integrator in drawn if Stepper is kd.Stepper else [(0.5, 0.3, "velocity_verlet")]:
+        each = {"radius": 0.1, "restitution": restitution}
+        ramp = kd.Plane((-math.sin(slope), up * math.cos(slope)), 0, **each)
+        ball = Stepper(
+            np.array([(0.5, up)], dtype), hz=hz, integrator=integrator, forces=[kd.Gravity((0, -9.81 * up))],
+            constraints=[ramp, kd.Plane((1, 0), 0, **each)],
+            events=kd.Events(9999, hits_above=1e-6, begin=True, end=True),
+        )  # fmt: skip
+        ball.step((20 if restitution > 0.5 else 8) * hz)
+        ball.events.take()
+        before = ball.position.copy()
+        for _ in range(hz // 2):
+            ball.step()
+            assert abs(ball.velocity).max() < 4 * np.finfo(dtype).eps
+        assert abs(ball.position - before).max() < 4 * np.finfo(dtype).eps
+        assert len(ball.events.take()) == 0

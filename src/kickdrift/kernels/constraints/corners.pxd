@@ -42,18 +42,74 @@ cdef inline void corners(int dim, const Corners* data, const Bodies* bodies, int
             load_normal(dim, data, k, normal)
             size = spread(data.offset, k, like) + numbers_of(&data.wall[k].radius, i, like)
             there = select_or_zero(greater_equal(size - product(dim, normal, x), zero), weight)
+            (<vec*> data.there)[k], (<vec*> data.size)[k] = zero, size
             if not any_true(positive(there)):
                 continue
             there = select_or_zero(positive(there), one)
             if data.wall[k].sensor != NULL:
                 pass_through(data.wall[k], i, bodies.last, &there)
-            count = count + there
-            data.face[faces] = <int32_t> k
-            (<vec*> data.there)[faces], (<vec*> data.size)[faces] = there, size
+            (<vec*> data.there)[k] = there
             faces += 1
+        if faces > 0:
+            faces = list_faces(dim, data, x, i, bodies.last, &count)
         if any_true(greater(count, one)):
             corner_bodies(dim, faces, data, bodies, i, weight, select_or_zero(greater(count, one), one))
         i += width(like)
+
+
+cdef inline int list_faces(
+    int dim, const Corners* data, const vec* x, int64_t i, int64_t last, vec* count,
+) noexcept nogil:
+    """List the walls that bodies touch, or are pushed into by another wall; return their number.
+
+    `there` and `size` of the workspace contain those of all walls, then those of the listed ones. count: set to the
+    number of walls of each body.
+    """
+    cdef vec* touched = <vec*> data.there
+    cdef vec* size = <vec*> data.size
+    cdef vec* there = <vec*> data.push
+    cdef vec zero = filled(0, x)
+    cdef vec one = filled(1, x)
+    cdef vec y[MAX_DIM]
+    cdef vec normal[MAX_DIM]
+    cdef vec other[MAX_DIM]
+    cdef vec depth, pushed
+    cdef int64_t k, m
+    cdef int faces = 0
+    cdef int j
+    for k in range(data.faces):
+        load_normal(dim, data, k, normal)
+        pushed = zero
+        for m in range(data.faces):
+            if not any_true(positive(touched[m])):
+                continue
+            load_normal(dim, data, m, other)
+            if not is_acute(dim, other, normal):
+                continue
+            depth = size[m] - product(dim, other, x)
+            for j in range(MAX_DIM):
+                if j < dim:
+                    y[j] = x[j] + depth * other[j]
+            depth = size[k] - product(dim, normal, y)
+            pushed = select(positive(select_or_zero(greater(depth, zero), touched[m])), one, pushed)
+        if data.wall[k].sensor != NULL and any_true(positive(pushed)):
+            pass_through(data.wall[k], i, last, &pushed)
+        there[k] = select(positive(touched[k]), touched[k], pushed)
+    count[0] = zero
+    for k in range(data.faces):
+        if not any_true(positive(there[k])):
+            continue
+        count[0] = count[0] + there[k]
+        data.face[faces] = <int32_t> k
+        touched[faces], size[faces] = there[k], size[k]
+        faces += 1
+    return faces
+
+
+cdef inline bint is_acute(int dim, const vec* n, const vec* m) noexcept nogil:
+    """True if two walls form an angle below 90 degrees."""
+    cdef vec q = product(dim, n, m)
+    return any_true(greater(filled(0, n), q)) and any_true(greater(q, filled(-1, n)))
 
 
 cdef inline void pass_through(const Wall* wall, int64_t i, int64_t last, vec* there) noexcept nogil:
@@ -77,8 +133,10 @@ cdef inline void corner_bodies(
     cdef vec u[MAX_DIM]
     cdef vec g[MAX_DIM]
     cdef vec normal[MAX_DIM]
-    cdef vec pull, speed, bounces
-    cdef int k, j
+    cdef vec other[MAX_DIM]
+    cdef vec supported[MAX_DIM]
+    cdef vec pull, push, speed, bounces
+    cdef int k, m, j
     load_bodies(dim, bodies, i, y, u, g)
     for k in range(faces):
         bounces = numbers_of(&data.wall[data.face[k]].restitution, i, &weight)
@@ -88,6 +146,15 @@ cdef inline void corner_bodies(
         load_normal(dim, data, data.face[k], normal)
         speed = -product(dim, normal, g)
         pull = select_or_zero(positive(speed), speed)
+        for m in range(faces):
+            load_normal(dim, data, data.face[m], other)
+            if is_acute(dim, other, normal):
+                push = product(dim, other, g)
+                for j in range(MAX_DIM):
+                    if j < dim:
+                        supported[j] = select(greater(zero, push), g[j] - push * other[j], g[j])
+                push = -product(dim, normal, supported)
+                pull = select(positive(select_or_zero(greater(push, pull), there[m])), push, pull)
         speed = lag * speed - product(dim, normal, u)
         these = select(positive(select_or_zero(greater(speed, pull + pull), bounces)), zero, these)
     if not any_true(positive(these)):

@@ -107,18 +107,20 @@ cdef inline void collide_body(
         for j in range(dim):
             start[j] = at[j]
     else:
-        # As in a slot as wide as the body: bounces take no time, and the motion along the slot remains.
+        # As in a slot as wide as the body: bounces take no time, and the motion along the slot remains. With moving
+        # shapes the body stays at its place on the last one: others may come there in the meantime.
         for j in range(dim):
             d[j] = y[j] - there[j]
             y[j] = start[j]
         if is_moving(data):
             move_along(dim, &data.motion, number, step - <double> since, step, start, y)
-        share = dot(dim, n, d)
-        for j in range(dim):
-            y[j] = y[j] + (d[j] - share * n[j])
-        if first_touch(False, dim, step, since, origin, start, y, reach, number, data, &share) >= 0:
+        else:
+            share = dot(dim, n, d)
             for j in range(dim):
-                y[j] = start[j] + share * (y[j] - start[j])
+                y[j] = y[j] + (d[j] - share * n[j])
+            if first_touch(False, dim, step, since, origin, start, y, reach, number, data, &share) >= 0:
+                for j in range(dim):
+                    y[j] = start[j] + share * (y[j] - start[j])
     number = next_overlap(dim, step, origin, y, reach, -1, data)
     while number >= 0:
         distance = meet_shape(dim, step, 0, number, y, half, data, n, moves, there)

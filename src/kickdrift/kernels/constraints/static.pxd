@@ -110,9 +110,9 @@ cdef inline bint reaches_face(
 cdef inline bint reaches_corners(
     const Corners* corners, int dim, Py_ssize_t first, Py_ssize_t count, const vec* extent, const vec* like,
 ) noexcept nogil:
-    """True if a tile reaches two or more planes: bodies at a single one are not in a corner."""
+    """True if a tile reaches two planes, or one that may push a body into another: see `acute` in walls.py."""
     cdef const Each* radius
-    cdef int64_t face
+    cdef int64_t face, other
     cdef int found = 0
     for face in range(corners.faces):
         radius = &corners.wall[face].radius
@@ -120,7 +120,21 @@ cdef inline bint reaches_corners(
             found += 1
             if found == 2:
                 return True
+            for other in range(corners.faces):
+                if is_acute(corners.normal, face, other, dim, like):
+                    return True
     return False
+
+
+cdef inline bint is_acute(const void* normals, int64_t face, int64_t other, int dim, const vec* like) noexcept nogil:
+    """True if two planes form an angle below 90 degrees."""
+    cdef vec q = filled(0, like)
+    cdef vec part
+    cdef int j
+    for j in range(dim):
+        part = spread(normals, face * dim + j, like) * spread(normals, other * dim + j, like)
+        q = q + part if j > 0 else part
+    return any_true(greater(filled(0, like), q)) and any_true(greater(q, filled(-1, like)))
 
 
 cdef inline bint reaches_box(

@@ -11,7 +11,7 @@ from .walls import Wall, arrival, at_least, replace
 
 #: Secant iterations for the time of impact with a rotating shape.
 REFINED = 4
-#: Maximal number of impacts of a body per step; after the last one the body slides along the shape.
+#: Maximal number of impacts of a body per step; after the last one it slides along the shape, if no shape moves.
 BOUNCES = 8
 #: Relative error of a computed distance, as a multiple of the machine epsilon.
 ROUNDING = 16
@@ -270,12 +270,14 @@ def shapes(
             y, u, support = turn(system, wall, all_, i, number, since, dot(n, there - y), y, u, n, at, moves)
             start, last, met = at, number, True
         else:
-            # As in a slot as wide as the body: bounces take no time, and the motion along the slot remains.
+            # As in a slot as wide as the body: bounces take no time, and the motion along the slot remains. With moving
+            # shapes the body stays at its place on the last one: others may come there in the meantime.
             motion = y - there
             y = start if all_.motion is None else all_.carried(last, start, since)
-            y = y + (motion - dot(n, motion) * n)
-            _, number, at = first_touch(all_, i, start, y, since, but=open_ | {last})
-            y = y if number is None else at
+            if all_.motion is None:
+                y = y + (motion - dot(n, motion) * n)
+                _, number, at = first_touch(all_, i, start, y, since, but=open_ | {last})
+                y = y if number is None else at
         zero = system.real(0)
         for number in range(len(all_.ends)):
             distance, n, moves, _ = all_.collide(number, y, zero, half)

@@ -206,9 +206,10 @@ SWEEPS = 256
 def corners(system, before, normal, offset, weight, lag, wall, number):
     """Solve bodies in contact with several walls at once, for the normal impulses of all these walls.
 
-    Solved separately, each wall would push a body into the previous one, or along it. Bouncing bodies, whose approach
-    speed exceeds the velocity change by the forces of two steps, are left to the single walls. Contacts are recorded
-    here, as those of the single walls. wall: index of each plane's declaration, for its coefficients.
+    Solved separately, each wall would push a body into the previous one, or along it. A wall that another one pushes
+    the body into belongs to the corner, too. Bouncing bodies, whose approach speed exceeds the velocity change by the
+    forces of two steps, are left to the single walls; the support by another wall belongs to these forces. Contacts are
+    recorded here, as those of the single walls. wall: index of each plane's declaration, for its coefficients.
     """
     x, v, s = system.rows()
     lag, zero = system.real(lag[0]), system.real(0)
@@ -225,13 +226,26 @@ def corners(system, before, normal, offset, weight, lag, wall, number):
         restitution, friction, radius = zip(*(own.coefficients(i) for own in walls), strict=True)
         size = [system.real(place) + r for place, r in zip(offset, radius, strict=True)]
         held = [k for k, own in enumerate(walls) if own.solid[i]]
-        there = [k for k in held if size[k] - dot(normal[k], x[i]) >= 0]
+        depth = {k: size[k] - dot(normal[k], x[i]) for k in held}
+        touched = [k for k in held if depth[k] >= 0]
+
+        def is_pushed_into(k, x=x[i], size=size, depth=depth, touched=touched):
+            walls = [j for j in touched if acute(normal[j], normal[k])]
+            return any(size[k] - dot(normal[k], x + depth[j] * normal[j]) > 0 for j in walls)
+
+        there = [k for k in held if k in touched or is_pushed_into(k)]
         if not weight[i] > 0 or len(there) < 2:
             continue
         thrown = False
         for k in there:
             delta_v = -dot(normal[k], system.delta_v[i])
             slow = at_least(delta_v, zero)
+            for j in there:
+                if acute(normal[j], normal[k]):
+                    pull = dot(normal[j], system.delta_v[i])
+                    supported = system.delta_v[i] - pull * normal[j] if pull < 0 else system.delta_v[i]
+                    towards = -dot(normal[k], supported)
+                    slow = towards if towards > slow else slow
             if restitution[k] > 0 and lag * delta_v - dot(normal[k], v[i]) > slow + slow:
                 thrown = True
         if thrown:
@@ -265,6 +279,11 @@ def corners(system, before, normal, offset, weight, lag, wall, number):
                 u, y = u - lost, y - (time_since if fast > at_least(delta_v, zero) else pressed) * lost
         replace(system, x, v, s, i, y, u)
     system.put(x, v, s)
+
+
+def acute(n, m):
+    """Return whether two walls form an angle below 90 degrees: the support by one pushes a body into the other."""
+    return -1 < dot(n, m) < 0
 
 
 def report_plane(system, source, number, i, n, size, r, x, v, lag, push, weight):
