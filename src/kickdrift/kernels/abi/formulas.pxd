@@ -5,61 +5,38 @@ from libc.stdint cimport int64_t
 # Operation codes. r: result of the previous operation, in registers; a, b, c, d: operands. In SAME_ codes operand a is
 # uniform over bodies; in sums of two products operand c is uniform, too.
 cdef enum OperationCode:
-    AND_ADD                 # r + a
-    SAME_AND_ADD
-    AND_SUB                 # r - a
-    SAME_AND_SUB
-    FROM                    # a - r
-    SAME_FROM
-    AND_MUL
-    SAME_AND_MUL
-    AND_DIV
-    SAME_AND_DIV
-    INTO                    # a / r
-    SAME_INTO
+    AND_ADD, SAME_AND_ADD                       # r + a
+    AND_SUB, SAME_AND_SUB                       # r - a
+    FROM, SAME_FROM                             # a - r
+    AND_MUL, SAME_AND_MUL
+    AND_DIV, SAME_AND_DIV
+    INTO, SAME_INTO                             # a / r
     AND_NEG
     AND_SQUARE
     AND_SQRT
-    AND_MUL_ADD             # r a + b; this and all compound operations round after each elementary one
-    SAME_AND_MUL_ADD
-    AND_MUL_SUB             # r a - b
-    SAME_AND_MUL_SUB
-    MUL_FROM                # b - r a
-    SAME_MUL_FROM
-    AND_MUL_MUL             # (r a) b
-    ADD_PRODUCT             # r + a b
-    SAME_ADD_PRODUCT
-    SUB_PRODUCT             # r - a b
-    SAME_SUB_PRODUCT
-    FROM_PRODUCT            # a b - r
-    SAME_FROM_PRODUCT
-    TAKE                    # a; does not read r
-    SAME_TAKE
-    ADD
-    SAME_ADD
-    SUB
-    SAME_SUB
-    MUL
-    SAME_MUL
-    DIV
-    SAME_DIV
+    AND_MUL_ADD, SAME_AND_MUL_ADD               # r a + b; this and all compound operations round after each elementary one
+    AND_MUL_SUB, SAME_AND_MUL_SUB               # r a - b
+    MUL_FROM, SAME_MUL_FROM                     # b - r a
+    AND_MUL_MUL                                 # (r a) b
+    ADD_PRODUCT, SAME_ADD_PRODUCT               # r + a b
+    SUB_PRODUCT, SAME_SUB_PRODUCT               # r - a b
+    FROM_PRODUCT, SAME_FROM_PRODUCT             # a b - r
+    TAKE, SAME_TAKE                             # a; does not read r
+    ADD, SAME_ADD
+    SUB, SAME_SUB
+    MUL, SAME_MUL
+    DIV, SAME_DIV
     NEG
     SQRT
-    MUL_ADD                 # a b + c
-    SAME_MUL_ADD
-    MUL_SUB                 # a b - c
-    SAME_MUL_SUB
-    SUB_MUL                 # c - a b
-    SAME_SUB_MUL
-    MUL_MUL                 # (a b) c
-    SAME_MUL_MUL
-    ADD_MUL                 # (a + b) c
-    DIFF_MUL                # (a - b) c
-    PRODUCTS_ADDED          # a b + c d
-    SAME_PRODUCTS_ADDED
-    PRODUCTS_SUBTRACTED     # a b - c d
-    SAME_PRODUCTS_SUBTRACTED
-    SQUARES_ADDED           # a a + b b
+    MUL_ADD, SAME_MUL_ADD                       # a b + c
+    MUL_SUB, SAME_MUL_SUB                       # a b - c
+    SUB_MUL, SAME_SUB_MUL                       # c - a b
+    MUL_MUL, SAME_MUL_MUL                       # (a b) c
+    ADD_MUL                                     # (a + b) c
+    DIFF_MUL                                    # (a - b) c
+    PRODUCTS_ADDED, SAME_PRODUCTS_ADDED         # a b + c d
+    PRODUCTS_SUBTRACTED, SAME_PRODUCTS_SUBTRACTED# a b - c d
+    SQUARES_ADDED                               # a a + b b
     ABS
     MIN
     MAX
@@ -68,12 +45,12 @@ cdef enum OperationCode:
     NOT_LESS
     EQUAL
     WHERE
-    END                     # end of the operations that run group by group; r is undefined afterwards
-    SPREAD                  # out = a, where a is uniform over bodies, copied to each vector of a group
-    LOAD                    # out = component c of states in rows (n, dim)
-    STORE                   # store a as column c
-    NOISE                   # out = noise(c)
-    SIN                     # from here on functions, computed in float64: out = f(a) or f(a, b)
+    END                                         # end of the operations that run group by group; r is undefined afterwards
+    SPREAD                                      # out = a, where a is uniform over bodies, copied to each vector of a group
+    LOAD                                        # out = component c of states in rows (n, dim)
+    STORE                                       # store a as column c
+    NOISE                                       # out = noise(c)
+    SIN                                         # from here on functions, computed in float64: out = f(a) or f(a, b)
     COS
     TAN
     EXP

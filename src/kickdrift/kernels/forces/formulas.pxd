@@ -40,7 +40,8 @@ cdef extern from *:
     typedef struct { char each[1]; } kd_one;
     typedef struct { char each[KD_GROUP]; } kd_group;
     /* Unrolled loops: compilers keep arrays in registers only if all indices are constants. */
-    #define KD_NUMBER(number, to, value) { enum { KD_N = number }; (to)[KD_N] = value; }
+    enum { KD_FIRST = 0 };
+    #define KD_NUMBER(number, to, value) { enum { KD_N = number, KD_M = KD_FIRST ? 0 : number }; (to)[KD_N] = value; }
     #define KD_TWO(number, to, value) KD_NUMBER(number, to, value) KD_NUMBER(number + 1, to, value)
     #define KD_WRITTEN_OUT(count, to, value) do { \
         KD_NUMBER(0, to, value) \
@@ -48,11 +49,18 @@ cdef extern from *:
         if ((count) > 4) { KD_TWO(4, to, value) } \
         if ((count) > 6) { KD_TWO(6, to, value) } \
     } while (0)
+    #define KD_EACH_OR_FIRST(first, count, to, value) do { \
+        if (first) { enum { KD_FIRST = 1 }; KD_WRITTEN_OUT(count, to, value); } \
+        else KD_WRITTEN_OUT(count, to, value); \
+    } while (0)
     """
     # to[N] = value, for N = 0 to count - 1; count: 1 or KD_GROUP
     void each "KD_WRITTEN_OUT"(Py_ssize_t count, ...) noexcept nogil
+    # The same, where M is N, or 0 if `first`: operands with index M are then uniform
+    void each_or_first "KD_EACH_OR_FIRST"(bint first, Py_ssize_t count, ...) noexcept nogil
     enum:
         N "KD_N"
+        M "KD_M"
     # Number of vectors at once, as the size of a type: a fused type makes it a compile-time constant.
     ctypedef struct One "kd_one":
         char each
@@ -136,164 +144,86 @@ cdef inline void operate(const Operation* o, char** at, const vec* like, const s
     cdef const vec* b
     cdef const vec* c
     cdef const vec* d
-    cdef vec same, other    # uniform operands
+    cdef vec zero = filled(0, like)
     cdef int code
     # Dead store: without it compilers assume that r keeps values between calls.
-    same = filled(0, like)
-    each(sizeof(some), r, same)
+    each(sizeof(some), r, zero)
     while True:
         code = o.code
         a = <const vec*> at[o.a]
         b = <const vec*> at[o.b]
-        if code == AND_ADD:
-            each(sizeof(some), r, r[N] + a[N])
-        elif code == SAME_AND_ADD:
-            same = a[0]
-            each(sizeof(some), r, r[N] + same)
-        elif code == AND_SUB:
-            each(sizeof(some), r, r[N] - a[N])
-        elif code == SAME_AND_SUB:
-            same = a[0]
-            each(sizeof(some), r, r[N] - same)
-        elif code == FROM:
-            each(sizeof(some), r, a[N] - r[N])
-        elif code == SAME_FROM:
-            same = a[0]
-            each(sizeof(some), r, same - r[N])
-        elif code == AND_MUL:
-            each(sizeof(some), r, r[N] * a[N])
-        elif code == SAME_AND_MUL:
-            same = a[0]
-            each(sizeof(some), r, r[N] * same)
-        elif code == AND_DIV:
-            each(sizeof(some), r, r[N] / a[N])
-        elif code == SAME_AND_DIV:
-            same = a[0]
-            each(sizeof(some), r, r[N] / same)
-        elif code == INTO:
-            each(sizeof(some), r, a[N] / r[N])
-        elif code == SAME_INTO:
-            same = a[0]
-            each(sizeof(some), r, same / r[N])
+        if code == AND_ADD or code == SAME_AND_ADD:
+            each_or_first(code == SAME_AND_ADD, sizeof(some), r, r[N] + a[M])
+        elif code == AND_SUB or code == SAME_AND_SUB:
+            each_or_first(code == SAME_AND_SUB, sizeof(some), r, r[N] - a[M])
+        elif code == FROM or code == SAME_FROM:
+            each_or_first(code == SAME_FROM, sizeof(some), r, a[M] - r[N])
+        elif code == AND_MUL or code == SAME_AND_MUL:
+            each_or_first(code == SAME_AND_MUL, sizeof(some), r, r[N] * a[M])
+        elif code == AND_DIV or code == SAME_AND_DIV:
+            each_or_first(code == SAME_AND_DIV, sizeof(some), r, r[N] / a[M])
+        elif code == INTO or code == SAME_INTO:
+            each_or_first(code == SAME_INTO, sizeof(some), r, a[M] / r[N])
         elif code == AND_NEG:
             each(sizeof(some), r, -r[N])
         elif code == AND_SQUARE:
             each(sizeof(some), r, r[N] * r[N])
         elif code == AND_SQRT:
             each(sizeof(some), r, vec_root(r[N]))
-        elif code == AND_MUL_ADD:
-            each(sizeof(some), r, r[N] * a[N] + b[N])
-        elif code == SAME_AND_MUL_ADD:
-            same = a[0]
-            each(sizeof(some), r, r[N] * same + b[N])
-        elif code == AND_MUL_SUB:
-            each(sizeof(some), r, r[N] * a[N] - b[N])
-        elif code == SAME_AND_MUL_SUB:
-            same = a[0]
-            each(sizeof(some), r, r[N] * same - b[N])
-        elif code == MUL_FROM:
-            each(sizeof(some), r, b[N] - r[N] * a[N])
-        elif code == SAME_MUL_FROM:
-            same = a[0]
-            each(sizeof(some), r, b[N] - r[N] * same)
+        elif code == AND_MUL_ADD or code == SAME_AND_MUL_ADD:
+            each_or_first(code == SAME_AND_MUL_ADD, sizeof(some), r, r[N] * a[M] + b[N])
+        elif code == AND_MUL_SUB or code == SAME_AND_MUL_SUB:
+            each_or_first(code == SAME_AND_MUL_SUB, sizeof(some), r, r[N] * a[M] - b[N])
+        elif code == MUL_FROM or code == SAME_MUL_FROM:
+            each_or_first(code == SAME_MUL_FROM, sizeof(some), r, b[N] - r[N] * a[M])
         elif code == AND_MUL_MUL:
             each(sizeof(some), r, (r[N] * a[N]) * b[N])
-        elif code == ADD_PRODUCT:
-            each(sizeof(some), r, r[N] + a[N] * b[N])
-        elif code == SAME_ADD_PRODUCT:
-            same = a[0]
-            each(sizeof(some), r, r[N] + same * b[N])
-        elif code == SUB_PRODUCT:
-            each(sizeof(some), r, r[N] - a[N] * b[N])
-        elif code == SAME_SUB_PRODUCT:
-            same = a[0]
-            each(sizeof(some), r, r[N] - same * b[N])
-        elif code == FROM_PRODUCT:
-            each(sizeof(some), r, a[N] * b[N] - r[N])
-        elif code == SAME_FROM_PRODUCT:
-            same = a[0]
-            each(sizeof(some), r, same * b[N] - r[N])
-        elif code == TAKE:
-            each(sizeof(some), r, a[N])
-        elif code == SAME_TAKE:
-            same = a[0]
-            each(sizeof(some), r, same)
-        elif code == ADD:
-            each(sizeof(some), r, a[N] + b[N])
-        elif code == SAME_ADD:
-            same = a[0]
-            each(sizeof(some), r, same + b[N])
-        elif code == SUB:
-            each(sizeof(some), r, a[N] - b[N])
-        elif code == SAME_SUB:
-            same = a[0]
-            each(sizeof(some), r, same - b[N])
-        elif code == MUL:
-            each(sizeof(some), r, a[N] * b[N])
-        elif code == SAME_MUL:
-            same = a[0]
-            each(sizeof(some), r, same * b[N])
-        elif code == DIV:
-            each(sizeof(some), r, a[N] / b[N])
-        elif code == SAME_DIV:
-            same = a[0]
-            each(sizeof(some), r, same / b[N])
+        elif code == ADD_PRODUCT or code == SAME_ADD_PRODUCT:
+            each_or_first(code == SAME_ADD_PRODUCT, sizeof(some), r, r[N] + a[M] * b[N])
+        elif code == SUB_PRODUCT or code == SAME_SUB_PRODUCT:
+            each_or_first(code == SAME_SUB_PRODUCT, sizeof(some), r, r[N] - a[M] * b[N])
+        elif code == FROM_PRODUCT or code == SAME_FROM_PRODUCT:
+            each_or_first(code == SAME_FROM_PRODUCT, sizeof(some), r, a[M] * b[N] - r[N])
+        elif code == TAKE or code == SAME_TAKE:
+            each_or_first(code == SAME_TAKE, sizeof(some), r, a[M])
+        elif code == ADD or code == SAME_ADD:
+            each_or_first(code == SAME_ADD, sizeof(some), r, a[M] + b[N])
+        elif code == SUB or code == SAME_SUB:
+            each_or_first(code == SAME_SUB, sizeof(some), r, a[M] - b[N])
+        elif code == MUL or code == SAME_MUL:
+            each_or_first(code == SAME_MUL, sizeof(some), r, a[M] * b[N])
+        elif code == DIV or code == SAME_DIV:
+            each_or_first(code == SAME_DIV, sizeof(some), r, a[M] / b[N])
         elif code == NEG:
             each(sizeof(some), r, -a[N])
         elif code == SQRT:
             each(sizeof(some), r, vec_root(a[N]))
-        elif code == MUL_ADD:
+        elif code == MUL_ADD or code == SAME_MUL_ADD:
             c = <const vec*> at[o.c]
-            each(sizeof(some), r, a[N] * b[N] + c[N])
-        elif code == SAME_MUL_ADD:
+            each_or_first(code == SAME_MUL_ADD, sizeof(some), r, a[M] * b[N] + c[N])
+        elif code == MUL_SUB or code == SAME_MUL_SUB:
             c = <const vec*> at[o.c]
-            same = a[0]
-            each(sizeof(some), r, same * b[N] + c[N])
-        elif code == MUL_SUB:
+            each_or_first(code == SAME_MUL_SUB, sizeof(some), r, a[M] * b[N] - c[N])
+        elif code == SUB_MUL or code == SAME_SUB_MUL:
             c = <const vec*> at[o.c]
-            each(sizeof(some), r, a[N] * b[N] - c[N])
-        elif code == SAME_MUL_SUB:
+            each_or_first(code == SAME_SUB_MUL, sizeof(some), r, c[N] - a[M] * b[N])
+        elif code == MUL_MUL or code == SAME_MUL_MUL:
             c = <const vec*> at[o.c]
-            same = a[0]
-            each(sizeof(some), r, same * b[N] - c[N])
-        elif code == SUB_MUL:
-            c = <const vec*> at[o.c]
-            each(sizeof(some), r, c[N] - a[N] * b[N])
-        elif code == SAME_SUB_MUL:
-            c = <const vec*> at[o.c]
-            same = a[0]
-            each(sizeof(some), r, c[N] - same * b[N])
-        elif code == MUL_MUL:
-            c = <const vec*> at[o.c]
-            each(sizeof(some), r, (a[N] * b[N]) * c[N])
-        elif code == SAME_MUL_MUL:
-            c = <const vec*> at[o.c]
-            same = a[0]
-            each(sizeof(some), r, (same * b[N]) * c[N])
+            each_or_first(code == SAME_MUL_MUL, sizeof(some), r, (a[M] * b[N]) * c[N])
         elif code == ADD_MUL:
             c = <const vec*> at[o.c]
             each(sizeof(some), r, (a[N] + b[N]) * c[N])
         elif code == DIFF_MUL:
             c = <const vec*> at[o.c]
             each(sizeof(some), r, (a[N] - b[N]) * c[N])
-        elif code == PRODUCTS_ADDED:
+        elif code == PRODUCTS_ADDED or code == SAME_PRODUCTS_ADDED:
             c = <const vec*> at[o.c]
             d = <const vec*> at[o.d]
-            each(sizeof(some), r, a[N] * b[N] + c[N] * d[N])
-        elif code == SAME_PRODUCTS_ADDED:
-            same = a[0]
-            other = (<const vec*> at[o.c])[0]
-            d = <const vec*> at[o.d]
-            each(sizeof(some), r, same * b[N] + other * d[N])
-        elif code == PRODUCTS_SUBTRACTED:
+            each_or_first(code == SAME_PRODUCTS_ADDED, sizeof(some), r, a[M] * b[N] + c[M] * d[N])
+        elif code == PRODUCTS_SUBTRACTED or code == SAME_PRODUCTS_SUBTRACTED:
             c = <const vec*> at[o.c]
             d = <const vec*> at[o.d]
-            each(sizeof(some), r, a[N] * b[N] - c[N] * d[N])
-        elif code == SAME_PRODUCTS_SUBTRACTED:
-            same = a[0]
-            other = (<const vec*> at[o.c])[0]
-            d = <const vec*> at[o.d]
-            each(sizeof(some), r, same * b[N] - other * d[N])
+            each_or_first(code == SAME_PRODUCTS_SUBTRACTED, sizeof(some), r, a[M] * b[N] - c[M] * d[N])
         elif code == SQUARES_ADDED:
             each(sizeof(some), r, a[N] * a[N] + b[N] * b[N])
         elif code == ABS:
