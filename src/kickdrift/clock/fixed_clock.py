@@ -11,18 +11,16 @@ import numpy as np
 from ..time_steps import exact_time
 from . import options, saved_state
 from .clockwork import Clockwork
-from .options import OverloadRule, Policy, Settings
-from .rates import NANO, SCALE_ONE
+from .rates import SCALE_ONE
+from .readings import Rate, Readings
 from .saved_state import State
 
 __all__ = ["FixedClock"]
 
-_Rate = float | Fraction | str | np.floating[Any] | np.integer[Any]
 _Seconds = float | Fraction | np.floating[Any] | np.integer[Any]
-_Named = str | tuple[str, float]
 
 
-class FixedClock(Clockwork):
+class FixedClock(Readings, Clockwork):
     """Convert variable frame times to whole fixed steps and a fraction for drawing.
 
     The clock is exact: after any number of frames it has counted the steps that fit into the time fed to it, at
@@ -63,113 +61,6 @@ class FixedClock(Clockwork):
 
     __slots__ = ()
 
-    def __init__(
-        self,
-        hz: _Rate | None = None,
-        dt: _Rate | None = None,
-        *,
-        policy: _Named | Policy | type[Policy] = "exact",
-        max_steps: int = 8,
-        overload: _Named | OverloadRule | type[OverloadRule] = "drop",
-        max_frame: float | None = None,
-        scale: float = 1.0,
-        substeps: int = 1,
-        carry: bool = True,
-        slack: float = 0.25,
-        tolerance: float = 0.1,
-        phase: float = 0.0,
-    ) -> None:
-        settings = Settings.parse(
-            hz,
-            dt,
-            policy=policy,
-            max_steps=max_steps,
-            overload=overload,
-            max_frame=max_frame,
-            scale=scale,
-            substeps=substeps,
-            carry=carry,
-            slack=slack,
-            tolerance=tolerance,
-            phase=phase,
-        )
-        self._set_up(settings)
-
-    # --- properties ------------------------------------------------------------------------------
-
-    @property
-    def policy(self) -> str:
-        """The rule for the number of steps, as a string."""
-        return self._settings.policy.text
-
-    @property
-    def overload(self) -> str:
-        """The rule for frames with more than `max_steps` due steps, as a string."""
-        return self._settings.overload.text
-
-    @property
-    def max_steps(self) -> int:
-        """Maximal number of steps in a frame."""
-        return self._settings.max_steps
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether every step has the same length."""
-        return not self._settings.policy.measures_step
-
-    @property
-    def backlog(self) -> int:
-        """Whole steps that are due and did not run yet, in this frame or kept for later ones."""
-        now = self._now
-        return now["due"] + now["backlog"]
-
-    @property
-    def dropped(self) -> Fraction:
-        """Lost time, in steps, a Fraction."""
-        now = self._now
-        return now["dropped_steps"] + Fraction(now["dropped_rest"], now["size"])
-
-    @property
-    def dropped_steps(self) -> int:
-        """Whole lost steps."""
-        return self._now["dropped_steps"]
-
-    @property
-    def fed_ns(self) -> int:
-        """Real time fed, in nanoseconds, including clamped and paused time.
-
-        A frame counts as 10**15 ns (11 days) at most. All counters of time stop when this one reaches 2**62 ns (146
-        years).
-        """
-        return self._now["fed_ns"]
-
-    @property
-    def clamped_ns(self) -> int:
-        """Real time beyond `max_frame`, in nanoseconds."""
-        return self._now["clamped_ns"]
-
-    @property
-    def paused_ns(self) -> int:
-        """Real time fed while paused, in nanoseconds."""
-        return self._now["paused_ns"]
-
-    @property
-    def backwards(self) -> int:
-        """Number of calls of `advance_to` with an earlier time than before."""
-        return self._now["backwards"]
-
-    @property
-    def overloaded(self) -> bool:
-        """Whether a frame was clamped or steps were dropped within the last second of fed time."""
-        return self._now["quiet_ns"] < NANO
-
-    def __repr__(self) -> str:
-        paused = ", paused" if self.paused else ""
-        return (
-            f"<FixedClock at {self.hz} Hz, {self.policy}, {self.overload},"
-            f" tick {self.tick}, alpha {self.alpha:.3f}{paused}>"
-        )
-
     # --- scale, rate ----------------------------------------------------------------------
 
     def single_step(self) -> int:
@@ -200,17 +91,7 @@ class FixedClock(Clockwork):
             self._settings.check_range(Fraction(now["next_num"], now["next_den"]), scale)
         self._put({"scale": scale, "max_frame_ns": self._settings.longest_frame(self.hz, scale)})
 
-    @property
-    def hz(self) -> Fraction:
-        """Steps per simulated second, a Fraction; setting it keeps the time, see `set_hz`."""
-        now = self._now
-        return Fraction(now["num"], now["den"])
-
-    @hz.setter
-    def hz(self, value: _Rate) -> None:
-        self.set_hz(value)
-
-    def set_hz(self, hz: _Rate, keep: Literal["time", "fraction"] = "time") -> None:
+    def set_hz(self, hz: Rate, keep: Literal["time", "fraction"] = "time") -> None:
         """Change the rate, from the next frame on; `time` stays continuous.
 
         hz: steps per second, as in the constructor.
@@ -228,7 +109,7 @@ class FixedClock(Clockwork):
         """
         self._put(*self._planned(hz, keep))
 
-    def _planned(self, hz: _Rate, keep: str) -> tuple[dict[str, Any], Fraction | None]:
+    def _planned(self, hz: Rate, keep: str) -> tuple[dict[str, Any], Fraction | None]:
         """Return the numbers that a new rate changes, and the new origin of time; None inside an open frame."""
         rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
         now = self._now
@@ -262,9 +143,6 @@ class FixedClock(Clockwork):
             self._refuse_inside()
         saved = State.parse(state, self._settings)
         self._resume(saved.numbers(self._settings), Fraction(saved.origin_num, saved.origin_den))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return saved_state.rebuild, (type(self), self._settings.arguments()), (tuple(self.state()), self._now["handed"])
 
     def __setstate__(self, state: tuple[Sequence[Any], int]) -> None:
         self.load(state[0])

@@ -21,16 +21,16 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from ..clock import options, rates, saved_state
+from ..clock import options, rates
 from ..clock.options import Settings
 from ..clock.rates import HALF_RANGE, LEDGER_FULL, LONGEST_FRAME_NS, NANO, SCALE_ONE
 from ..clock.saved_state import State
 from ..time_steps import exact_time
-from .clock_readings import Readings
+from .clock_readings import ClockReadings
 from .clock_rules import OVERLOADS, POLICIES
 
 
-class FixedClock(Readings):
+class FixedClock(ClockReadings):
     """Convert variable frame times to whole fixed steps and a fraction for drawing.
 
     >>> clock = FixedClock(hz=60)
@@ -38,36 +38,8 @@ class FixedClock(Readings):
     (2, 0.4)
     """
 
-    def __init__(
-        self,
-        hz: Any = None,
-        dt: Any = None,
-        *,
-        policy: Any = "exact",
-        max_steps: int = 8,
-        overload: Any = "drop",
-        max_frame: float | None = None,
-        scale: float = 1.0,
-        substeps: int = 1,
-        carry: bool = True,
-        slack: float = 0.25,
-        tolerance: float = 0.1,
-        phase: float = 0.0,
-    ) -> None:
-        self._settings = Settings.parse(
-            hz,
-            dt,
-            policy=policy,
-            max_steps=max_steps,
-            overload=overload,
-            max_frame=max_frame,
-            scale=scale,
-            substeps=substeps,
-            carry=carry,
-            slack=slack,
-            tolerance=tolerance,
-            phase=phase,
-        )
+    def _set_up(self, settings: Settings) -> None:
+        self._settings = settings
         self._running = False  # whether a step is running; in steps(): until the loop ends
         self._begin_again(self._settings.rate)
         self._warned = False  # whether the warning about milliseconds was given
@@ -359,15 +331,6 @@ class FixedClock(Readings):
             self._settings.check_range(rate, scale)
         self._scale = Fraction(scale, SCALE_ONE)
 
-    @property
-    def hz(self) -> Fraction:
-        """Steps per simulated second."""
-        return self._rate
-
-    @hz.setter
-    def hz(self, value: Any) -> None:
-        self.set_hz(value)
-
     def set_hz(self, hz: Any, keep: str = "time") -> None:
         """Change the rate. keep: whether the waiting time is unchanged, or the fraction of a step."""
         rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
@@ -438,7 +401,7 @@ class FixedClock(Readings):
             fed_ns=self._fed_ns,
             clamped_ns=self._clamped_ns,
             paused_ns=self._paused_ns,
-            dropped_steps=self.dropped_steps,
+            dropped_steps=math.floor(self._dropped),
             dropped_rest=int(self._dropped % 1 * self._step / self._unit),
             backwards=self._backwards,
             quiet_ns=self._quiet_ns,
@@ -467,8 +430,10 @@ class FixedClock(Readings):
         self._base_ns, self._open, self._began_ns = None, False, None
         self._handed = 0
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return saved_state.rebuild, (type(self), self._settings.arguments()), (tuple(self.state()), self._handed)
+    @property
+    def _now(self) -> dict[str, Any]:
+        size = self._rate.denominator * NANO  # units per step
+        return {**self.state()._asdict(), "size": size, "handed": self._handed}
 
     def __setstate__(self, state: Any) -> None:
         self.load(state[0])

@@ -1,4 +1,4 @@
-"""The readings of a fixed-step clock: time, tick, the fraction of the next step, and the time that was lost."""
+"""The readings of a fixed-step clock: time, tick, and the fraction of the next step."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from fractions import Fraction
 
 from ..clock.options import Settings
 from ..clock.rates import NANO
+from ..clock.readings import Readings
 
 
-class Readings:
+class ClockReadings(Readings):
     """Base of FixedClock: the properties that change nothing."""
 
     _settings: Settings
@@ -103,70 +104,3 @@ class Readings:
     def substeps(self) -> int:
         """Integrator steps per step."""
         return self._settings.substeps
-
-    @property
-    def policy(self) -> str:
-        """The rule that chooses the number of steps."""
-        return self._settings.policy.text
-
-    @property
-    def overload(self) -> str:
-        """The rule for frames with more than `max_steps` due steps."""
-        return self._settings.overload.text
-
-    @property
-    def max_steps(self) -> int:
-        """Maximal number of steps in a frame."""
-        return self._settings.max_steps
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether every step has the same length."""
-        return not self._settings.policy.measures_step
-
-    @property
-    def backlog(self) -> int:
-        """Whole steps that are due in this frame or kept for later ones."""
-        return self._due + self._backlog
-
-    @property
-    def dropped(self) -> Fraction:
-        """Lost time, in steps."""
-        return self._dropped
-
-    @property
-    def dropped_steps(self) -> int:
-        """Whole lost steps."""
-        return math.floor(self._dropped)
-
-    @property
-    def fed_ns(self) -> int:
-        """Real time fed, in nanoseconds."""
-        return self._fed_ns
-
-    @property
-    def clamped_ns(self) -> int:
-        """Real time beyond `max_frame`, in nanoseconds."""
-        return self._clamped_ns
-
-    @property
-    def paused_ns(self) -> int:
-        """Real time fed while paused, in nanoseconds."""
-        return self._paused_ns
-
-    @property
-    def backwards(self) -> int:
-        """Number of calls of `advance_to` with an earlier time than before."""
-        return self._backwards
-
-    @property
-    def overloaded(self) -> bool:
-        """Whether time was lost within the last second of fed time."""
-        return self._quiet_ns < NANO
-
-    def __repr__(self) -> str:
-        paused = ", paused" if self._paused else ""
-        return (
-            f"<FixedClock at {self._rate} Hz, {self.policy}, {self.overload},"
-            f" tick {self._tick}, alpha {self.alpha:.3f}{paused}>"
-        )
