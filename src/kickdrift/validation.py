@@ -139,10 +139,11 @@ def as_float(value: Any) -> float:
         return math.inf
 
 
-def plain(name: str, value: Any) -> np.ndarray:
+def plain(name: str, value: Any, what: str = "numbers in a regular array") -> np.ndarray:
     """Return numpy.asarray(value); refuse masked arrays, because the mask would be ignored, and ragged lists.
 
-    Subclasses of ndarray are converted too: they can override shape and strides, which kernels rely on.
+    Subclasses of ndarray are converted too: they can override shape and strides, which kernels rely on. what: what is
+    expected, for the message about ragged lists.
     """
     if isinstance(value, np.ndarray) and "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):
         raise TypeError(
@@ -152,7 +153,7 @@ def plain(name: str, value: Any) -> np.ndarray:
     try:
         return np.asarray(value)
     except ValueError:
-        raise ValueError(f"{name}: expected numbers in a regular array, got {show(value)}") from None
+        raise ValueError(f"{name}: expected {what}, got {show(value)}") from None
 
 
 def in_float64(array: np.ndarray) -> np.ndarray:
@@ -253,10 +254,7 @@ def per_body(name: str, array: np.ndarray, n: int, what: str = "body") -> np.nda
 
 def pairs(name: str, value: Any) -> np.ndarray:
     """Return pairs of body indices: a read-only int64 copy of shape (pairs, 2)."""
-    try:
-        array = plain(name, value)
-    except ValueError:
-        raise ValueError(f"{name}: expected pairs of indices, shape (pairs, 2), got {show(value)}") from None
+    array = plain(name, value, "pairs of indices, shape (pairs, 2)")
     if array.size == 0:
         array = np.zeros((0, 2), np.int64)
     _check_kind(name, value, array, "iu", "ints")
@@ -273,10 +271,7 @@ def pairs(name: str, value: Any) -> np.ndarray:
 
 def indices(name: str, value: Any) -> np.ndarray:
     """Return body indices: a read-only int64 copy of shape (k,)."""
-    try:
-        array = plain(name, value)
-    except ValueError:
-        raise ValueError(f"{name}: expected indices of bodies, got {show(value)}") from None
+    array = plain(name, value, "indices of bodies")
     if array.size == 0:
         array = np.zeros(0, np.int64)
     _check_kind(name, value, array, "iu", "ints")
@@ -369,10 +364,7 @@ def trajectories(y: Any) -> np.ndarray:
 def _state_array(
     name: str, value: Any, most: int = 3, row: str = "body", living: np.ndarray | None = None
 ) -> np.ndarray:
-    try:
-        array = plain(name, value)
-    except ValueError:
-        raise ValueError(f"{name}: expected an array of shape (n, dim), got {show(value)}") from None
+    array = plain(name, value, "an array of shape (n, dim)")
     if array.dtype.kind in _REAL_KINDS and holds_bool(value):
         raise TypeError(f"{name}: expected real numbers, got {show(value)}")
     if array.ndim != 2 or not 1 <= array.shape[1] <= most:
@@ -409,10 +401,7 @@ def array_of_bodies(
     name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype, living: np.ndarray | None = None
 ) -> np.ndarray:
     """Return an array of this shape, (n,) or (n, k), to step in place. A number or one row for all makes a new one."""
-    try:
-        array = plain(name, value)
-    except ValueError:
-        raise ValueError(f"{name}: expected a number or shape {shape}, got {show(value)}") from None
+    array = plain(name, value, f"a number or shape {shape}")
     _check_kind(name, value, array)
     if array.shape not in ((), shape[1:], shape):
         raise ValueError(f"{name}: expected a number or shape {shape}, got shape {array.shape}")
@@ -467,10 +456,7 @@ def masses(mass: Any, n: int, name: str = "mass") -> np.ndarray:
         array = np.array([mass])
         array.flags.writeable = False
         return array
-    try:
-        array = plain(name, mass)
-    except ValueError:
-        raise ValueError(f"{name}: expected a number or one per body, got {show(mass)}") from None
+    array = plain(name, mass, "a number or one per body")
     _check_kind(name, mass, array)
     array = per_body(name, in_float64(array), n)
     bad = ~(array >= _LEAST_MASS)

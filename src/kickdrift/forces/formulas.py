@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -302,7 +302,48 @@ class Expression(Formula):
         return parser.builder, components
 
 
-class Potential(Formula):
+@declaration(init=False)
+class EnergyFormula(Formula):
+    """Base of potentials: the expression of the energy is that of the empty name."""
+
+    _variables: ClassVar[tuple[str, ...]]
+
+    def _split(self, energy: str, given: dict[str, Any], reserved: tuple[str, ...]) -> tuple[dict[str, str], Any]:
+        """Return the expressions, that of the energy first, and the parameters."""
+        title = type(self).__name__
+        texts, parameters = parted(title, given, reserved)
+        for name in texts:
+            if name in reserved:
+                raise ValueError(f"{title}({name}): expected another name for a definition, this one is a variable")
+        return {"": energy, **texts}, parameters
+
+    def _options(self) -> list[str]:
+        """Return the other arguments of the constructor, as in a call."""
+        return []
+
+    def __repr__(self) -> str:
+        energy, *definitions = self.texts.items()
+        given = [repr(energy[1]), *self._options(), *(f"{name}={text!r}" for name, text in definitions)]
+        return f"{type(self).__name__}({', '.join(given + shown(self.parameters))})"
+
+    @once
+    def _energy(self) -> tuple[Builder, int]:
+        definitions = {name: text for name, text in self.texts.items() if name}
+        noisy = "t" in self._variables
+        parser = Parser(type(self).__name__, [*self._variables, *self.parameters], definitions, noisy=noisy)
+        energy = parser.read("energy", self.texts[""])
+        for name in definitions:
+            parser.look_up(name, 0, ValueError)
+        return parser.builder, energy
+
+    @once
+    def energy(self) -> Program:
+        """The program for the energy, of a pair if it is one of pairs; its result is named x."""
+        builder, energy = self._energy
+        return finished(builder, {"x": energy})
+
+
+class Potential(EnergyFormula):
     """A potential in J as an expression. The force is minus its symbolic gradient.
 
     energy: the expression. Other keywords are parameters and definitions, as for `Expression`, but velocities are not
@@ -323,27 +364,10 @@ class Potential(Formula):
     [[0.0, -2.0]]
     """
 
+    _variables = ("t", *AXES, "m")
+
     def __init__(self, energy: str, /, **given: Any) -> None:
-        texts, parameters = parted("Potential", given, STATE)
-        for name in texts:
-            if name in STATE:
-                raise ValueError(f"Potential({name}): expected another name for a definition, this one is a variable")
-        self._declare({"": energy, **texts}, parameters)
-
-    def __repr__(self) -> str:
-        energy, *definitions = self.texts.items()
-        given = [repr(energy[1]), *(f"{name}={text!r}" for name, text in definitions)]
-        given += shown(self.parameters)
-        return f"Potential({', '.join(given)})"
-
-    @once
-    def _energy(self) -> tuple[Builder, int]:
-        definitions = {name: text for name, text in self.texts.items() if name}
-        parser = Parser("Potential", ["t", *AXES, "m", *self.parameters], definitions, noisy=True)
-        energy = parser.read("energy", self.texts[""])
-        for name in definitions:
-            parser.look_up(name, 0, ValueError)
-        return parser.builder, energy
+        self._declare(*self._split(energy, given, STATE))
 
     @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
@@ -359,12 +383,6 @@ class Potential(Formula):
     @property
     def conservative(self) -> bool:  # type: ignore[override]
         return "t" not in self.energy.names and not self.noisy
-
-    @once
-    def energy(self) -> Program:
-        """The program for the energy, whose result is named x."""
-        builder, energy = self._energy
-        return finished(builder, {"x": energy})
 
     @property
     def _heeds_mass(self) -> bool:

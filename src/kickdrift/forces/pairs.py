@@ -9,9 +9,8 @@ import numpy as np
 from .. import validation
 from ..declaration import once
 from .formula.derivatives import gradient
-from .formula.parser import Parser
-from .formula.program import MOST, Builder, Program, TooLongError, finished
-from .formulas import Coded, Formula, coded, evaluate, parted
+from .formula.program import MOST, Builder, TooLongError
+from .formulas import Coded, EnergyFormula, coded, evaluate
 
 if TYPE_CHECKING:
     from ..stepper.model import Plan
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 CANDIDATES = 1 << 20
 
 
-class PairPotential(Formula):
+class PairPotential(EnergyFormula):
     """A short-range pair potential in J, as an expression; the force is its symbolic derivative.
 
     energy: the expression. It depends on r, the distance in m, and on parameters, which are numbers, uniform for
@@ -52,30 +51,25 @@ class PairPotential(Formula):
     """
 
     kind = "pair_potential"
+    _variables = ("r",)
     conservative: ClassVar[bool] = True
 
     #: Each parameter is one number for all pairs.
     per_body: ClassVar[dict[str, str]] = {}
 
     def __init__(self, energy: str, /, cutoff: float, shift: bool = False, **given: Any) -> None:
-        texts, parameters = parted("PairPotential", given, ("r",))
-        if "r" in texts:
-            raise ValueError("PairPotential(r): expected another name for a definition, this one is a variable")
+        texts, parameters = self._split(energy, given, ("r",))
         object.__setattr__(self, "cutoff", validation.real("PairPotential(cutoff)", cutoff, above=0.0))
         object.__setattr__(self, "shift", validation.flag("PairPotential(shift)", shift))
         _check_single(parameters)
-        self._declare({"": energy, **texts}, parameters)
+        self._declare(texts, parameters)
 
     if TYPE_CHECKING:
         cutoff: float
         shift: bool
 
-    def __repr__(self) -> str:
-        energy, *definitions = self.texts.items()
-        given = [repr(energy[1]), f"cutoff={self.cutoff!r}", *(["shift=True"] if self.shift else [])]
-        given += [f"{name}={text!r}" for name, text in definitions]
-        given += [f"{name}={value.tolist()!r}" for name, value in self.parameters.items()]
-        return f"PairPotential({', '.join(given)})"
+    def _options(self) -> list[str]:
+        return [f"cutoff={self.cutoff!r}", *(["shift=True"] if self.shift else [])]
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
         """Return a copy with other parameters."""
@@ -89,15 +83,6 @@ class PairPotential(Formula):
     # Lists of operations.
 
     @once
-    def _energy(self) -> tuple[Builder, int]:
-        definitions = {name: text for name, text in self.texts.items() if name}
-        parser = Parser("PairPotential", ["r", *self.parameters], definitions)
-        energy = parser.read("energy", self.texts[""])
-        for name in definitions:
-            parser.look_up(name, 0, ValueError)
-        return parser.builder, energy
-
-    @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
         builder, energy = self._energy
         builder.most = 4 * MOST
@@ -108,12 +93,6 @@ class PairPotential(Formula):
             return builder, {"x": builder.apply("div", slope, builder.node("name", "r"))}
         except TooLongError:
             raise ValueError("PairPotential: too long for its derivative") from None
-
-    @once
-    def energy(self) -> Program:
-        """The program for the energy of a pair, whose result is named x."""
-        builder, energy = self._energy
-        return finished(builder, {"x": energy})
 
     # In a stepper.
 

@@ -53,7 +53,7 @@ def of_all(name: str, own: np.ndarray, count: int, given: Any, alive: np.ndarray
     flags = given.flags
     if not flags.writeable or not flags.aligned:
         raise ValueError(f"{name}: expected a writable, aligned array (it is stepped in place)")
-    if overlaps(given):
+    if validation.overlaps_itself(given):
         raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
     there = given if alive is None else given[:, alive]
     if not np.isfinite(there).all():
@@ -76,17 +76,6 @@ def counted(worlds: Any, given: dict[str, Any]) -> int:
     if len(counts) != 1:
         raise ValueError(f"worlds: expected one number of worlds, or arrays of as many, got {sorted(counts) or 'none'}")
     return counts.pop()
-
-
-def overlaps(array: np.ndarray) -> bool:
-    """Return whether items of an array may share memory."""
-    span = array.itemsize
-    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
-        if size > 1 and array.size:
-            if stride < span:
-                return True
-            span = stride * (size - 1) + span
-    return False
 
 
 def parted(data: bytes, count: int, rows: np.ndarray) -> list[bytes]:
