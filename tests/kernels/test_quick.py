@@ -30,7 +30,7 @@ def coefficients(name):
 
 
 def constant(name):
-    return float(re.search(rf"#define KD_{name} (\S+?)f?\s", SOURCE.read_text("utf-8"))[1])
+    return float(re.search(rf' {name} "\(?(\S+?)f?\)?"', SOURCE.read_text("utf-8"))[1])
 
 
 def polynomial(z, c):

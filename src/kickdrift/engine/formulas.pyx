@@ -67,8 +67,6 @@ cdef extern from *:
         char *data;
         PyObject *description;
     } kd_array;
-    #define KD_USUAL 0x301          /* contiguous, aligned, of this machine's byte order */
-    #define KD_WRITEABLE 0x400
     """
     ctypedef struct Array "kd_array":
         int ndim
@@ -77,8 +75,8 @@ cdef extern from *:
         int flags
         Py_ssize_t* shape
         char* data
-    const int USUAL "KD_USUAL"
-    const int WRITEABLE "KD_WRITEABLE"
+    const int USUAL "0x301"  # contiguous, aligned, of this machine's byte order
+    const int WRITEABLE "0x400"
 
 cdef object OFFERED_FOR = None
 cdef const Kernels* OFFERED = NULL

@@ -9,10 +9,7 @@ from ..kernels.abi.plan cimport Job
 from ..kernels.abi.coupled cimport Kernels
 
 cdef extern from *:
-    """
-    #define KD_LARGEST_TICK (((int64_t) 1 << 62) - 1)
-    """
-    const int64_t LARGEST_TICK "KD_LARGEST_TICK"    # as in validation.py
+    const int64_t LARGEST_TICK "(((int64_t) 1 << 62) - 1)"    # as in validation.py
 
 
 # Work in ns: PATIENCE is the work between two checks for Ctrl-C. Calls with more work than RELEASE release the GIL.

@@ -5,16 +5,10 @@ from libc.stdint cimport int64_t
 
 # The same constants as in clock/rates.py.
 cdef extern from *:
-    """
-    #define KD_NANO ((int64_t) 1000000000)  /* nanoseconds per second */
-    #define KD_LONGEST_FRAME_NS ((int64_t) 1000000000000000)
-    #define KD_LEDGER_FULL ((int64_t) 1 << 62)  /* totals stop growing here */
-    #define KD_BELOW_ONE (1.0 - 0x1p-53)  /* largest double below 1 */
-    """
-    const int64_t NANO "KD_NANO"
-    const int64_t LONGEST_FRAME_NS "KD_LONGEST_FRAME_NS"
-    const int64_t LEDGER_FULL "KD_LEDGER_FULL"
-    const double BELOW_ONE "KD_BELOW_ONE"
+    const int64_t NANO "(int64_t) 1000000000"  # nanoseconds per second
+    const int64_t LONGEST_FRAME_NS "(int64_t) 1000000000000000"
+    const int64_t LEDGER_FULL "((int64_t) 1 << 62)"  # totals stop growing here
+    const double BELOW_ONE "(1.0 - 0x1p-53)"  # largest double below 1
 
 cdef enum:
     SCALE_BITS = 20

@@ -3,7 +3,8 @@
 from libc.stdint cimport int64_t
 
 # Operation codes. r: result of the previous operation, in registers; a, b, c, d: operands. In SAME_ codes operand a is
-# uniform over bodies; in sums of two products operand c is uniform, too.
+# uniform over bodies; in sums of two products operand c is uniform, too. Compound operations round after each
+# elementary one.
 cdef enum OperationCode:
     AND_ADD, SAME_AND_ADD                       # r + a
     AND_SUB, SAME_AND_SUB                       # r - a
@@ -14,7 +15,7 @@ cdef enum OperationCode:
     AND_NEG
     AND_SQUARE
     AND_SQRT
-    AND_MUL_ADD, SAME_AND_MUL_ADD               # r a + b; this and all compound operations round after each elementary one
+    AND_MUL_ADD, SAME_AND_MUL_ADD               # r a + b
     AND_MUL_SUB, SAME_AND_MUL_SUB               # r a - b
     MUL_FROM, SAME_MUL_FROM                     # b - r a
     AND_MUL_MUL                                 # (r a) b
@@ -45,12 +46,12 @@ cdef enum OperationCode:
     NOT_LESS
     EQUAL
     WHERE
-    END                                         # end of the operations that run group by group; r is undefined afterwards
-    SPREAD                                      # out = a, where a is uniform over bodies, copied to each vector of a group
-    LOAD                                        # out = component c of states in rows (n, dim)
-    STORE                                       # store a as column c
-    NOISE                                       # out = noise(c)
-    SIN                                         # from here on functions, computed in float64: out = f(a) or f(a, b)
+    END                     # end of the operations that run group by group; r is undefined afterwards
+    SPREAD                  # out = a, where a is uniform over bodies, copied to each vector of a group
+    LOAD                    # out = component c of states in rows (n, dim)
+    STORE                   # store a as column c
+    NOISE                   # out = noise(c)
+    SIN                     # from here on functions, computed in float64: out = f(a) or f(a, b)
     COS
     TAN
     EXP

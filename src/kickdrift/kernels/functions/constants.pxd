@@ -51,79 +51,39 @@ cdef extern from *:
     const double* ATAN "kd_atan_polynomial"
     const double* CBRT "kd_cbrt_polynomial"
     const uint32_t* TWO_OVER_PI_WORDS "kd_two_over_pi"
-
-cdef extern from *:
-    """
-    #define KD_ROUND 6755399441055744.0  /* 1.5 * 2**52, whose addition rounds to an integer */
-    #define KD_SMALLEST 2.2250738585072014e-308  /* least normal number */
-    #define KD_LN2_HI 0.6931471806019545
-    #define KD_LN2_LO -4.2009150726810846e-11
-    #define KD_INVERSE_LN2 1.4426950408889634
-    #define KD_THIRD 0.3333333333333333
-    #define KD_TWO_THIRDS 0.6666666567325592
-    #define KD_TWO_THIRDS_LO 9.934107462565104e-09
-    #define KD_TWO_OVER_PI 0.6366197723675814
-    #define KD_HALF_PI_1 1.5707963267341256
-    #define KD_HALF_PI_2 6.077100506303966e-11
-    #define KD_HALF_PI_3 2.0222662487959506e-21
-    #define KD_HALF_PI_HI 1.5707963267948966
-    #define KD_HALF_PI_LO 6.123233995736766e-17
-    #define KD_FAR 400000.0
-    #define KD_NEAR 6.103515625e-05
-    #define KD_TAN_EIGHTH 0.41421356237309503
-    #define KD_QUARTER_PI 0.7853981633974492
-    #define KD_QUARTER_PI_LO -8.575622497214414e-16
-    #define KD_ROOT_2 1.2599210498948732
-    #define KD_ROOT_4 1.5874010519681996
-    #define KD_TWO_54 1.8014398509481984e+16
-    #define KD_EXPONENT_BIAS 4503599627371519.0
-    #define KD_MOST 8.452712498170644e+270
-    #define KD_LARGE 3.273390607896142e+150
-    #define KD_SMALL 3.054936363499605e-151
-    #define KD_TINY 1.1830521861667747e-271
-    #define KD_DOWN 2.409919865102884e-181
-    #define KD_UP 4.149515568880993e+180
-    #define KD_SIGN (-0x7fffffffffffffff - 1)
-    #define KD_MANTISSA 0x000fffffffffffff
-    #define KD_EXPONENT (-0x0010000000000000)  /* with the sign bit */
-    #define KD_TRAILING 0x0000000007ffffff
-    #define KD_ONE_BITS 0x3ff0000000000000
-    #define KD_TWO_52_BITS 0x4330000000000000
-    #define KD_LOG_OFFSET 0x3fe6a09e00000000
-    """
-    const double ROUND "KD_ROUND"
-    const double SMALLEST "KD_SMALLEST"
-    const double LN2_HI "KD_LN2_HI"
-    const double LN2_LO "KD_LN2_LO"
-    const double INVERSE_LN2 "KD_INVERSE_LN2"
-    const double THIRD "KD_THIRD"
-    const double TWO_THIRDS "KD_TWO_THIRDS"
-    const double TWO_THIRDS_LO "KD_TWO_THIRDS_LO"
-    const double TWO_OVER_PI "KD_TWO_OVER_PI"
-    const double HALF_PI_1 "KD_HALF_PI_1"
-    const double HALF_PI_2 "KD_HALF_PI_2"
-    const double HALF_PI_3 "KD_HALF_PI_3"
-    const double HALF_PI_HI "KD_HALF_PI_HI"
-    const double HALF_PI_LO "KD_HALF_PI_LO"
-    const double FAR "KD_FAR"
-    const double NEAR "KD_NEAR"
-    const double TAN_EIGHTH "KD_TAN_EIGHTH"
-    const double QUARTER_PI "KD_QUARTER_PI"
-    const double QUARTER_PI_LO "KD_QUARTER_PI_LO"
-    const double ROOT_2 "KD_ROOT_2"
-    const double ROOT_4 "KD_ROOT_4"
-    const double TWO_54 "KD_TWO_54"
-    const double EXPONENT_BIAS "KD_EXPONENT_BIAS"
-    const double MOST "KD_MOST"
-    const double LARGE "KD_LARGE"
-    const double SMALL "KD_SMALL"
-    const double TINY "KD_TINY"
-    const double DOWN "KD_DOWN"
-    const double UP "KD_UP"
-    const int64_t SIGN "KD_SIGN"
-    const int64_t MANTISSA "KD_MANTISSA"
-    const int64_t EXPONENT "KD_EXPONENT"
-    const int64_t TRAILING "KD_TRAILING"
-    const int64_t ONE_BITS "KD_ONE_BITS"
-    const int64_t TWO_52_BITS "KD_TWO_52_BITS"
-    const int64_t LOG_OFFSET "KD_LOG_OFFSET"
+    const double ROUND "6755399441055744.0"  # 1.5 * 2**52, whose addition rounds to an integer
+    const double SMALLEST "2.2250738585072014e-308"  # least normal number
+    const double LN2_HI "0.6931471806019545"
+    const double LN2_LO "(-4.2009150726810846e-11)"
+    const double INVERSE_LN2 "1.4426950408889634"
+    const double THIRD "0.3333333333333333"
+    const double TWO_THIRDS "0.6666666567325592"
+    const double TWO_THIRDS_LO "9.934107462565104e-09"
+    const double TWO_OVER_PI "0.6366197723675814"
+    const double HALF_PI_1 "1.5707963267341256"
+    const double HALF_PI_2 "6.077100506303966e-11"
+    const double HALF_PI_3 "2.0222662487959506e-21"
+    const double HALF_PI_HI "1.5707963267948966"
+    const double HALF_PI_LO "6.123233995736766e-17"
+    const double FAR "400000.0"
+    const double NEAR "6.103515625e-05"
+    const double TAN_EIGHTH "0.41421356237309503"
+    const double QUARTER_PI "0.7853981633974492"
+    const double QUARTER_PI_LO "(-8.575622497214414e-16)"
+    const double ROOT_2 "1.2599210498948732"
+    const double ROOT_4 "1.5874010519681996"
+    const double TWO_54 "1.8014398509481984e+16"
+    const double EXPONENT_BIAS "4503599627371519.0"
+    const double MOST "8.452712498170644e+270"
+    const double LARGE "3.273390607896142e+150"
+    const double SMALL "3.054936363499605e-151"
+    const double TINY "1.1830521861667747e-271"
+    const double DOWN "2.409919865102884e-181"
+    const double UP "4.149515568880993e+180"
+    const int64_t SIGN "(-0x7fffffffffffffff - 1)"
+    const int64_t MANTISSA "0x000fffffffffffff"
+    const int64_t EXPONENT "(-0x0010000000000000)"  # with the sign bit
+    const int64_t TRAILING "0x0000000007ffffff"
+    const int64_t ONE_BITS "0x3ff0000000000000"
+    const int64_t TWO_52_BITS "0x4330000000000000"
+    const int64_t LOG_OFFSET "0x3fe6a09e00000000"

@@ -53,38 +53,6 @@ cdef extern from *:
         0.9999999999992442, -0.3333333327688608, 0.19999993049762435, -0.1428538640718612, 0.11103454236491274,
         -0.08992528079362637, 0.06974084047595203, -0.03765307369056794,
     };
-    /* tan(r pi / 2) / r = (c + c z + z**2) / (c + c z + c z**2 + c z**3), z = r**2; error 2**-45 */
-    #define KD_TAN_1 80.8089752814357
-    #define KD_TAN_2 -24.19422078037571
-    #define KD_TAN_3 51.44459144892511
-    #define KD_TAN_4 -57.71399984081574
-    #define KD_TAN_5 6.344724591229524
-    #define KD_TAN_6 -0.07531088011675503
-    #define KD_TURNS 0.636619770899415        /* 2 / pi, leading 29 bits: products with floats are exact */
-    #define KD_TURNS_REST 1.4681663269012186e-09  /* rest of 2 / pi; it is > 0, so that -0 stays -0 */
-    #define KD_ROUND_8 844424930131968.0  /* ROUND / 8: adding it rounds to eighths */
-    #define KD_LOG2_E 1.4426950408889634
-    #define KD_EIGHTH_TURN 0.7853981633974483
-    /* w**(-1/3) / c in w c**3, |w - 1| < 2.5e-4, c = 0.80665; error 2**-40.4. The leading coefficient is 1. */
-    #define KD_CUBE_0 1.9284198886125912
-    #define KD_CUBE_1 -1.837045143104074
-    #define KD_ROUND_ONE 6755399441056767.0   /* ROUND + 1023, the exponent of 1 */
-    #define KD_LN2_STEP 8.262958294867817e-08 /* ln 2 / 2**23 */
-    #define KD_RANGE 126.0                    /* 2**v is a normal float for |v| below it */
-    /* Constants for floats. */
-    #define KD_CUBE_F_0 1.6059817f            /* c w**(-1/3), 0.423 < w < 0.535; error 7.6e-5; leading coefficient 1 */
-    #define KD_CUBE_F_1 -1.6794733f
-    #define KD_TWO_THIRDS_F 0.6666667f
-    #define KD_TAN_EIGHTH_F 0.41421357f
-    #define KD_ROOT_WORD 0x3f3504f3u          /* sqrt(1/2) */
-    #define KD_EXPONENT_WORD 0xff800000u
-    #define KD_SIGN_WORD 0x80000000u
-    #define KD_MAGNITUDE_WORD 0x7fffffffu
-    #define KD_LARGEST_WORD 0x7f7fffffu       /* the largest float */
-    #define KD_FAR_WORD 0x48435000u           /* 200000, upper limit of sin, cos and tan */
-    #define KD_EXP_WORD 0x42ae0000u           /* 87, upper limit of exp: e**x is normal */
-    #define KD_TANH_WORD 0x43960000u          /* 300 */
-    #define KD_CUBE_WORD 0x699d0000u          /* scales the exponent of x**(-2/3) to the range of KD_CUBE_F */
     """
     const double* POWER_Q "kd_quick_power"
     const double* POWER_8 "kd_quick_power_8"
@@ -94,35 +62,38 @@ cdef extern from *:
     const double* LOG2_Q "kd_quick_log2"
     const double* SIN_Q "kd_quick_sin"
     const double* ATAN_Q "kd_quick_atan"
-    const double TAN_1 "KD_TAN_1"
-    const double TAN_2 "KD_TAN_2"
-    const double TAN_3 "KD_TAN_3"
-    const double TAN_4 "KD_TAN_4"
-    const double TAN_5 "KD_TAN_5"
-    const double TAN_6 "KD_TAN_6"
-    const double TURNS "KD_TURNS"
-    const double TURNS_REST "KD_TURNS_REST"
-    const double ROUND_8 "KD_ROUND_8"
-    const double LOG2_E "KD_LOG2_E"
-    const double EIGHTH_TURN "KD_EIGHTH_TURN"
-    const double CUBE_0 "KD_CUBE_0"
-    const double CUBE_1 "KD_CUBE_1"
-    const double RANGE "KD_RANGE"
-    const double ROUND_ONE "KD_ROUND_ONE"
-    const double LN2_STEP "KD_LN2_STEP"
-    const float CUBE_F_0 "KD_CUBE_F_0"
-    const float CUBE_F_1 "KD_CUBE_F_1"
-    const float TWO_THIRDS_F "KD_TWO_THIRDS_F"
-    const float TAN_EIGHTH_F "KD_TAN_EIGHTH_F"
-    const unsigned int ROOT_WORD "KD_ROOT_WORD"
-    const unsigned int EXPONENT_WORD "KD_EXPONENT_WORD"
-    const unsigned int SIGN_WORD "KD_SIGN_WORD"
-    const unsigned int MAGNITUDE_WORD "KD_MAGNITUDE_WORD"
-    const unsigned int LARGEST_WORD "KD_LARGEST_WORD"
-    const unsigned int FAR_WORD "KD_FAR_WORD"
-    const unsigned int EXP_WORD "KD_EXP_WORD"
-    const unsigned int TANH_WORD "KD_TANH_WORD"
-    const unsigned int CUBE_WORD "KD_CUBE_WORD"
+    # tan(r pi / 2) / r = (c + c z + z**2) / (c + c z + c z**2 + c z**3), z = r**2; error 2**-45
+    const double TAN_1 "80.8089752814357"
+    const double TAN_2 "(-24.19422078037571)"
+    const double TAN_3 "51.44459144892511"
+    const double TAN_4 "(-57.71399984081574)"
+    const double TAN_5 "6.344724591229524"
+    const double TAN_6 "(-0.07531088011675503)"
+    const double TURNS "0.636619770899415"  # 2 / pi, leading 29 bits: products with floats are exact
+    const double TURNS_REST "1.4681663269012186e-09"  # rest of 2 / pi; it is > 0, so that -0 stays -0
+    const double ROUND_8 "844424930131968.0"  # ROUND / 8: adding it rounds to eighths
+    const double LOG2_E "1.4426950408889634"
+    const double EIGHTH_TURN "0.7853981633974483"
+    # w**(-1/3) / c in w c**3, |w - 1| < 2.5e-4, c = 0.80665; error 2**-40.4. The leading coefficient is 1.
+    const double CUBE_0 "1.9284198886125912"
+    const double CUBE_1 "(-1.837045143104074)"
+    const double RANGE "126.0"  # 2**v is a normal float for |v| below it
+    const double ROUND_ONE "6755399441056767.0"  # ROUND + 1023, the exponent of 1
+    const double LN2_STEP "8.262958294867817e-08"  # ln 2 / 2**23
+    # Constants for floats
+    const float CUBE_F_0 "1.6059817f"  # c w**(-1/3), 0.423 < w < 0.535; error 7.6e-5; leading coefficient 1
+    const float CUBE_F_1 "(-1.6794733f)"
+    const float TWO_THIRDS_F "0.6666667f"
+    const float TAN_EIGHTH_F "0.41421357f"
+    const unsigned int ROOT_WORD "0x3f3504f3u"  # sqrt(1/2)
+    const unsigned int EXPONENT_WORD "0xff800000u"
+    const unsigned int SIGN_WORD "0x80000000u"
+    const unsigned int MAGNITUDE_WORD "0x7fffffffu"
+    const unsigned int LARGEST_WORD "0x7f7fffffu"  # the largest float
+    const unsigned int FAR_WORD "0x48435000u"  # 200000, upper limit of sin, cos and tan
+    const unsigned int EXP_WORD "0x42ae0000u"  # 87, upper limit of exp: e**x is normal
+    const unsigned int TANH_WORD "0x43960000u"  # 300
+    const unsigned int CUBE_WORD "0x699d0000u"  # scales the exponent of x**(-2/3) to the range of CUBE_F
 
 
 # Data of TOGETHER vectors of floats, which functions process in lockstep to hide the latency of each operation.
