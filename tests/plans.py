@@ -651,9 +651,21 @@ def said(**case):
         raise AssertionError(f"{text}: {error}") from error
 
 
+def each_isa(monkeypatch):
+    """Yield the name of each instruction set; steppers made until the next one use it."""
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        yield isa
+
+
 def most_steps(seed, n, few=3, many=11):
     """Number of steps to compare: few in most large worlds, where the reference is slow."""
     return few if n > 8 and seed % 10 else many
+
+
+def in_turn(draw, integrators=INTEGRATORS):
+    """Return a function for `compare_with_reference` that draws scenes with one integrator after another."""
+    return lambda seed, rng: draw(rng, integrators[seed % len(integrators)])
 
 
 def compare_with_reference(monkeypatch, make, seeds):
@@ -669,8 +681,7 @@ def compare_with_reference(monkeypatch, make, seeds):
         book = drawn.make(kd.reference.Stepper)
         failure = outcome(book, n)
         halfway, evaluations, later = (failure, *_state(book)), book.force_evaluations, None
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             with said(scene=drawn, seed=seed, isa=f"{isa} against the reference"):
                 ours = drawn.make(kd.Stepper)
                 ended = outcome(ours, n)
@@ -718,6 +729,15 @@ def assert_same_bits(actual, expected):
     if len(differ):
         first = tuple(differ[0])
         raise AssertionError(f"{len(differ)} of {a.size} differ: {actual[first]!r}, not {expected[first]!r} at {first}")
+
+
+def assert_twins(make, *calls):
+    """Require equal states of `make(class)`, compiled and reference, after each call of as many steps."""
+    ours, book = make(kd.Stepper), make(kd.reference.Stepper)
+    for steps in calls:
+        ours.step(steps)
+        book.step(steps)
+        assert_same_state(ours, book)
 
 
 def assert_same_state(actual, expected):

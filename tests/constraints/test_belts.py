@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from plans import (
-    INTEGRATORS,
     compare_with_reference,
     held_scene,
+    in_turn,
     level_scene,
     running_scene,
     told_resting_scene,
@@ -34,10 +34,8 @@ FLOOR = {
 @pytest.mark.parametrize("make", [held_scene, told_scene, told_resting_scene, level_scene])
 @pytest.mark.parametrize("dim", [2, 3])
 def test_random_plans(monkeypatch, make, dim):
-    def drawn(seed, rng):
-        return running_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)], make, dim=dim)
-
-    compare_with_reference(monkeypatch, drawn, range(21))
+    draw = in_turn(lambda rng, integrator: running_scene(rng, integrator, make, dim=dim))
+    compare_with_reference(monkeypatch, draw, range(21))
 
 
 @pytest.mark.parametrize("floor", FLOOR)

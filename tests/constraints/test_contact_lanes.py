@@ -7,10 +7,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from plans import assert_same_bits, assert_same_state, outcome, said
+from plans import assert_same_bits, assert_same_state, each_isa, outcome, said
 
 import kickdrift as kd
-from kickdrift import kernels
 
 DIMS = (1, 2, 3)
 DTYPES = (np.float32, np.float64)
@@ -22,8 +21,7 @@ def compare(monkeypatch, make, steps=4, events=False):
     book = make(kd.reference.Stepper)
     ended = outcome(book, steps)
     told = book.events.take().tobytes() if events else None
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for isa in each_isa(monkeypatch):
         with said(isa=isa):
             ours = make(kd.Stepper)
             assert outcome(ours, steps) == ended

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from plans import each_isa
 
 import kickdrift as kd
-from kickdrift import kernels
 
 G = 9.81
 GRAVITY = kd.Gravity((0, -G))
@@ -206,8 +206,7 @@ def test_shift_moves_shapes():
 def test_threads_and_layout_do_not_change_results(monkeypatch):
     places = np.random.default_rng(5).uniform(-2, 2, (200, 2)) + np.array([0, 4])
     sums = set()
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for _isa in each_isa(monkeypatch):
         for threads, order in ((1, "C"), (2, "F")):
             world = kd.Stepper(
                 np.array(places, order=order), threads=threads, forces=[GRAVITY],

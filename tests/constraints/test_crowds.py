@@ -6,11 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from plans import assert_same_bits, assert_same_state, said
+from plans import assert_same_bits, assert_same_state, each_isa, said
 from processes import python
 
 import kickdrift as kd
-from kickdrift import kernels
 from kickdrift.reference.constraints.collisions import is_near, near_pairs
 from kickdrift.reference.vector import Vector
 
@@ -61,8 +60,7 @@ def test_crowds_equal_the_reference(monkeypatch, first):
         for _ in range(2):
             book.step()
             states.append((book.position.copy(), book.velocity.copy()))
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             ours = kd.Stepper(position.copy(), velocity.copy(), **arguments)
             for x, v in states:
                 ours.step()

@@ -11,7 +11,9 @@ from plans import (
     assert_same_bits,
     assert_same_state,
     compare_with_reference,
+    each_isa,
     held_scene,
+    in_turn,
     outcome,
     resting_around_scene,
     resting_scene,
@@ -21,31 +23,15 @@ from plans import (
 import kickdrift as kd
 from kickdrift import kernels
 
-PLANS = 420
+#: Random scenes, and how many of them.
+SCENES = {held_scene: 420, resting_scene: 120, resting_around_scene: 120}
 
 
-@pytest.mark.parametrize("first", range(0, PLANS, 30))
-def test_random_constraints_equal_the_reference(monkeypatch, first):
-    def make(seed, rng):
-        return held_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
-
-    compare_with_reference(monkeypatch, make, range(first, first + 30))
-
-
-@pytest.mark.parametrize("first", range(0, 120, 30))
-def test_random_piles_equal_the_reference(monkeypatch, first):
-    def make(seed, rng):
-        return resting_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
-
-    compare_with_reference(monkeypatch, make, range(first, first + 30))
-
-
-@pytest.mark.parametrize("first", range(0, 120, 30))
-def test_random_piles_in_a_periodic_box_equal_the_reference(monkeypatch, first):
-    def make(seed, rng):
-        return resting_around_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
-
-    compare_with_reference(monkeypatch, make, range(first, first + 30))
+@pytest.mark.parametrize(
+    ("draw", "first"), [(draw, first) for draw, many in SCENES.items() for first in range(0, many, 30)]
+)
+def test_random_constraints_equal_the_reference(monkeypatch, draw, first):
+    compare_with_reference(monkeypatch, in_turn(draw), range(first, first + 30))
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
@@ -58,8 +44,7 @@ def test_layout_splitting_and_threads_do_not_change_results(monkeypatch, integra
         whole = drawn.make(kd.Stepper, "row")
         if outcome(whole, 12):
             continue
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             with said(scene=drawn, layout=layout, dtype=dtype.__name__, dim=dim, seed=number, isa=isa):
                 parts = drawn.make(kd.Stepper, layout, threads=2)
                 for steps in (1, 0, 4, 6, 1):
@@ -169,8 +154,7 @@ def test_negative_zero_velocities_become_zero_without_active_pairs(monkeypatch, 
 
     book = after(kd.reference.Stepper)
     assert not np.signbit(book).any()
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for _isa in each_isa(monkeypatch):
         assert_same_bits(after(kd.Stepper), book)
 
 
@@ -187,6 +171,5 @@ def test_walls_leave_previous_positions_of_untouched_bodies(monkeypatch, wall):
 
     book = after(kd.reference.Stepper)
     assert np.signbit(book[0, 0])
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for _isa in each_isa(monkeypatch):
         assert_same_bits(after(kd.Stepper), book)

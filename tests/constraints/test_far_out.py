@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from plans import each_isa
 
 import kickdrift as kd
-from kickdrift import kernels
 
 KINDS = {
     "alike": lambda rng, n: ([], [kd.ElasticCollisions(0.15)]),
@@ -45,8 +45,7 @@ def play(cls, kind, dtype, seed):
 def test_pairs_of_far_out_bodies_equal_the_reference(monkeypatch, kind, dtype):
     for seed in range(40):
         book = play(kd.reference.Stepper, kind, dtype, seed)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for _isa in each_isa(monkeypatch):
             assert play(kd.Stepper, kind, dtype, seed) == book, seed
 
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from plans import assert_same_bits, said
+from plans import assert_same_bits, each_isa, said
 
 import kickdrift as kd
-from kickdrift import kernels
 
 
 def scene(seed):
@@ -41,8 +40,7 @@ def test_filtered_pairs_equal_the_reference(monkeypatch, first):
         drawn = scene(seed)
         book, expected = run(kd.reference.Stepper, *drawn)
         met += len(expected)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             ours, events = run(kd.Stepper, *drawn)
             with said(seed=seed, isa=isa):
                 assert_same_bits(ours.position, book.position)

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from plans import DISTANCES, LAYOUTS, assert_same_bits, assert_same_state, lay_out, mesh, random_pairs
+from plans import DISTANCES, LAYOUTS, assert_same_bits, assert_same_state, each_isa, lay_out, mesh, random_pairs
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -171,8 +171,7 @@ def test_coloured_pairs_are_removed_with_their_bodies(monkeypatch, how):
 
     most = np.arange(n) % 7 != 3
     book = lived(world(kd.reference.Stepper, most))
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for _isa in each_isa(monkeypatch):
         assert lived(world(kd.Stepper, most)) == book
         # Removed pairs do not change the colours of the others.
         killed = world(kd.Stepper, np.full(n, True))

@@ -10,6 +10,8 @@ from plans import (
     assert_same_bits,
     assert_same_state,
     compare_with_reference,
+    each_isa,
+    in_turn,
     outcome,
     said,
     wrapped_scene,
@@ -23,10 +25,7 @@ STEPPERS = pytest.mark.parametrize("stepper", [kd.Stepper, reference.Stepper])
 
 @pytest.mark.parametrize("first", range(0, 210, 30))
 def test_random_plans_equal_the_reference(monkeypatch, first):
-    def make(seed, rng):
-        return wrapped_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
-
-    compare_with_reference(monkeypatch, make, range(first, first + 30))
+    compare_with_reference(monkeypatch, in_turn(wrapped_scene), range(first, first + 30))
 
 
 def test_layout_splitting_and_threads_do_not_change_results(isa):
@@ -204,8 +203,7 @@ def test_a_fluid_equals_the_reference(monkeypatch, integrator, dtype):
     book.step(10)
     early = book.checksum()
     book.step(20)
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for isa in each_isa(monkeypatch):
         ours = kd.Stepper(place.astype(dtype), velocity.astype(dtype), **options)
         ours.step(30)
         with said(isa=isa):
@@ -250,8 +248,7 @@ def test_a_crowd_in_a_corner_equals_the_reference(monkeypatch):
         options = {"dt": 0.01, "constraints": [kd.ElasticCollisions(radius, 0.5, 2), kd.Periodic(0, 6)]}
         book = reference.Stepper(place.copy(), **options)
         book.step(2)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             ours = kd.Stepper(place.copy(), **options)
             ours.step(2)
             with said(seed=seed, isa=isa):
@@ -271,8 +268,7 @@ def test_each_overlapping_pair_is_found_once(monkeypatch, dim, swept, dtype):
         held = [kd.Periodic(0, width), kd.ElasticCollisions(radius, 1.0, 3, swept=swept)]
         book = reference.Stepper(place.copy(), velocity.copy(), dt=0.02, constraints=held)
         book.step(2)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             ours = kd.Stepper(place.copy(), velocity.copy(), dt=0.02, constraints=held)
             ours.step(2)
             with said(seed=seed, isa=isa):
@@ -327,8 +323,7 @@ def test_interpolation_equals_the_reference(monkeypatch):
             return [world.interpolate(alpha, np.zeros(world.position.shape, dtype), mode) for mode, dtype in kinds]
 
         book = pictures(reference.Stepper)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             with said(scene=drawn, seed=seed, isa=isa):
                 ours = pictures(kd.Stepper)
                 assert (ours is None) == (book is None)
@@ -407,8 +402,7 @@ def test_toggling_drag_equals_a_stepper_without_it(monkeypatch, integrator):
         return world.checksum()
 
     book = lived(reference.Stepper)
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for _isa in each_isa(monkeypatch):
         assert lived(kd.Stepper) == book
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from plans import (
-    INTEGRATORS,
     assert_same_bits,
     compare_with_reference,
     held_scene,
+    in_turn,
     level_scene,
     resting_around_scene,
     resting_scene,
@@ -35,10 +35,8 @@ MAKES = [
 @pytest.mark.parametrize("dim", [2, 3])
 @pytest.mark.parametrize("first", [0, 14])
 def test_random_plans(monkeypatch, make, dim, first):
-    def drawn(seed, rng):
-        return rolling_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)], make, dim=dim)
-
-    compare_with_reference(monkeypatch, drawn, range(first, first + 14))
+    draw = in_turn(lambda rng, integrator: rolling_scene(rng, integrator, make, dim=dim))
+    compare_with_reference(monkeypatch, draw, range(first, first + 14))
 
 
 @pytest.mark.parametrize("dim", [2, 3])

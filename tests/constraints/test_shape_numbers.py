@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from plans import assert_same_state
+from plans import assert_same_state, each_isa
 
 import kickdrift as kd
-from kickdrift import kernels
 
 COUNT, BODIES = 40, 12
 #: name -> function that draws a change; a list has one value per shape.
@@ -69,10 +68,7 @@ def test_a_world_with_changed_shapes_equals_the_reference(monkeypatch, resting, 
         forces, events = [kd.Gravity((0, -5))], kd.Events(end=True)
         return stepper(position.copy(), velocity.copy(), hz=60, forces=forces, constraints=constraints, events=events)
 
-    book, ours = made(kd.reference.Stepper), []
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
-        ours.append(made(kd.Stepper))
+    book, ours = made(kd.reference.Stepper), [made(kd.Stepper) for _ in each_isa(monkeypatch)]
     for _ in range(9):
         name = rng.choice([*changes, "some elsewhere", "all elsewhere"])
         if name.endswith("elsewhere") and resting:

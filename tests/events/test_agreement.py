@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, level_scene, most_steps, outcome, said, told_resting_scene, told_scene
+from plans import INTEGRATORS, each_isa, level_scene, most_steps, outcome, said, told_resting_scene, told_scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -24,8 +24,7 @@ def test_events_of_reference_and_kernels_agree(monkeypatch, first, draw):
         touching, saved = (book.touching() if tracked(book) else None), book.snapshot()
         events = book.events.take()
         count += len(events)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             with said(scene=drawn, seed=seed, isa=isa):
                 ours = drawn.make(kd.Stepper, threads=2)
                 assert outcome(ours, steps) == failure

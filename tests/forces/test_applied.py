@@ -5,10 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, LAYOUTS, compare_with_reference, held_scene, lay_out, scene
+from plans import INTEGRATORS, LAYOUTS, compare_with_reference, each_isa, held_scene, lay_out, scene
 
 import kickdrift as kd
-from kickdrift import kernels
 
 
 def with_forces(rng, integrator=None, make=scene, **shape):
@@ -232,8 +231,7 @@ def test_applied_forces_with_any_masses_and_gravity_equal_the_reference(monkeypa
             return world.position.tobytes() + world.velocity.tobytes()
 
         expected = end(kd.reference.Stepper)  # the reference is slow: computed once for all instruction sets
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             assert end(kd.Stepper) == expected, isa
 
 

@@ -8,10 +8,9 @@ import time
 
 import numpy as np
 import pytest
-from plans import assert_same_bits, assert_same_state, said
+from plans import assert_same_bits, assert_same_state, each_isa, said
 
 import kickdrift as kd
-from kickdrift import kernels
 from kickdrift.engine.formulas import CODES
 from kickdrift.forces import formulas
 from kickdrift.forces.formula import machine
@@ -57,8 +56,7 @@ def test_kernels_equal_the_reference(integrator, dtype, monkeypatch):
             book = kd.reference.Stepper(x.copy(), v.copy(), **arguments)
             steps = 2 if n > 8 else 3
             book.step(steps)
-            for isa in kernels.isas:
-                monkeypatch.setattr(kernels, "isa", isa)
+            for isa in each_isa(monkeypatch):
                 ours = kd.Stepper(x.copy(), v.copy(), **arguments)
                 with said(isa=isa, n=n, dim=dim, forces=forces):
                     ours.step(steps)
@@ -99,8 +97,7 @@ def assert_kernels_are_the_reference(monkeypatch, x, v, arguments, texts):
     arguments = {"dt": 2.0**-7, **arguments}
     book = kd.reference.Stepper(x.copy(), v.copy(), **arguments)
     book.step(2)
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for isa in each_isa(monkeypatch):
         ours = kd.Stepper(x.copy(), v.copy(), **arguments)
         ours.step(2)
         with said(isa=isa, n=len(x), texts=texts):
@@ -476,8 +473,7 @@ def test_a_spring_as_expression_beside_each_kind_of_force(beside, integrator, dt
         chosen = {"dt": 0.01, "integrator": integrator}
         spring = kd.Stepper(x.copy(), v.copy(), forces=[kd.AnchorSpring(2.0), *BESIDE[beside]], **chosen)
         spring.step(20)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             forces = [expression, *BESIDE[beside]]
             one = kd.Stepper(x.copy(), v.copy(), forces=forces, **chosen)
             free = kd.Stepper(*(np.vstack([a, a[:1]]) for a in (x, v)), forces=forces, alive=n, **chosen)
@@ -531,8 +527,7 @@ def test_energy_euler_supports_potentials(dtype, monkeypatch):
             before = sum(book.energy())
             book.step(12)
             assert sum(book.energy()) == pytest.approx(before, rel=1e-4 if dtype == np.float32 else 1e-12)
-            for isa in kernels.isas:
-                monkeypatch.setattr(kernels, "isa", isa)
+            for isa in each_isa(monkeypatch):
                 ours = kd.Stepper(x.copy(), v.copy(), **arguments)
                 ours.step(12)
                 with said(isa=isa, n=n, dim=dim, forces=forces):
@@ -614,8 +609,7 @@ def test_flows_equal_the_reference(scheme, dtype, monkeypatch):
         y = rng.normal(size=(n, dim)).astype(dtype)
         book = kd.reference.ODEStepper(y.copy(), rhs, dt=0.1, integrator=scheme)
         book.step(3)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             ours = kd.ODEStepper(y.copy(), rhs, dt=0.1, integrator=scheme)
             ours.step(3)
             with said(isa=isa, n=n, dim=dim):
@@ -673,8 +667,7 @@ def test_fused_operations_round_each_step(text, dtype, monkeypatch):
     for i, (a, b, c, d) in enumerate(y):
         expected[i, 0] = eval(text, {}, {"a": a, "b": b, "c": c, "d": d, **same})
         expected[i, 1], expected[i, 2], expected[i, 3] = b, expected[i, 0] - a, -d
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for _isa in each_isa(monkeypatch):
         euler = kd.ODEStepper(y.copy(), rhs, dt=0.5, integrator="explicit_euler")
         euler.step()
         assert_same_bits(euler.y, y + dtype(0.5) * expected)

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, LAYOUTS, assert_same_bits, assert_same_state, said, scene
+from plans import INTEGRATORS, LAYOUTS, assert_same_bits, assert_same_state, compare_with_reference, scene
 
 import kickdrift as kd
-from kickdrift import kernels
 
 HERE = Path(__file__).parents[1]
 TAKES = [i for i in INTEGRATORS if not isinstance(i, (kd.Exact, kd.EnergyEuler, kd.ImplicitEuler))]
@@ -74,34 +73,18 @@ def test_native_callbacks_equal_the_terms_they_imitate(Stepper, library, integra
 
 @pytest.mark.parametrize("number", range(0, 60, 12))
 def test_kernels_equal_the_reference(monkeypatch, library, number):
-    for seed in range(number, number + 12):
-        rng = np.random.default_rng(seed)
+    def make(seed, rng):
         drawn = scene(rng, TAKES[seed % len(TAKES)])
         dtype = str(drawn.position.dtype)
         numbers = rng.normal(size=4)
-        forces = [*drawn.arguments["forces"], native(library, "drag", dtype, 0.5)]
-        forces += [
-            native(library, "spring", dtype, *numbers, velocity_dependent=False),
-            native(library, "which", dtype),
-        ]
+        forces = [native(library, "drag", dtype, 0.5), native(library, "which", dtype)]
+        forces.append(native(library, "spring", dtype, *numbers, velocity_dependent=False))
         if seed % 3 == 0:  # all bodies form one tile beside a Python function
             forces.append(kd.Force(lambda t, x, v, out: None))
-        book, states = drawn.make(kd.reference.Stepper, forces=forces), []
-        for n in (1, 0, 4):
-            book.step(n)
-            states.append((book.position.copy(), book.velocity.copy(), book.force_evaluations))
-            book.dt = 0.0125
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
-            ours = drawn.make(kd.Stepper, forces=forces)
-            with said(scene=drawn, seed=seed, isa=isa):
-                for n, (position, velocity, evaluations) in zip((1, 0, 4), states, strict=True):
-                    ours.step(n)
-                    assert_same_bits(ours.position, position)
-                    assert_same_bits(ours.velocity, velocity)
-                    assert ours.force_evaluations == evaluations
-                    ours.dt = 0.0125
-                assert ours.snapshot() == book.snapshot()
+        drawn.arguments["forces"] += forces
+        return drawn
+
+    compare_with_reference(monkeypatch, make, range(number, number + 12))
 
 
 @pytest.mark.parametrize("threadsafe", [False, True])

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from plans import assert_same_state
+from plans import assert_same_state, each_isa
 
 import kickdrift as kd
-from kickdrift import kernels, reference
+from kickdrift import reference
 from kickdrift.reference.noise import normals
 
 STORM = kd.Expression(x="a*noise(0) - x", y="noise(1)*noise(7) + noise(0)", a=2.0)
@@ -26,8 +26,7 @@ def test_noise_equals_the_reference(integrator, dtype, monkeypatch):
     early, late = (bodies(reference.Stepper, 9, **given) for _ in range(2))
     early.step(1)
     late.step(5)
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for _isa in each_isa(monkeypatch):
         ours = bodies(kd.Stepper, 9, **given)
         ours.step(1)
         assert_same_state(ours, early)

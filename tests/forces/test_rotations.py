@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, assert_same_state, compare_with_reference, smooth_scene, turned_scene
+from plans import INTEGRATORS, assert_same_state, compare_with_reference, in_turn, smooth_scene, turned_scene
 
 import kickdrift as kd
 
@@ -15,18 +15,13 @@ SECOND = ["velocity_verlet", "leapfrog", "yoshida4", "midpoint", "heun", "rk4", 
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize("first", range(0, 120, 20))
 def test_random_plans_equal_the_reference(monkeypatch, first, held):
-    def make(seed, rng):
-        return turned_scene(rng, TURNING[seed % len(TURNING)], held)
-
-    compare_with_reference(monkeypatch, make, range(first, first + 20))
+    draw = in_turn(lambda rng, integrator: turned_scene(rng, integrator, held), TURNING)
+    compare_with_reference(monkeypatch, draw, range(first, first + 20))
 
 
 @pytest.mark.parametrize("first", range(0, 120, 20))
 def test_random_rods_and_smooth_walls_equal_the_reference(monkeypatch, first):
-    def make(seed, rng):
-        return smooth_scene(rng, TURNING[seed % len(TURNING)])
-
-    compare_with_reference(monkeypatch, make, range(first, first + 20))
+    compare_with_reference(monkeypatch, in_turn(smooth_scene, TURNING), range(first, first + 20))
 
 
 @pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])

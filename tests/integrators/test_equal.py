@@ -14,6 +14,7 @@ from plans import (
     assert_same_state,
     compare_with_reference,
     held_scene,
+    in_turn,
     outcome,
     said,
     scene,
@@ -27,10 +28,7 @@ PLANS = 630
 
 @pytest.mark.parametrize("first", range(0, PLANS, 30))
 def test_random_plans_equal_the_reference(monkeypatch, first):
-    def make(seed, rng):
-        return scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
-
-    compare_with_reference(monkeypatch, make, range(first, first + 30))
+    compare_with_reference(monkeypatch, in_turn(scene), range(first, first + 30))
 
 
 @pytest.mark.parametrize("integrator", ADDED_INTEGRATORS, ids=repr)

@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from plans import each_isa
 
 import kickdrift as kd
-from kickdrift import kernels
 from kickdrift.reference import functions
 
 mpmath = pytest.importorskip("mpmath")
@@ -69,8 +69,7 @@ def test_functions_equal_plain_python(name, monkeypatch):
     book = np.array([functions.FUNCTIONS[name](*numbers) for numbers in zip(*(a.tolist() for a in given), strict=True)])
     with np.errstate(all="ignore"):
         expected = NUMPY.get(name, getattr(np, name, None))(*given)
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for isa in each_isa(monkeypatch):
         ours = getattr(kd.math, name)(*given)
         same = (ours.view(np.uint64) == book.view(np.uint64)) | (np.isnan(ours) & np.isnan(book))
         first = int(np.argmin(same))
@@ -109,8 +108,7 @@ def test_float32_results_are_correctly_rounded(name, monkeypatch):
     x = np.concatenate([patterns, hard, hard | np.uint32(2**31)]).view(np.float32)
     with np.errstate(all="ignore"):
         x = np.concatenate([x, rng.normal(size=500).astype(np.float32), rng.uniform(-90, 90, 500).astype(np.float32)])
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for _isa in each_isa(monkeypatch):
         ours = getattr(kd.math, name)(x)
         assert ours.dtype == np.float32
         for number, result in zip(x, ours, strict=True):
@@ -152,8 +150,7 @@ def test_float32_results_equal_rounded_float64(name, monkeypatch):
     expected = getattr(kd.math, name)(*(array.astype(np.float64) for array in given)).astype(np.float32)
     hard = functions.NEAREST.get(name, {})
     usual = np.array([pattern not in hard for pattern in np.abs(given[0]).view(np.uint32).tolist()])
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for isa in each_isa(monkeypatch):
         ours = getattr(kd.math, name)(*given)
         first = int(np.argmin((ours == expected) | ~usual))
         assert ((ours == expected) | ~usual).all(), (isa, [array[first] for array in given], ours[first])
@@ -172,8 +169,7 @@ def test_float32_results_equal_rounded_float64(name, monkeypatch):
 def test_results_do_not_depend_on_length_or_position(dtype, monkeypatch):
     x = np.random.default_rng(0).uniform(0.1, 30, 300).astype(dtype)
     y = x[::-1].copy()
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for _isa in each_isa(monkeypatch):
         for name in (*ONE, *TWO):
             given = (x,) if name in ONE else (x, y)
             function = getattr(kd.math, name)

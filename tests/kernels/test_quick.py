@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plans import each_isa
 
 import kickdrift as kd
-from kickdrift import kernels
 
 SOURCE = Path(__file__).parents[2] / "src" / "kickdrift" / "kernels" / "functions" / "quick.pxd"
 LIMIT = 2.0**-37
@@ -96,8 +96,7 @@ def test_special_floats(name, monkeypatch):
     special = np.array([*special, *(-np.array(special))], np.float32)
     pairs = np.array([*itertools.product(special, special)], np.float32)
     function = getattr(kd.math, name)
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for isa in each_isa(monkeypatch):
         with np.errstate(all="ignore"):
             wide = function(*pairs.astype(np.float64).T).astype(np.float32)
         ours = function(*pairs.T)

@@ -5,10 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
-from plans import LAYOUTS, assert_same_bits, lay_out, outcome, said
+from plans import LAYOUTS, assert_same_bits, each_isa, lay_out, outcome, said
 
 import kickdrift as kd
-from kickdrift import flows, kernels
+from kickdrift import flows
 from kickdrift.reference.flows import FLOWS, cosine, sine
 
 SCHEMES = ["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8"]
@@ -31,8 +31,7 @@ def test_flows_equal_the_reference(monkeypatch, flow, scheme, dtype):
         n = int(rng.integers(2, 9))
         book = kd.reference.ODEStepper(lay_out(y, layout), flow, dt=0.02, integrator=scheme)
         failure = outcome(book, n)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             ours = kd.ODEStepper(lay_out(y, layout), flow, dt=0.02, integrator=scheme)
             with said(layout=layout, isa=isa):
                 assert (outcome(ours, n // 2) or outcome(ours, n - n // 2)) == failure

@@ -9,10 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from plans import LAYOUTS, assert_same_bits, lay_out, said
+from plans import LAYOUTS, assert_same_bits, each_isa, lay_out, said
 
 import kickdrift as kd
-from kickdrift import kernels
 
 BOTH = (kd.ODEStepper, kd.reference.ODEStepper)
 SCHEMES = ["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8"]
@@ -147,8 +146,7 @@ def test_callbacks_equal_the_reference(monkeypatch, scheme, dtype):
         layout = LAYOUTS[int(rng.integers(4))]
         book = kd.reference.ODEStepper(lay_out(y, layout), swirl, dt=0.02, integrator=scheme)
         book.step(4)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             ours = kd.ODEStepper(lay_out(y, layout), swirl, dt=0.02, integrator=scheme)
             ours.step(3)
             ours.step(0)

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, LAYOUTS, assert_same_bits, scene
+from plans import INTEGRATORS, LAYOUTS, assert_same_bits, each_isa, scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -48,8 +48,7 @@ def test_snapshots_are_portable_between_implementations(monkeypatch, integrator)
     ends = set()
     source = running(integrator)
     saved = source.snapshot()
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
+    for _isa in each_isa(monkeypatch):
         for layout in LAYOUTS:
             target = scene(np.random.default_rng(11), integrator, n=7).make(kd.Stepper, layout)
             target.restore(saved)

@@ -10,12 +10,11 @@ import pytest
 from changing import play
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plans import INTEGRATORS, LAYOUTS, assert_same_bits, lay_out
+from plans import INTEGRATORS, LAYOUTS, assert_same_bits, each_isa, lay_out
 from samples import COEFFICIENTS, CONSTRAINTS
 from samples import world as sample_world
 
 import kickdrift as kd
-from kickdrift import kernels
 
 GRAVITY = kd.Gravity((0, -9.81))
 
@@ -37,8 +36,7 @@ def scene(cls, **more):
 def test_changed_worlds_equal_newly_built_ones_in_every_implementation(monkeypatch, integrator, dtype):
     for seed in range(2):
         book = play(kd.reference.Stepper, seed, integrator, dtype, rounds=2)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for _isa in each_isa(monkeypatch):
             assert play(kd.Stepper, seed, integrator, dtype, rounds=2) == book
 
 
@@ -55,8 +53,7 @@ def test_changed_worlds_equal_newly_built_ones(seed, integrator, dtype, rounds):
 def test_changed_worlds_with_spawns_equal_newly_built_ones_in_every_implementation(monkeypatch, integrator, dtype):
     for seed in range(100, 103):
         book = play(kd.reference.Stepper, seed, integrator, dtype, rounds=5, births=True)
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for _isa in each_isa(monkeypatch):
             assert play(kd.Stepper, seed, integrator, dtype, rounds=5, births=True) == book
 
 

@@ -10,10 +10,9 @@ import pytest
 from forge import forge
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import DTYPES, INTEGRATORS, Scene, assert_same_bits, held_scene, outcome, said, scene
+from plans import DTYPES, INTEGRATORS, Scene, assert_same_bits, each_isa, held_scene, outcome, said, scene
 
 import kickdrift as kd
-from kickdrift import kernels
 from kickdrift.stepper.slots import LAST_GENERATION
 
 TWINS = [kd, kd.reference]
@@ -75,8 +74,7 @@ def compare(monkeypatch, make, seeds):
         alive = rng.random(len(drawn.position)) < rng.choice([0.3, 0.7, 1.0])
         book, failed = play(drawn.make(kd.reference.Stepper, alive=alive), np.random.default_rng(seed))
         finite += not failed
-        for isa in kernels.isas:
-            monkeypatch.setattr(kernels, "isa", isa)
+        for isa in each_isa(monkeypatch):
             with said(seed=seed, isa=isa, forces=drawn.arguments["forces"], n=len(drawn.position)):
                 if failed and book[-3][0] and book[-3][0][0] is kd.NonFiniteError:
                     continue
