@@ -597,9 +597,7 @@ cdef class Core(Runner):
         # Reuse the accelerations of the last call: otherwise a call of one step evaluates the forces twice.
         coupled.coupling.recalled = coupled.repeatable and self.applied == NULL and coupled.recalls(self.plan)
         coupled.last = NULL
-        if (
-            steps <= DIRECT and coupled.only_function and self.slots is None and coupled.show(self.plan, self.state)
-        ):
+        if steps <= DIRECT and coupled.only_function and self.slots is None and coupled.show(self.plan, self.state):
             return self.run_function(steps)
         coupled.enter(self.plan)
         self.run(steps)

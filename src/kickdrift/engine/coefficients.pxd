@@ -11,9 +11,7 @@ cdef Field of_numbers(
     const Plan* plan, const double* numbers, int count, Py_ssize_t item, bint flat, list arrays,
 ) except *
 cdef int numbers_of(object values, double* numbers) except -1
-cdef void fill(
-    const Field* field, int dim, const double* numbers, int count, Py_ssize_t item, bint flat,
-) noexcept nogil
+cdef void fill(const Field* field, int dim, const double* numbers, int count, Py_ssize_t item, bint flat) noexcept nogil
 cdef Field field(const Plan* plan, object values, list arrays) except *
 cdef object space(Torus* torus, object model)
 
@@ -27,6 +25,4 @@ cdef class AppliedForces:
 
 
 cdef void merge_all(const Kernels* kernels, const Applied* applied, const Plan* plan) noexcept nogil
-cdef void run_applied(
-    const Kernels* kernels, const Applied* applied, const Plan* plan, Job* job,
-) noexcept nogil
+cdef void run_applied(const Kernels* kernels, const Applied* applied, const Plan* plan, Job* job) noexcept nogil

@@ -208,9 +208,7 @@ cdef void merge_range(
         first += ROW
 
 
-cdef void run_applied(
-    const Kernels* kernels, const Applied* applied, const Plan* plan, Job* job,
-) noexcept nogil:
+cdef void run_applied(const Kernels* kernels, const Applied* applied, const Plan* plan, Job* job) noexcept nogil:
     """Run a job a few rows at a time, so that merged forces are read while they are in the L1 cache."""
     cdef char workspace[(SPAN * MAX_DIM + 8) * 8]
     cdef char* start = workspace + (64 - <size_t> workspace % 64) % 64

@@ -4,6 +4,4 @@ from ..kernels.abi.coupled cimport CoupledTable
 from .walls cimport BoundConstraint
 
 
-cdef BoundConstraint bind_constraint(
-    object constraint, object plan, const CoupledTable* table, Py_ssize_t padded,
-)
+cdef BoundConstraint bind_constraint(object constraint, object plan, const CoupledTable* table, Py_ssize_t padded)

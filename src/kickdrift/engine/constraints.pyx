@@ -189,9 +189,7 @@ KINDS["distance"] = KINDS["compliant_distance"] = DISTANCE, BoundDistance
 require_entries(__name__, KINDS, AfterStep)
 
 
-cdef BoundConstraint bind_constraint(
-    object constraint, object plan, const CoupledTable* table, Py_ssize_t padded,
-):
+cdef BoundConstraint bind_constraint(object constraint, object plan, const CoupledTable* table, Py_ssize_t padded):
     """Bind a constraint of a plan to states of `padded` items per component."""
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]

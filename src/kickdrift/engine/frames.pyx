@@ -287,9 +287,7 @@ cdef class Frames(Core):
         cdef View view
         cdef Py_ssize_t n = self.plan.n
         cdef Py_ssize_t row = body + n if body < 0 else body
-        cdef bint history = self.started and (
-            self.plan.scheme == VERLET_BACKWARD or self.plan.scheme == VERLET_CENTRAL
-        )
+        cdef bint history = self.started and (self.plan.scheme == VERLET_BACKWARD or self.plan.scheme == VERLET_CENTRAL)
         cdef float* f32 = NULL
         cdef double* f64 = NULL
         cdef bint finite

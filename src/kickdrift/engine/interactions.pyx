@@ -365,9 +365,7 @@ cdef class NBodyInteraction(BoundInteraction):
 cdef void run_crowd(void* owner, Job* job) noexcept nogil:
     """Compute the attraction by all bodies on a range of bodies."""
     cdef Crowd* crowd = <Crowd*> owner
-    crowd.kernel(
-        0, job.first, job.last - job.first, crowd.dim, crowd.stride, crowd.x, NULL, crowd.out, crowd.data,
-    )
+    crowd.kernel(0, job.first, job.last - job.first, crowd.dim, crowd.stride, crowd.x, NULL, crowd.out, crowd.data)
 
 
 cdef int share_n_body(

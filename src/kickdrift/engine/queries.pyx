@@ -28,9 +28,7 @@ cdef enum:
     BESIDE = 1024       # a gap of up to 1/1024 of the radius (of bodies: of both radii together) counts as contact
     FEW = 64            # capacity of the stack buffer for shapes near one body
 
-NEAR = np.dtype(
-    [("row", np.int64), ("number", np.int64), ("distance", np.float64), ("normal", np.float64, (MAX_DIM,))]
-)
+NEAR = np.dtype([("row", np.int64), ("number", np.int64), ("distance", np.float64), ("normal", np.float64, (MAX_DIM,))])
 
 # Contact at the current positions, computed by a query, not by a step.
 ctypedef struct Touch:

@@ -9,9 +9,7 @@ handler could raise there.
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint64_t
-from cpython.pythread cimport (
-    PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
-)
+from cpython.pythread cimport PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock
 
 from .guard cimport acquire
 from .views cimport View, copy_views, locate, views

@@ -23,9 +23,7 @@ cdef class Scratch:
 cdef list views(arrays)
 cdef void copy_views(list to, list source) noexcept
 cdef bint same_views(list one, list other) noexcept
-cdef bint same_array(
-    const Array* one, const Array* other, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
-) noexcept nogil
+cdef bint same_array(const Array* one, const Array* other, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item) noexcept nogil
 cdef void scatter(
     char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
 ) noexcept nogil
@@ -33,9 +31,7 @@ cdef void gather(
     const char* source, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, char** to, Py_ssize_t item,
 ) noexcept nogil
 cdef int locate(Array* array, object source) except -1
-cdef void copy_array(
-    const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
-) noexcept nogil
+cdef void copy_array(const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item) noexcept nogil
 
 
 # Deferred copy of rows of one array to rows of another.

@@ -36,7 +36,7 @@ cdef enum OperationCode:
     ADD_MUL                                     # (a + b) c
     DIFF_MUL                                    # (a - b) c
     PRODUCTS_ADDED, SAME_PRODUCTS_ADDED         # a b + c d
-    PRODUCTS_SUBTRACTED, SAME_PRODUCTS_SUBTRACTED# a b - c d
+    PRODUCTS_SUBTRACTED, SAME_PRODUCTS_SUBTRACTED  # a b - c d
     SQUARES_ADDED                               # a a + b b
     ABS
     MIN

@@ -162,9 +162,7 @@ ctypedef struct Newton:
 ctypedef void (*Run)(const Plan*, Job*, const void* like) noexcept nogil
 
 # Implicit step of a structure-of-arrays tile. False: a body's equation was not solved, and the state is unchanged.
-ctypedef bint (*Solve)(
-    const Plan*, Py_ssize_t first, Py_ssize_t count, void* x, void* v, Newton*,
-) noexcept nogil
+ctypedef bint (*Solve)(const Plan*, Py_ssize_t first, Py_ssize_t count, void* x, void* v, Newton*) noexcept nogil
 
 # Write accelerations by affine forces and terms to `a`, whose components are `stride` numbers apart.
 ctypedef void (*Accelerate)(
@@ -180,9 +178,7 @@ ctypedef void (*Between)(
     const void* delta_v,
 ) noexcept nogil
 
-ctypedef void (*Along)(
-    int number, bint opens, bint ends, const Plan*, const void* stretch, void* check,
-) noexcept nogil
+ctypedef void (*Along)(int number, bint opens, bint ends, const Plan*, const void* stretch, void* check) noexcept nogil
 
 ctypedef struct Plan:
     Scheme scheme

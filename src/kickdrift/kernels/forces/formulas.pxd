@@ -20,9 +20,7 @@ from ..abi.formulas cimport (
 from ..functions.normals cimport noise_row
 from ..functions.rows cimport functions, functions_of_floats
 from ..loops.planes cimport aligned
-from ..simd.masks cimport (
-    absolute, equal, greater_equal, less, positive, round_down, select, select_or_zero,
-)
+from ..simd.masks cimport absolute, equal, greater_equal, less, positive, round_down, select, select_or_zero
 from ..simd.copies cimport move_f32, move_f64
 from ..simd.vec cimport f32vec, filled, vec, vec_root, width
 

@@ -25,10 +25,8 @@ cdef inline void attract(
     """
     cdef Py_ssize_t w = width(x)
     cdef const char* planes = <const char*> x
-    cdef vec position[UNROLLED * MAX_DIM]
-    cdef vec total[UNROLLED * MAX_DIM]
-    cdef vec d[MAX_DIM]
-    cdef vec source[MAX_DIM]
+    cdef vec position[UNROLLED * MAX_DIM], total[UNROLLED * MAX_DIM]
+    cdef vec d[MAX_DIM], source[MAX_DIM]
     cdef vec zero = x[0] - x[0]
     cdef vec mu, e2, q, s
     cdef Py_ssize_t plane = stride // w
@@ -89,9 +87,7 @@ cdef inline void add_attraction(
         total[c] = total[c] + s * (spread(planes, c * stride + j, position) - position[c])
 
 
-cdef inline void attract_both(
-    int dim, int64_t stride, const f64vec* x, f64vec* out, const NBody* data,
-) noexcept nogil:
+cdef inline void attract_both(int dim, int64_t stride, const f64vec* x, f64vec* out, const NBody* data) noexcept nogil:
     """Compute the sums of `attract` for all bodies, bitwise, with one root per pair.
 
     d and -d have equal squares, so that both bodies of a pair share the cube of their distance. The matrix of cubes of
@@ -108,11 +104,7 @@ cdef inline void attract_both(
     cdef f64vec* cubes = memory
     cdef f64vec* ahead = memory + LANES
     cdef const f64vec* turned = memory
-    cdef f64vec position[MAX_DIM]
-    cdef f64vec total[MAX_DIM]
-    cdef f64vec place[MAX_DIM]
-    cdef f64vec others[MAX_DIM]
-    cdef f64vec coming[MAX_DIM]
+    cdef f64vec position[MAX_DIM], total[MAX_DIM], place[MAX_DIM], others[MAX_DIM], coming[MAX_DIM]
     cdef f64vec e2 = spread(data.e2, 0, x)
     cdef Py_ssize_t plane = stride // w
     cdef Py_ssize_t last = (data.n - 1) // w
@@ -184,8 +176,7 @@ cdef inline void pull(
 ) noexcept nogil:
     """Compute whole vectors of springs, then add their forces one by one in order, because a body may have several."""
     cdef Py_ssize_t w = width(like)
-    cdef vec d[MAX_DIM]
-    cdef vec u[MAX_DIM]
+    cdef vec d[MAX_DIM], u[MAX_DIM]
     cdef vec q, f, g
     cdef Py_ssize_t block, s
     cdef int c
@@ -235,10 +226,7 @@ cdef inline void pull_tangent(
     const Springs* data, vec* like,
 ) noexcept nogil:
     cdef Py_ssize_t w = width(like)
-    cdef vec d[MAX_DIM]
-    cdef vec dd[MAX_DIM]
-    cdef vec u[MAX_DIM]
-    cdef vec du[MAX_DIM]
+    cdef vec d[MAX_DIM], dd[MAX_DIM], u[MAX_DIM], du[MAX_DIM]
     cdef vec k, length, along, tension, rise, f, g
     cdef Py_ssize_t block, s
     cdef int c
@@ -292,11 +280,7 @@ cdef inline void attract_tangent(
 ) noexcept nogil:
     cdef Py_ssize_t w = width(x)
     cdef Py_ssize_t plane = stride // w
-    cdef vec position[MAX_DIM]
-    cdef vec change[MAX_DIM]
-    cdef vec total[MAX_DIM]
-    cdef vec d[MAX_DIM]
-    cdef vec dd[MAX_DIM]
+    cdef vec position[MAX_DIM], change[MAX_DIM], total[MAX_DIM], d[MAX_DIM], dd[MAX_DIM]
     cdef vec mu, e2, q, cube, s, u
     cdef Py_ssize_t i, j
     cdef int c

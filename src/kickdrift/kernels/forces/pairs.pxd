@@ -47,9 +47,7 @@ cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data
     return near
 
 
-cdef inline bint fresh_around(
-    int dim, int64_t stride, const real* x, real limit, const Pairs* data,
-) noexcept nogil:
+cdef inline bint fresh_around(int dim, int64_t stride, const real* x, real limit, const Pairs* data) noexcept nogil:
     """`fresh` in a periodic box: displacements are minimum images, and bodies too far outside are not in the list."""
     cdef const real* was = <const real*> data.was
     cdef real square, d
@@ -195,8 +193,7 @@ cdef inline int32_t gather_around(
     cdef real* distance = <real*> data.distance
     cdef int32_t* first = data.first
     cdef int32_t* second = data.second
-    cdef real here[MAX_DIM]
-    cdef real d[MAX_DIM]
+    cdef real here[MAX_DIM], d[MAX_DIM]
     cdef real square
     cdef int64_t k
     cdef int32_t other
@@ -278,9 +275,7 @@ cdef inline int add_all_pairs(int dim, int64_t stride, const real* x, real* out,
     return work_out(dim, stride, filled, out, data, like)
 
 
-cdef inline int add_pairs(
-    int64_t dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like,
-) noexcept nogil:
+cdef inline int add_pairs(int64_t dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like) noexcept nogil:
     """Add F = V'(r) d / r to the first body of each pair, d = x_j - x_i, and -F to the second."""
     if dim == 1:
         return add_all_pairs(1, stride, x, out, data, like)

@@ -259,9 +259,7 @@ cdef inline mask trig_usual(f64vec x, f64vec* t, f64vec* b, f64vec* over) noexce
     w = n * HALF_PI_2
     b[0] = a - w
     over[0] = (w - (a - b[0])) + n * HALF_PI_3
-    return less(absolute(x), each(FAR)) & (
-        equal(n, each(0)) | ~less(absolute(a), each(NEAR))
-    )
+    return less(absolute(x), each(FAR)) & (equal(n, each(0)) | ~less(absolute(a), each(NEAR)))
 
 
 cdef inline void trig_exact(f64vec x, mask good, i64vec* n, f64vec* b, f64vec* over) noexcept nogil:
@@ -272,9 +270,7 @@ cdef inline void trig_exact(f64vec x, mask good, i64vec* n, f64vec* b, f64vec* o
     cdef f64vec w, p
     cdef Py_ssize_t i
     for i in range(width(&x)):
-        exact_share(
-            (<double*> &x)[i], &(<int64_t*> &which)[i], &(<double*> &high)[i], &(<double*> &rest)[i]
-        )
+        exact_share((<double*> &x)[i], &(<int64_t*> &which)[i], &(<double*> &high)[i], &(<double*> &rest)[i])
     p = product(high, each(HALF_PI_HI), &w)
     w = -(w + (high * HALF_PI_LO + rest * HALF_PI_HI))
     b[0], over[0] = select(good, b[0], p), select(good, over[0], w)
@@ -364,12 +360,7 @@ cdef inline f64vec tan_ratio(mask odd, f64vec sh, f64vec sl, f64vec ch, f64vec c
 
 cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* out) noexcept nogil:
     """tan of up to TOGETHER vectors; i: step of x, 1 or 0."""
-    cdef f64vec r[TOGETHER]
-    cdef f64vec low[TOGETHER]
-    cdef f64vec z[TOGETHER]
-    cdef f64vec more[TOGETHER]
-    cdef f64vec sl[TOGETHER]
-    cdef f64vec sh[TOGETHER]
+    cdef f64vec r[TOGETHER], low[TOGETHER], z[TOGETHER], more[TOGETHER], sl[TOGETHER], sh[TOGETHER]
     cdef mask odd[TOGETHER]
     cdef mask good
     cdef f64vec t

@@ -88,9 +88,7 @@ cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
     return EXTRA + 2
 
 
-cdef inline void start(
-    int scheme, bint taylor, const vec* k, vec a, vec* x, vec* v, vec* s,
-) noexcept nogil:
+cdef inline void start(int scheme, bint taylor, const vec* k, vec a, vec* x, vec* v, vec* s) noexcept nogil:
     """Initialise the history from the state and its acceleration."""
     if scheme == GROOT_WARREN:
         s[0] = a
@@ -252,8 +250,7 @@ cdef inline void turn(int scheme, int dim, const vec* t, vec s, vec* x, vec* v, 
 
 cdef inline void rotate(int dim, const vec* t, vec s, vec* v) noexcept nogil:
     """v += s (v + v x t) x t"""
-    cdef vec a[MAX_DIM]
-    cdef vec b[MAX_DIM]
+    cdef vec a[MAX_DIM], b[MAX_DIM]
     cdef int j
     across(dim, v, t, a)
     for j in range(dim):

@@ -72,9 +72,7 @@ cdef inline int step_once(const Coupling* coupling, Job* job, vec* check) noexce
     return 0
 
 
-cdef inline int evaluate(
-    const Coupling* coupling, Job* job, const Array* x, const Array* v, double t,
-) noexcept nogil:
+cdef inline int evaluate(const Coupling* coupling, Job* job, const Array* x, const Array* v, double t) noexcept nogil:
     """Evaluate the function at a state; return 0 or a failure code."""
     job.evaluations += 1
     job.failed_part = 0

@@ -109,12 +109,7 @@ cdef inline void step_vectors(
     cdef bint each = kind >= 0 and plan.term.per_body
     cdef vec constants[EXTRA + 2]
     cdef vec c[FIRST_TERMS * TERM_VECTORS]
-    cdef vec x[MAX_DIM]
-    cdef vec v[MAX_DIM]
-    cdef vec p[MAX_DIM]
-    cdef vec q[MAX_DIM]
-    cdef vec y[MAX_DIM]
-    cdef vec z[MAX_DIM]
+    cdef vec x[MAX_DIM], v[MAX_DIM], p[MAX_DIM], q[MAX_DIM], y[MAX_DIM], z[MAX_DIM]
     cdef vec held[FIRST_TERMS * MAX_DIM]
     cdef Py_ssize_t n, body
     cdef int kick, number, j
@@ -163,9 +158,7 @@ cdef inline void step_vectors(
             store_held(dim, held_terms, plane, n, r, held)
 
 
-cdef inline void load_held(
-    int dim, int terms, Py_ssize_t plane, Py_ssize_t n, const vec* r, vec* held,
-) noexcept nogil:
+cdef inline void load_held(int dim, int terms, Py_ssize_t plane, Py_ssize_t n, const vec* r, vec* held) noexcept nogil:
     """Load the accelerations by the first terms, which the last step stored in registers of the tile."""
     cdef int i, j
     for i in range(terms):
@@ -173,9 +166,7 @@ cdef inline void load_held(
             held[i * MAX_DIM + j] = r[((Z - i) * MAX_DIM + j) * plane + n]
 
 
-cdef inline void store_held(
-    int dim, int terms, Py_ssize_t plane, Py_ssize_t n, vec* r, const vec* held,
-) noexcept nogil:
+cdef inline void store_held(int dim, int terms, Py_ssize_t plane, Py_ssize_t n, vec* r, const vec* held) noexcept nogil:
     cdef int i, j
     for i in range(terms):
         for j in range(dim):

@@ -23,6 +23,7 @@ from .fused cimport damp_planes
 from .slots cimport any_of, zero_inactive
 from .passes cimport coupled_step
 from .planes cimport aligned, is_finite, move_planes
+from .rows cimport step_row
 from .tiles cimport BEYOND, affine_only, in_planes, keep_row, locate, locate_planes
 
 cdef enum:
@@ -179,13 +180,11 @@ cdef inline bint leap_in_rows(
     and after the steps. Tried: remember which rows touched in the last call, and measure only the others; 1.1 to 1.2
     times faster, not worth the additional state.
     """
-    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef const Plan* plan = coupling.plan
     cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t groups = count // width(like)
     cdef vec motion[MOTION]
-    cdef vec now[EXTENT]
-    cdef vec there[EXTENT]
+    cdef vec now[EXTENT], there[EXTENT]
     cdef vec check = filled(0, like)
     cdef Row rows[MAX_DIM]
     cdef int j
@@ -218,9 +217,8 @@ cdef inline bint leap_in_rows(
         return False
     if reaches_any(coupling, 0, coupling.constraints, first, count, there, there, like):
         return False
-    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     for j in range(plan.dim // numbers):
-        step(plan, job, k, &rows[j], 0, count * numbers)
+        step_row(plan, job, k, &rows[j], count * numbers)
     if plan.slots != NULL:
         zero_inactive(plan, first, first + count)
     return True
@@ -230,19 +228,17 @@ cdef inline void step_by_loops(
     const Coupling* coupling, const Plan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
     """Step a tile without constraints, by the loops of rows.pxd and fused.pxd."""
-    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     # Not `plan.prepared`: a copy of the plan may have another alignment, where `aligned` would not find the constants.
     cdef const vec* k = aligned(coupling.plan.prepared, r)
     cdef Row row
     cdef int j
-    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     if affine_only(plan):
         for j in range(plan.dim):
             locate_planes(plan, first, j, r, &row)
-            step(plan, job, k, &row, 0, count)
+            step_row(plan, job, k, &row, count)
     else:
         row.first, row.planes = first, <char*> r
-        step(plan, job, k, &row, 0, count)
+        step_row(plan, job, k, &row, count)
     job.evaluations += job.steps * (plan.stages + plan.fsal) + job.start
 
 
@@ -278,9 +274,7 @@ cdef inline Py_ssize_t leap(
     cdef Py_ssize_t vectors = (count + width(like) - 1) // width(like)
     cdef vec swept[EXTENT]
     cdef Py_ssize_t i
-    part.steps = free_steps(
-        coupling, min(part.steps, most[0]), first, count, <vec*> workspace.now, now,
-    )
+    part.steps = free_steps(coupling, min(part.steps, most[0]), first, count, <vec*> workspace.now, now)
     if part.steps == 0:
         return 0
     if affine_only(plan):
@@ -321,8 +315,7 @@ cdef inline Py_ssize_t advance_static(
     cdef Py_ssize_t most = LONGEST
     cdef Job part
     cdef Plan undamped
-    cdef vec before[EXTENT]
-    cdef vec now[EXTENT]
+    cdef vec before[EXTENT], now[EXTENT]
     cdef int i
     workspace.opened = workspace.opens = False
     if plan.damped:     # damping follows the constraints

@@ -127,9 +127,7 @@ cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t 
     return -1
 
 
-cdef inline void move_state(
-    bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r,
-) noexcept nogil:
+cdef inline void move_state(bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     move_tile(out, &plan.x, plan.dim, first, count, r + X * row)
     move_tile(out, &plan.v, plan.dim, first, count, r + V * row)
@@ -137,9 +135,7 @@ cdef inline void move_state(
         move_tile(out, &plan.s, plan.dim, first, count, r + S * row)
 
 
-cdef inline void keep_tile(
-    const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
-) noexcept nogil:
+cdef inline void keep_tile(const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
     """Copy the state before the steps from the planes to the caller's arrays in `job.before`, if any."""
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     if job.before != NULL:

@@ -29,10 +29,7 @@ cdef inline vec block(
     at: byte offset in the rows of coefficients. A single vector may be partial, with `numbers` numbers.
     before_x, before_v: copy of the initial state, or NULL.
     """
-    cdef vec x[WIDE]
-    cdef vec v[WIDE]
-    cdef vec s[WIDE]
-    cdef vec p[WIDE]
+    cdef vec x[WIDE], v[WIDE], s[WIDE], p[WIDE]
     cdef vec q, y, z
     cdef const vec* g = coefficient(vectors, row.g, at, constants)
     cdef const vec* c = coefficient(vectors, row.c, at, constants)
@@ -86,6 +83,15 @@ cdef inline vec block(
         if i > 0:
             q = q + (x[i] + v[i])
     return q
+
+
+cdef inline vec step_row(
+    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t count,
+) noexcept nogil:
+    """Step a row of `count` numbers, or a tile of `count` bodies, by the function of the plan's scheme."""
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    return step(plan, job, k, row, 0, count)
 
 
 cdef inline void load(bint part, const vec* place, Py_ssize_t numbers, vec* to) noexcept nogil:
@@ -150,9 +156,7 @@ cdef inline vec row_of_blocks(
 ) noexcept nogil:
     """Step a row of `count` numbers in blocks; a partial block is stepped in a padded copy or vector by vector."""
     cdef vec (*single_block)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef vec x[WIDE]
-    cdef vec v[WIDE]
-    cdef vec s[WIDE]
+    cdef vec x[WIDE], v[WIDE], s[WIDE]
     cdef vec* position = <vec*> row.x
     cdef vec* velocity = <vec*> row.v
     cdef vec* history = <vec*> row.s if verlet(scheme) else NULL
@@ -236,8 +240,7 @@ cdef inline vec long_row(
     Enough vectors in the first-level cache hide that latency: twice as fast. Tried and dropped: a loop of its own for
     leapfrog, whose number of kicks is the constant 1; it was 1.2 to 1.4 times as fast.
     """
-    cdef vec x[LONG]
-    cdef vec v[LONG]
+    cdef vec x[LONG], v[LONG]
     cdef vec check
     cdef vec q
     cdef Py_ssize_t w = width(constants)

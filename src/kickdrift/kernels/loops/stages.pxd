@@ -57,9 +57,7 @@ cdef inline bint keeps_forces(const Coupling* coupling, const Workspace* workspa
     return forces_of(coupling, workspace) == GRAVITY_ONLY and leaves(coupling.plan, workspace)
 
 
-cdef inline vec pushed(
-    const Coupling* coupling, Py_ssize_t body, const vec* out, Py_ssize_t row, vec a,
-) noexcept nogil:
+cdef inline vec pushed(const Coupling* coupling, Py_ssize_t body, const vec* out, Py_ssize_t row, vec a) noexcept nogil:
     """Return a + sum of factor * out over the interactions. factor: 1/m for forces; 0 for immovable bodies."""
     cdef int number
     for number in range(coupling.interactions):
@@ -474,9 +472,7 @@ cdef inline void turn_in(
     cdef Py_ssize_t row = workspace.row // width(to)
     cdef bint moves = historic or to != state      # False: `to` has the positions already
     cdef bint same = plan.turn.body == 0 and plan.turn_share.body == 0
-    cdef vec x[MAX_DIM]
-    cdef vec v[MAX_DIM]
-    cdef vec s[MAX_DIM]
+    cdef vec x[MAX_DIM], v[MAX_DIM], s[MAX_DIM]
     cdef vec t[3]
     cdef vec share
     cdef Py_ssize_t n, body

@@ -10,7 +10,7 @@ from ..abi.plan cimport IMPLICIT_EULER, MAX_DIM, REGISTERS, ROW, S, STRIDED, TIL
 from ..simd.vec cimport f32alone, f32vec, f64alone, vec, width
 from .fused cimport fused, solve_planes, step_alone
 from .planes cimport aligned, end, keep_tile, move_state, sum_planes
-from .rows cimport FEW
+from .rows cimport FEW, step_row
 from ..forces.applied cimport merge_row
 from ..forces.fields cimport values
 from ..integrators.traits cimport unspecialised
@@ -100,22 +100,18 @@ cdef inline bint affine_only(const Plan* plan) noexcept nogil:
 
 cdef inline void run_row(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """Step bodies that fit one row, with minimal overhead."""
-    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
-    end(plan, job, step(plan, job, aligned(plan.prepared, like), &plan.row[0], 0, plan.n * plan.numbers))
+    end(plan, job, step_row(plan, job, aligned(plan.prepared, like), &plan.row[0], plan.n * plan.numbers))
 
 
 cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """Step bodies job.first to job.last in the caller's arrays."""
-    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t first, numbers
     cdef int j
     cdef const Row* here
     cdef Row row
     cdef vec check
-    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
     memset(&check, 0, sizeof(vec))
     # The outer loop is over components, because hardware prefetches sequential reads.
@@ -128,7 +124,7 @@ cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
                 keep_row(job, &row, j)
                 here = &row
             numbers = min(<Py_ssize_t> ROW, job.last - first) * plan.numbers
-            check = check + step(plan, job, k, here, 0, numbers)
+            check = check + step_row(plan, job, k, here, numbers)
             first += ROW
     end(plan, job, check)
 
@@ -139,7 +135,6 @@ cdef enum:
 
 cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """`run_rows` with forces in users' arrays, which are added to g just before each row is stepped."""
-    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef char buffer[ROW * MAX_DIM * 8 + BEYOND + 64]
     cdef char* g = <char*> aligned(buffer, like)
     cdef const vec* k = aligned(plan.prepared, like)
@@ -150,7 +145,6 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
     cdef int j
     cdef Row row
     cdef vec check
-    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
     memset(&check, 0, sizeof(vec))
     for j in range(plan.rows):
@@ -166,14 +160,13 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
             if count < most and job.steps > FEW:     # fewer steps read no farther than to the end of the last vector
                 memset(g + count * plan.numbers * item, 0, BEYOND)     # padding must be finite
             row.g = g
-            check = check + step(plan, job, k, &row, 0, count * plan.numbers)
+            check = check + step_row(plan, job, k, &row, count * plan.numbers)
             first += most
     end(plan, job, check)
 
 
 cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """Step bodies job.first to job.last in structure-of-arrays copies of tiles."""
-    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef double buffer[REGISTERS * MAX_DIM * TILE + 8]
     cdef vec* r = aligned(<char*> buffer, like)
     cdef const vec* k = aligned(plan.prepared, like)
@@ -181,7 +174,6 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
     cdef int j
     cdef Row row
     cdef vec check
-    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
     memset(&check, 0, sizeof(vec))
     if plan.scheme == IMPLICIT_EULER:
@@ -194,10 +186,10 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
         if affine_only(plan):
             for j in range(plan.dim):
                 locate_planes(plan, first, j, r, &row)
-                check = check + step(plan, job, k, &row, 0, count)
+                check = check + step_row(plan, job, k, &row, count)
         elif plan.scheme < IMPLICIT_EULER:
             row.first, row.planes = first, <char*> r
-            step(plan, job, k, &row, 0, count)
+            step_row(plan, job, k, &row, count)
             check = check + sum_planes(plan.dim, count, r)
         else:
             solve_planes(plan, job, first, count, r)

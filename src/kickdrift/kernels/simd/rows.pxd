@@ -341,9 +341,7 @@ cdef inline void scatter_two(
         put_two_f64(<double*> rows + first, step, index, q[0], q[1])
 
 
-cdef inline void put_back(
-    int count, void* rows, Py_ssize_t first, Py_ssize_t lane, const vec* q,
-) noexcept nogil:
+cdef inline void put_back(int count, void* rows, Py_ssize_t first, Py_ssize_t lane, const vec* q) noexcept nogil:
     """Store one lane of `count` vectors as numbers `first` and following of a single row."""
     cdef int c
     for c in range(count):
