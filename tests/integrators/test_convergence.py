@@ -5,31 +5,14 @@ import math
 
 import numpy as np
 import pytest
+from plans import INTEGRATORS
 
 import kickdrift as kd
 
 SCHEMES = [
-    kd.ExplicitEuler(),
-    kd.SemiImplicitEuler(),
-    kd.SemiImplicitEuler(form="drift_kick"),
-    kd.SemiImplicitEuler(form="alternate"),
+    *(each for each in INTEGRATORS if each.name not in ("implicit_euler", "groot_warren", "exact")),
     kd.ImplicitEuler(tolerance=1e-13),
-    kd.Midpoint(),
-    kd.Heun(),
-    kd.RK4(),
-    kd.Verlet(velocity="backward"),
-    kd.Verlet(velocity="central"),
-    kd.Verlet(velocity="backward", start="backward"),
-    kd.Verlet(velocity="central", start="backward"),
-    kd.VelocityVerlet(),
-    kd.GrootWarren(lam=0),
-    kd.GrootWarren(lam=0.5),
-    kd.GrootWarren(lam=1),
-    kd.Leapfrog(),
-    kd.EnergyEuler(),
-    kd.Yoshida4(),
-    kd.PEFRL(),
-    kd.Yoshida6(),
+    *(kd.GrootWarren(lam=lam) for lam in (0, 0.5, 1)),
 ]
 POSITION_FORCES = [
     kd.PointGravity(1.0, softening=0.5),
