@@ -48,11 +48,7 @@ def coefficients(rng, declaration, n, dim):
         "Expression": {"a": lambda: each(-1, 1), "b": lambda: each(-1, 1)},
         "Langevin": {"friction": lambda: each(0, 2), "temperature": lambda: each(0, 1)},
         "NBody": {"G": lambda: float(rng.uniform(-1, 2)), "softening": lambda: 0.3},
-        "Box": {
-            "upper": lambda: 1 + rng.random(dim),
-            "restitution": lambda: each(0, 1),
-            "friction": lambda: each(0, 1),
-        }
+        "Box": {"upper": lambda: 1 + rng.random(dim), "restitution": lambda: each(0, 1), "friction": lambda: each(0, 1)}
         | filters,
         "Periodic": {"upper": lambda: 1.5 + rng.random(dim)},
         "Plane": {"offset": lambda: -float(rng.random()), "normal": lambda: rng.normal(size=dim)} | filters,

@@ -126,13 +126,7 @@ def run(frames, seed=0, loss=0.15, delay=(2, 10), late=40, fast=1.0005, control=
             )
     if peers[0].world.snapshot() != peers[1].world.snapshot():
         raise kd.DesyncError(frames, *(peer.world.checksum() for peer in peers))
-    return {
-        "frames": frames,
-        "again": again,
-        "deepest": deepest,
-        "waits": waits,
-        "coins": int(peers[0].score.sum()),
-    }
+    return {"frames": frames, "again": again, "deepest": deepest, "waits": waits, "coins": int(peers[0].score.sum())}
 
 
 def main(*arguments):

@@ -583,10 +583,7 @@ def forces(rng, integrator, n, dim):
     def acceleration():
         return rng.normal(size=(n, dim)) if rng.integers(3) == 0 else rng.normal(size=dim)
 
-    affine = [
-        lambda: kd.Gravity(acceleration()),
-        lambda: kd.AnchorSpring(scalar(0, 20), anchor=vector()),
-    ]
+    affine = [lambda: kd.Gravity(acceleration()), lambda: kd.AnchorSpring(scalar(0, 20), anchor=vector())]
     friction = [
         lambda: kd.LinearDrag(scalar(0, 2), vector()),
         lambda: kd.AnchorSpring(scalar(0, 20), scalar(0, 1), vector()),

@@ -37,17 +37,7 @@ def test_a_stepper_loads_only_its_own_constraints_and_forces():
         "constraints.periodic",
     }
     assert {name for name in found if name.startswith("forces.")} == {"forces.applied", "forces.base", "forces.fields"}
-    others = {
-        "demos",
-        "distributed",
-        "engine.neighbours",
-        "engine.ode",
-        "flows",
-        "math",
-        "ode",
-        "reference",
-        "verbs",
-    }
+    others = {"demos", "distributed", "engine.neighbours", "engine.ode", "flows", "math", "ode", "reference", "verbs"}
     assert not found & {*others, "rollback.rollback", "rollback.tape"}
 
 

@@ -55,12 +55,7 @@ class Neighbours:
     _index_type: Any = Index
 
     def __init__(
-        self,
-        position: ArrayLike,
-        radius: float,
-        alive: ArrayLike | None = None,
-        *,
-        periodic: Periodic | None = None,
+        self, position: ArrayLike, radius: float, alive: ArrayLike | None = None, *, periodic: Periodic | None = None
     ) -> None:
         points = _points("position", position)
         self._n, self._dim = points.shape

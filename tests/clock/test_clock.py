@@ -89,11 +89,7 @@ def test_rates_are_exact_fractions(FixedClock, arguments, hz):
         ({"dt": 2**27 + 1}, ValueError, "numerator of at most 134,217,728 and a denominator of"),
         ({"hz": 1e-30}, ValueError, "numerator of at most 134,217,728"),
         ({"dt": 1e-15}, ValueError, "denominator of at most 8,589,934,592"),
-        (
-            {"policy": "fast"},
-            ValueError,
-            f"policy: expected one of {POLICIES}, got",
-        ),
+        ({"policy": "fast"}, ValueError, f"policy: expected one of {POLICIES}, got"),
         ({"policy": "match(2)"}, ValueError, "policy: expected one of"),
         ({"policy": "locked(0)"}, ValueError, r"policy locked\(...\): expected an int of at least 1, got 0"),
         ({"policy": "locked(1.5)"}, ValueError, r"policy locked\(...\): expected a number"),

@@ -407,10 +407,7 @@ def test_constraints_without_contacts_have_no_state():
         (lambda: kd.ElasticCollisions(-1), r"ElasticCollisions\(radius\): expected numbers of at least 0, got -1"),
         (lambda: kd.ElasticCollisions([1, 2]), r"ElasticCollisions\(radius\): expected a scalar or shape \(4,\)"),
         (lambda: kd.ElasticCollisions(1, 2), r"ElasticCollisions\(restitution\): expected numbers of at most 1, got 2"),
-        (
-            lambda: kd.ElasticCollisions(1, [1, 1]),
-            r"ElasticCollisions\(restitution\): expected a scalar or shape",
-        ),
+        (lambda: kd.ElasticCollisions(1, [1, 1]), r"ElasticCollisions\(restitution\): expected a scalar or shape"),
         (lambda: kd.ElasticCollisions(1, 1, 0), r"ElasticCollisions\(iterations\): expected an int of at least 1"),
     ],
 )

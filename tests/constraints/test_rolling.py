@@ -20,15 +20,7 @@ from plans import (
 
 import kickdrift as kd
 
-MAKES = [
-    held_scene,
-    told_scene,
-    wrapped_scene,
-    resting_scene,
-    told_resting_scene,
-    level_scene,
-    resting_around_scene,
-]
+MAKES = [held_scene, told_scene, wrapped_scene, resting_scene, told_resting_scene, level_scene, resting_around_scene]
 
 
 @pytest.mark.parametrize("make", MAKES)

@@ -139,12 +139,7 @@ def test_filters_and_sensors(Stepper):
     hits = kd.ElasticCollisions(1.0, category=[1, 2, 1, 1], mask=[1, 3, 3, 3], sensor=[False, False, False, True])
     shelf = kd.Boxes([(-9, -1)], [(99, 0)], radius=1.0, category=[1, 2, 1, 1], mask=1)
     world = Stepper([[0.0, 1.0], [1.9, 1.0], [3.8, 1.0], [3.8, 2.5]], constraints=[hits, shelf])
-    assert world.touching()[["source", "slot_a", "slot_b"]].tolist() == [
-        (0, 1, 2),
-        (0, 2, 3),
-        (1, 0, -1),
-        (1, 2, -1),
-    ]
+    assert world.touching()[["source", "slot_a", "slot_b"]].tolist() == [(0, 1, 2), (0, 2, 3), (1, 0, -1), (1, 2, -1)]
     assert world.grounded().tolist() == [True, False, True, False]  # sensors neither carry bodies nor are carried
 
 

@@ -32,13 +32,8 @@ def drawn(rng, n, dim):
         kd.Expression(x="-a*x + b*sin(w*t)", a=each(), b=each(), w=2.0),
         kd.Potential("k/2*r**2 + A*exp(-r/s)", r=r, k=each(), A=each(), s=0.7),
         kd.Potential("m*where(x < c and not x == 0.5, x**4, cos(x))/(1 + r)", r=r, c=each()),
-        kd.Expression(
-            **{last: f"clamp(-a*v{last}*abs(v{last}), -1, 1) + floor(x*4)/3 - m*pow(abs(x), 1.3)"},
-            a=each(),
-        ),
-        kd.Expression(
-            x="tanh(x)*atan2(x, t + 1) + cbrt(x) + tan(x/9) + log(2 + x*x) + max(x, 0.1, vx) - min(x, vx)",
-        ),
+        kd.Expression(**{last: f"clamp(-a*v{last}*abs(v{last}), -1, 1) + floor(x*4)/3 - m*pow(abs(x), 1.3)"}, a=each()),
+        kd.Expression(x="tanh(x)*atan2(x, t + 1) + cbrt(x) + tan(x/9) + log(2 + x*x) + max(x, 0.1, vx) - min(x, vx)"),
         kd.Potential("sqrt(1 + x*x) - log(2 + cos(x)) + atan2(x, 2 + m) + tanh(x*cbrt(2 + x*x)) + (2 + x)**-2"),
     ]
     return [terms[i] for i in rng.permutation(len(terms))[: rng.integers(1, 5)]]

@@ -332,11 +332,7 @@ def test_changes_that_exceed_the_damping_limit_warn(Stepper):
         world.dt *= 1.5  # no warning
         world.enable(spring)
 
-    for change in (
-        lambda world: setattr(world, "dt", 1.5 * world.dt),
-        lambda world: world.set_mass(0.5, [0]),
-        enabled,
-    ):
+    for change in (lambda world: setattr(world, "dt", 1.5 * world.dt), lambda world: world.set_mass(0.5, [0]), enabled):
         world = damped_pair(Stepper, "semi_implicit_euler", 0.8 / 0.5)
         spring = world.forces[0]
         with pytest.warns(RuntimeWarning, match="divide the damping by 1.2 or more") as told:

@@ -52,10 +52,7 @@ def test_native_callbacks_equal_the_terms_they_imitate(Stepper, library, integra
         (kd.Gravity(g), native(library, "gravity", dtype, *g, velocity_dependent=False, divided_by_mass=False)),
         (kd.LinearDrag(0.5), native(library, "drag", dtype, 0.5)),
         (kd.AnchorSpring(3.0, anchor=p), native(library, "spring", dtype, 3, *p, velocity_dependent=False)),
-        (
-            kd.PointGravity(2.0),
-            native(library, "well", dtype, 2, velocity_dependent=False, divided_by_mass=False),
-        ),
+        (kd.PointGravity(2.0), native(library, "well", dtype, 2, velocity_dependent=False, divided_by_mass=False)),
     ]
     n = 5 if Stepper is kd.reference.Stepper else 500
     for term, function in pairs:

@@ -161,10 +161,7 @@ BORDERS = {
     ),
     "drag": (falling(20, "velocity_verlet", kd.LinearDrag(0.5)), falling(20, "velocity_verlet", kd.LinearDrag(0.0))),
     "springs": (falling(20, "heun", SPRUNG), falling(20, "heun", kd.AnchorSpring(0.0))),
-    "drag and springs": (
-        falling(20, "rk4", SPRUNG, kd.LinearDrag(0.5, (1.0, 0.0))),
-        falling(20, "rk4", SPRUNG),
-    ),
+    "drag and springs": (falling(20, "rk4", SPRUNG, kd.LinearDrag(0.5, (1.0, 0.0))), falling(20, "rk4", SPRUNG)),
     "turning": (falling(20, "leapfrog", MAGNET), falling(20, "leapfrog", kd.Magnetic(1.0, 0.0))),
     "damping": (falling(20, "verlet", kd.Damping(0.5)), falling(20, "verlet", kd.Damping(0.0))),
     "one vector of stars": (stars(2), stars(3)),
@@ -223,10 +220,7 @@ BORDERS = {
         at_wall(SLIT, (1.0, 0.015625), (0.0, 64.0), forces=[]),
         at_wall(SLIT, (1.0, 0.015625), (0.0, 4.0), forces=[]),
     ),
-    "along a segment and off it": (
-        at_wall(SLOPE, (1.0, 1.0), (0.0, -8.0)),
-        at_wall(SLOPE, (1.0, 1.0), (8.0, 8.0)),
-    ),
+    "along a segment and off it": (at_wall(SLOPE, (1.0, 1.0), (0.0, -8.0)), at_wall(SLOPE, (1.0, 1.0), (8.0, 8.0))),
     "sliding on segments": (sliding(kd.Segments, 0.0), sliding(kd.Segments, 0.5)),
     "sliding on boxes": (sliding(kd.Boxes, 0.0), sliding(kd.Boxes, 0.5)),
     "in a box that is too narrow": (
@@ -317,10 +311,7 @@ BORDERS = {
         spinning(kd.Plane((0.0, 1.0, 0.0), 0.0, 0.5, np.arange(12) % 5 / 8, 1.0), dim=3),
         spinning(kd.Box((-9.0, 0.0, -9.0), 99.0, 0.5, np.arange(12) % 5 / 8, 1.0), dim=3),
     ),
-    "rolling resistance of some": (
-        touching_pair(0.5, 8.0, rolling=[0.0, 0.25]),
-        touching_pair(0.5, 8.0),
-    ),
+    "rolling resistance of some": (touching_pair(0.5, 8.0, rolling=[0.0, 0.25]), touching_pair(0.5, 8.0)),
     "a pinned wheel rotates": (touching_pair(0.5, 8.0, True), touching_pair(0.0, 8.0, True)),
     "restitution with friction": (
         touching_pair(0.5, 8.0, restitution=0.5),

@@ -140,14 +140,7 @@ needs_objdump = pytest.mark.skipif(
 
 
 def test_all_modules_are_found():
-    assert {
-        "baseline",
-        "scalar",
-        "processor",
-        "bodies",
-        "clockwork",
-        "ode",
-    } <= MODULES.keys()
+    assert {"baseline", "scalar", "processor", "bodies", "clockwork", "ode"} <= MODULES.keys()
 
 
 @needs_objdump

@@ -216,12 +216,7 @@ def test_distant_bodies_do_not_change_results(Stepper):
                 radius, restitution=0.3, shapes=[level], walls=[kd.Plane((0, 1), -3.0)], joints=[kd.Distance(rods, 0.9)]
             )
             world = Stepper(
-                position.copy(),
-                velocity.copy(),
-                hz=60,
-                mass=mass,
-                forces=[kd.Gravity((0, -G))],
-                constraints=[contacts],
+                position.copy(), velocity.copy(), hz=60, mass=mass, forces=[kd.Gravity((0, -G))], constraints=[contacts]
             )
             world.step(40 if Stepper is kd.Stepper else 6)
             states.append(np.concatenate([world.position, world.velocity], axis=1))

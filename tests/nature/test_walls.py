@@ -160,10 +160,7 @@ def test_friction_acts_at_the_time_of_impact(integrator, hz):
         steps = 2 * int(0.2 * hz)
         world.step(steps)
         rest = steps / hz - touch
-        expected = (
-            x[0] + v[0] * touch + (v[0] - mu * (1 + e) * fast) * rest,
-            R + e * fast * rest - G / 2 * rest**2,
-        )
+        expected = (x[0] + v[0] * touch + (v[0] - mu * (1 + e) * fast) * rest, R + e * fast * rest - G / 2 * rest**2)
         np.testing.assert_allclose(turned(back, world.position)[0], expected, rtol=0, atol=speed_tolerance(integrator))
 
 

@@ -144,12 +144,7 @@ def test_forged_sections_are_refused(Stepper):
         return b"state".ljust(16, b"\0") + len(data).to_bytes(8, "little") + data + bytes(-len(data) % 8)
 
     assert forge(saved, arrays=arrays, sections=section(text + contents)) == saved
-    forgeries = [
-        b"\2\0" + contents[2:],
-        contents[:-1],
-        contents + b"\0",
-        b"",
-    ]
+    forgeries = [b"\2\0" + contents[2:], contents[:-1], contents + b"\0", b""]
     forgeries = [text + data for data in forgeries]
     forgeries += [text.replace(b"score", b"Score") + contents, text.replace(b"[1]", b"[2]") + contents, contents]
     for data in forgeries:

@@ -30,10 +30,4 @@ class Demo(Protocol):
         """Run the demo and draw its figure."""
 
 
-DEMOS: dict[str, Demo] = {
-    "spring": spring,
-    "jump": jump,
-    "loops": loops,
-    "balls": balls,
-    "attractor": attractor,
-}
+DEMOS: dict[str, Demo] = {"spring": spring, "jump": jump, "loops": loops, "balls": balls, "attractor": attractor}

@@ -68,11 +68,4 @@ def build_info() -> dict[str, object]:
     """
     from .. import __version__
 
-    return {
-        "version": __version__,
-        "build": BUILD,
-        "compiler": COMPILER,
-        "flags": FLAGS,
-        "isa": isa,
-        "isas": available,
-    }
+    return {"version": __version__, "build": BUILD, "compiler": COMPILER, "flags": FLAGS, "isa": isa, "isas": available}

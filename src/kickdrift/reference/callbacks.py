@@ -13,15 +13,7 @@ import numpy as np
 from ..declaration import require_entries
 from ..forces.base import Interaction
 from .formulas import formula, formula_energy, formula_tangent
-from .interactions import (
-    n_body,
-    n_body_tangent,
-    nothing,
-    nothing_tangent,
-    pair_potential,
-    springs,
-    springs_tangent,
-)
+from .interactions import n_body, n_body_tangent, nothing, nothing_tangent, pair_potential, springs, springs_tangent
 from .vector import Vector, largest, sqrt
 
 
