@@ -46,8 +46,9 @@ def _time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
     Strings, ints and fractions are exact. A float stands for the simplest fraction that rounds to it (1/60 is a
     sixtieth, not the binary number closest to one), which makes time = tick * dt exact. Simple means that it is
     unlikely by chance: num * den up to 2**48. Up to 10**6 a relative error of 1e-9 is accepted, for numbers typed in
-    decimals. A float32 may also stand for a fraction up to 10**4. Other floats are exact. Fractions too large for a clock are rounded to the nearest one that it can
-    count, if that is within 1e-9; otherwise the step stays exact, and has no clock.
+    decimals. A float32 may also stand for a fraction up to 10**4 that rounds to it. Other floats are exact. Fractions
+    too large for a clock are rounded to the nearest one that it can count, if that is within 1e-9; otherwise the step
+    stays exact, and has no clock.
 
     >>> time_step(1 / 60, None), time_step("1001/60000", None), time_step(None, 0.0166666666667)
     (Fraction(1, 60), Fraction(1001, 60000), Fraction(60, 1))

@@ -260,11 +260,12 @@ class Expression(Formula):
     definitions, pi, and sin cos tan exp log sqrt tanh cbrt pow atan2 abs floor min max clamp(a, low, high),
     norm(a, b, c), dot(a, b, c, d) = a c + b d, where(x < 0 and y >= 1, a, b), and noise(k).
 
-    noise(k), for k = 0, 1, 2 ... up to 2**31 - 1: standard normal numbers, independent for different k, bodies and ticks.
-    An evaluation at the end of a step has those of the next tick: `velocity_verlet`, `heun` and `groot_warren` push with
-    the mean of two ticks, half the variance in a step but the same over many. They depend only on k, the tick and the body's id (counters of Philox 4x32-10, as in
-    `Langevin`). Threads, memory layout, spawn and despawn of other bodies and `restore` do not change them. A force
-    a*noise(0) under steps of dt is white noise of intensity a² dt.
+    noise(k), for k = 0, 1, 2 ... up to 2**31 - 1: standard normal numbers, independent for different k, bodies and
+    ticks. They depend only on k, the tick and the body's id (counters of Philox 4x32-10, as in `Langevin`). Threads,
+    memory layout, spawn and despawn of other bodies and `restore` do not change them. A force a*noise(0) under steps of
+    dt is white noise of intensity a² dt. An evaluation at the end of a step has the numbers of the next tick: under
+    `velocity_verlet`, `heun` and `groot_warren` a step has the mean of two ticks, thus half the variance, but many
+    steps have the same.
 
     The string is parsed and translated to a list of operations (`program()`). It is never evaluated as Python. Equal
     subexpressions are computed once. Constant or uniform subexpressions are not computed for each body.

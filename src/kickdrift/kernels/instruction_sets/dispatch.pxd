@@ -158,8 +158,8 @@ cdef inline vec exact_vectors(
     return single_vectors(EXACT, plan, job, k, row, at, count)
 
 
-# Loops over tiles (loops/fused.pxd): a function for each scheme and dimension, and for coefficients of affine forces that
-# are uniform or those of each body. Compilers assign registers better in small functions than in a large one.
+# Loops over tiles (loops/fused.pxd): a function for each scheme and dimension, and for coefficients of affine forces
+# that are uniform or those of each body. Compilers assign registers better in small functions than in a large one.
 
 cdef inline vec kick_drift_2d(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,

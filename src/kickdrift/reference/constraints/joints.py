@@ -136,7 +136,7 @@ class Pairs:
             self.displacements.append((1 / r if r > 0 else 0 * r) * d)
 
     def keep_turned(self, x):
-        """Of the pairs that were corrected far, leave loose only those that the step has turned by more than 60 degrees.
+        """Of the pairs that were corrected far, leave only those loose that the step has turned by over 60 degrees.
 
         Pairs that bear many times the weight of their own bodies are corrected far, but stay as they are.
         """
