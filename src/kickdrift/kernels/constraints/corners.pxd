@@ -319,7 +319,7 @@ cdef inline void report_plane(
     cdef int j
     if not (depth > 0 or speed > 0):
         return
-    time_since = arrival(depth, speed, -delta_v, h, h, &fast)
+    time_since = arrival(at_least_zero(depth), speed, -delta_v, h, h, &fast)
     for j in range(dim):
         point[j] = x[j] + (depth - r) * n[j] - time_since * (v[j] - across * n[j])
         normal[j] = -one * n[j]

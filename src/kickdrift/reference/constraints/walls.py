@@ -292,7 +292,8 @@ def report_plane(system, source, number, i, n, size, r, x, v, lag, push, weight)
     speed = -across - lag * delta_v
     if not (depth > 0 or speed > 0):
         return
-    time_since, fast = arrival(depth, speed, -delta_v, system.h, system.h)
+    # A wall that only another one pushes the body into is reached at the end of the step.
+    time_since, fast = arrival(at_least(depth, zero), speed, -delta_v, system.h, system.h)
     point = x + (depth - r) * n - time_since * (v - across * n)
     system.report_for(
         source,
