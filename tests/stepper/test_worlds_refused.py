@@ -176,3 +176,19 @@ def test_worlds_are_made_once(Worlds):
         worlds.__init__(kd.Stepper([[0.0]]), 2)
     worlds.step()
     assert worlds.position.ravel().tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("name", ["stiffness", "iterations"])
+def test_a_refused_set_leaves_all_worlds_as_they_were(name):
+    """World 0 has taken its number when another world refuses its own."""
+    rod = kd.Distance([(0, 1)], 1.0)
+    one = kd.Stepper([[0.0, 0.0], [0.0, -1.2]], dt=0.01, forces=[kd.Gravity((0.0, -9.8))], constraints=[kd.Pin(0), rod])
+    many, other = kd.Worlds(one, 3), kd.Worlds(one, 3)
+    with pytest.raises((TypeError, ValueError), match="Distance"):
+        many.set(rod, **{name: np.array([0.5, 0.75, 1.0]) if name == "stiffness" else np.array([4, 5, 6])})
+    for world in (many, other):
+        world.step(3)
+    assert many.position.tobytes() == other.position.tobytes()
+    many.set(rod, length=np.array([1.0, 1.1, 1.2]))
+    many.step(200)
+    assert np.linalg.norm(many.position[:, 1], axis=1) == pytest.approx([1.0, 1.1, 1.2])

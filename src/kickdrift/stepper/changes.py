@@ -403,15 +403,19 @@ def _remade(
     entries: tuple[Entry, ...],
     mass: np.ndarray | None = None,
     follow: Mapping[tuple[int, int], int | None] = MappingProxyType({}),
+    before: tuple[Entry, ...] | None = None,
     **plan: Any,
 ) -> dict[str, Any]:
-    """Return the `_commit` arguments for a plan whose entries are already in the coordinates of `offset`."""
+    """Return the `_commit` arguments for a plan whose entries are already in the coordinates of `offset`.
+
+    before: the entries of the present plan, if they are not those of the stepper: see `renumber` of Worlds.
+    """
     mass = self._plan.mass if mass is None else mass
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
     model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
-    gone, come = between(self._entries, entries)
+    gone, come = between(self._entries if before is None else before, entries)
     held = [entry for entry in (*gone, *come) if not isinstance(entry.now, Term)]
     if held:
         model.loads = loads_after(old.loads, gone, come)

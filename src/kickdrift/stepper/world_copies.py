@@ -159,7 +159,7 @@ def renumber(stepper: Any, numbers: list[tuple[Any, dict[str, Any]]]) -> None:
             now, then = entries[place].today, before[place].today
             # An earlier, rejected call may have changed coefficients that this call does not set: reset them.
             changed[id(now)] = stepper._plan._parts.get(id(then)), given | differences(now, then)
-    made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed)
+    made = changes._remade(stepper, stepper._offset, tuple(entries), changed=changed, before=before)
     made["attributes"] |= {"_fitted_entries": made["attributes"].pop("_entries"), "_fitted_numbers": fitted}
     if made["attributes"].get("_motion") is not None:
         # Queries pass declarations of `_entries`, not those of the plan: rows must be found by both.
