@@ -153,7 +153,8 @@ cdef inline bint add_term(kinds.TermKind kind, int dim, const vec* c, const vec*
 
     c: as loaded by `load_term`; x: position or velocity, whichever the term depends on.
     """
-    cdef vec d[MAX_DIM], t[MAX_DIM]
+    cdef vec d[MAX_DIM]
+    cdef vec t[MAX_DIM]
     cdef const vec* u = c + AT_AXIS
     cdef vec q, f
     cdef int j
@@ -289,7 +290,9 @@ cdef inline void accelerate_tile(
     cdef bint drag = plan.drag      # local copies, which no store can alias
     cdef bint spring = plan.spring
     cdef Affine fields[MAX_DIM]
-    cdef vec y[MAX_DIM], u[MAX_DIM], b[MAX_DIM]
+    cdef vec y[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec b[MAX_DIM]
     cdef vec c[FIRST_TERMS * TERM_VECTORS]
     cdef Py_ssize_t n, i
     cdef int j
@@ -312,7 +315,9 @@ cdef inline bint term_jacobian(
     const Term* term, int dim, Py_ssize_t body, const real* x, const real* v, real by_x[3][3], real by_v[3][3],
 ) noexcept nogil:
     """Add the derivatives of one term by position and velocity; x and v have dim components."""
-    cdef real d[3], b[3], u[3]
+    cdef real d[3]
+    cdef real b[3]
+    cdef real u[3]
     cdef real rows[3][3]
     cdef real q, r, s, f, g
     cdef real zero = 0
@@ -376,7 +381,8 @@ cdef inline bint potential_difference(
     const Term* term, int dim, Py_ssize_t body, real* dphi, const real* x, const real* y,
 ) noexcept nogil:
     """Add one term's potential at y minus that at x; x and y have dim components."""
-    cdef real d[3], t[3]
+    cdef real d[3]
+    cdef real t[3]
     cdef real q
     cdef real zero = 0
     cdef real two = 2
@@ -460,7 +466,8 @@ cdef inline real larger(real a, real b) noexcept nogil:
 
 cdef inline bint has_branches(int scheme, int dim, const Term* term, const real* like, const vec* wide) noexcept nogil:
     """True if the scheme supports the kind of a term; checked by evaluating it at zeros."""
-    cdef vec x[MAX_DIM], a[MAX_DIM]
+    cdef vec x[MAX_DIM]
+    cdef vec a[MAX_DIM]
     cdef vec c[TERM_VECTORS]
     cdef real y[MAX_DIM]
     cdef real by_x[3][3]

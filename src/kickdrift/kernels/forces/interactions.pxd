@@ -25,8 +25,10 @@ cdef inline void attract(
     """
     cdef Py_ssize_t w = width(x)
     cdef const char* planes = <const char*> x
-    cdef vec position[UNROLLED * MAX_DIM], total[UNROLLED * MAX_DIM]
-    cdef vec d[MAX_DIM], source[MAX_DIM]
+    cdef vec position[UNROLLED * MAX_DIM]
+    cdef vec total[UNROLLED * MAX_DIM]
+    cdef vec d[MAX_DIM]
+    cdef vec source[MAX_DIM]
     cdef vec zero = x[0] - x[0]
     cdef vec mu, e2, q, s
     cdef Py_ssize_t plane = stride // w
@@ -104,7 +106,11 @@ cdef inline void attract_both(int dim, int64_t stride, const f64vec* x, f64vec* 
     cdef f64vec* cubes = memory
     cdef f64vec* ahead = memory + LANES
     cdef const f64vec* turned = memory
-    cdef f64vec position[MAX_DIM], total[MAX_DIM], place[MAX_DIM], others[MAX_DIM], coming[MAX_DIM]
+    cdef f64vec position[MAX_DIM]
+    cdef f64vec total[MAX_DIM]
+    cdef f64vec place[MAX_DIM]
+    cdef f64vec others[MAX_DIM]
+    cdef f64vec coming[MAX_DIM]
     cdef f64vec e2 = spread(data.e2, 0, x)
     cdef Py_ssize_t plane = stride // w
     cdef Py_ssize_t last = (data.n - 1) // w
@@ -176,7 +182,8 @@ cdef inline void pull(
 ) noexcept nogil:
     """Compute whole vectors of springs, then add their forces one by one in order, because a body may have several."""
     cdef Py_ssize_t w = width(like)
-    cdef vec d[MAX_DIM], u[MAX_DIM]
+    cdef vec d[MAX_DIM]
+    cdef vec u[MAX_DIM]
     cdef vec q, f, g
     cdef Py_ssize_t block, s
     cdef int c
@@ -226,7 +233,10 @@ cdef inline void pull_tangent(
     const Springs* data, vec* like,
 ) noexcept nogil:
     cdef Py_ssize_t w = width(like)
-    cdef vec d[MAX_DIM], dd[MAX_DIM], u[MAX_DIM], du[MAX_DIM]
+    cdef vec d[MAX_DIM]
+    cdef vec dd[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec du[MAX_DIM]
     cdef vec k, length, along, tension, rise, f, g
     cdef Py_ssize_t block, s
     cdef int c
@@ -280,7 +290,11 @@ cdef inline void attract_tangent(
 ) noexcept nogil:
     cdef Py_ssize_t w = width(x)
     cdef Py_ssize_t plane = stride // w
-    cdef vec position[MAX_DIM], change[MAX_DIM], total[MAX_DIM], d[MAX_DIM], dd[MAX_DIM]
+    cdef vec position[MAX_DIM]
+    cdef vec change[MAX_DIM]
+    cdef vec total[MAX_DIM]
+    cdef vec d[MAX_DIM]
+    cdef vec dd[MAX_DIM]
     cdef vec mu, e2, q, cube, s, u
     cdef Py_ssize_t i, j
     cdef int c

@@ -193,7 +193,8 @@ cdef inline int32_t gather_around(
     cdef real* distance = <real*> data.distance
     cdef int32_t* first = data.first
     cdef int32_t* second = data.second
-    cdef real here[MAX_DIM], d[MAX_DIM]
+    cdef real here[MAX_DIM]
+    cdef real d[MAX_DIM]
     cdef real square
     cdef int64_t k
     cdef int32_t other

@@ -360,7 +360,12 @@ cdef inline f64vec tan_ratio(mask odd, f64vec sh, f64vec sl, f64vec ch, f64vec c
 
 cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* out) noexcept nogil:
     """tan of up to TOGETHER vectors; i: step of x, 1 or 0."""
-    cdef f64vec r[TOGETHER], low[TOGETHER], z[TOGETHER], more[TOGETHER], sl[TOGETHER], sh[TOGETHER]
+    cdef f64vec r[TOGETHER]
+    cdef f64vec low[TOGETHER]
+    cdef f64vec z[TOGETHER]
+    cdef f64vec more[TOGETHER]
+    cdef f64vec sl[TOGETHER]
+    cdef f64vec sh[TOGETHER]
     cdef mask odd[TOGETHER]
     cdef mask good
     cdef f64vec t

@@ -59,7 +59,8 @@ cdef inline void noise_row(
     int k, int64_t tick, int64_t first, Py_ssize_t count, const int64_t* generation, void* out, bint single,
 ) noexcept nogil:
     """Write noise(k) of `count` bodies to `out`, as floats if `single`, else as doubles."""
-    cdef double u[AT_ONCE], angle[AT_ONCE]
+    cdef double u[AT_ONCE]
+    cdef double angle[AT_ONCE]
     cdef f64vec* a = <f64vec*> u
     cdef f64vec* b = <f64vec*> angle
     cdef f64vec minus_two

@@ -182,7 +182,8 @@ cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
 
 
 cdef inline void slope(f64vec* v) noexcept nogil:
-    cdef f64vec z[2 * TOGETHER], q[2 * TOGETHER]
+    cdef f64vec z[2 * TOGETHER]
+    cdef f64vec q[2 * TOGETHER]
     cdef mask odd[2 * TOGETHER]
     cdef f64vec t, n
     cdef int k
@@ -237,8 +238,10 @@ cdef inline void take_apart(Side* all, const f32vec* a, Py_ssize_t i, w32vec* ex
 
 cdef inline void root(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
     """Compute cbrt x as x s times a polynomial. s: float estimate of c x**(-2/3), by a bit trick and a polynomial."""
-    cdef f32vec s[TOGETHER], w[TOGETHER]
-    cdef f64vec y[2 * TOGETHER], z[2 * TOGETHER]
+    cdef f32vec s[TOGETHER]
+    cdef f32vec w[TOGETHER]
+    cdef f64vec y[2 * TOGETHER]
+    cdef f64vec z[2 * TOGETHER]
     cdef int k
     for k in range(TOGETHER):
         all.outside[k] = not_normal(a[k * i])

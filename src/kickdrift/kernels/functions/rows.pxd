@@ -82,7 +82,9 @@ cdef inline void functions(
 
 cdef inline void careful(int code, f32vec* out, f32vec a, f32vec b) noexcept nogil:
     """out = f(a) or f(a, b) of floats, computed in float64."""
-    cdef f64vec x[2], y[2], result[2]
+    cdef f64vec x[2]
+    cdef f64vec y[2]
+    cdef f64vec result[2]
     x[0], x[1] = lower(a), upper(a)
     y[0], y[1] = lower(b), upper(b)
     functions(code, 2, result, x, 1, y, 1)
@@ -112,7 +114,9 @@ cdef inline void functions_of_floats(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
 ) noexcept nogil:
     """out = f(a) or f(a, b) for any number of vectors: the last vector is repeated to fill a block of TOGETHER."""
-    cdef f32vec x[TOGETHER], y[TOGETHER], near[TOGETHER]
+    cdef f32vec x[TOGETHER]
+    cdef f32vec y[TOGETHER]
+    cdef f32vec near[TOGETHER]
     cdef Py_ssize_t whole = vectors - vectors % TOGETHER
     cdef Py_ssize_t n
     cdef int k

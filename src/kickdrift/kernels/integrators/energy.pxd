@@ -64,7 +64,10 @@ cdef inline int energy_step(
     cdef real half = h / two
     cdef vec step = spread(&h, 0, like)
     cdef vec middle = spread(&half, 0, like)
-    cdef real old[MAX_DIM], place[MAX_DIM], speed[MAX_DIM], b[MAX_DIM]
+    cdef real old[MAX_DIM]
+    cdef real place[MAX_DIM]
+    cdef real speed[MAX_DIM]
+    cdef real b[MAX_DIM]
     cdef real speed2, work
     cdef Py_ssize_t i, n
     cdef int dim = plan.dim

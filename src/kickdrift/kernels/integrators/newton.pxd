@@ -25,10 +25,16 @@ cdef inline bint implicit_step(
     cdef real tolerance = <real> plan.tolerance
     cdef real four = 4
     cdef real epsilon, smallest, residual, scale, noise
-    cdef real u[MAX_DIM * TILE], y[MAX_DIM * TILE], a[MAX_DIM * TILE]
+    cdef real u[MAX_DIM * TILE]
+    cdef real y[MAX_DIM * TILE]
+    cdef real a[MAX_DIM * TILE]
     cdef real slope[TILE]
     cdef bint solved[TILE]
-    cdef real f[MAX_DIM], position[MAX_DIM], guess[MAX_DIM], old[MAX_DIM], acceleration[MAX_DIM]
+    cdef real f[MAX_DIM]
+    cdef real position[MAX_DIM]
+    cdef real guess[MAX_DIM]
+    cdef real old[MAX_DIM]
+    cdef real acceleration[MAX_DIM]
     cdef int dim = plan.dim
     cdef int iteration, j
     cdef Py_ssize_t i, unsolved = count
@@ -160,7 +166,10 @@ cdef inline bint energy_step(
     cdef real two = 2
     cdef real half = h / two
     cdef real a[MAX_DIM * TILE]
-    cdef real old[MAX_DIM], y[MAX_DIM], u[MAX_DIM], b[MAX_DIM]
+    cdef real old[MAX_DIM]
+    cdef real y[MAX_DIM]
+    cdef real u[MAX_DIM]
+    cdef real b[MAX_DIM]
     cdef real speed2
     cdef int dim = plan.dim
     cdef int j

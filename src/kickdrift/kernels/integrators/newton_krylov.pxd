@@ -174,7 +174,8 @@ cdef inline void take_matrices(const System* system, real h, vec* like) noexcept
     cdef real* to
     cdef real by_x[3][3]
     cdef real by_v[3][3]
-    cdef real position[3], velocity[3]
+    cdef real position[3]
+    cdef real velocity[3]
     cdef Py_ssize_t body
     cdef int i, j
     for body in range(system.workspace.count):

@@ -250,7 +250,8 @@ cdef inline void turn(int scheme, int dim, const vec* t, vec s, vec* x, vec* v, 
 
 cdef inline void rotate(int dim, const vec* t, vec s, vec* v) noexcept nogil:
     """v += s (v + v x t) x t"""
-    cdef vec a[MAX_DIM], b[MAX_DIM]
+    cdef vec a[MAX_DIM]
+    cdef vec b[MAX_DIM]
     cdef int j
     across(dim, v, t, a)
     for j in range(dim):

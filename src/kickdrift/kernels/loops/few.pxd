@@ -150,7 +150,8 @@ cdef inline void attract_three(
     deep: True in 3-D. Lane i of mu_ahead has G m of the body ahead, which attracts body i. Lane i of mu_behind has G m
     of body i, which attracts the body ahead; after a rotation the lane has G m of the body behind.
     """
-    cdef quad d[MAX_DIM], other[MAX_DIM]
+    cdef quad d[MAX_DIM]
+    cdef quad other[MAX_DIM]
     cdef quad zero = e2 - e2
     cdef quad q, s, t
     cdef int c
@@ -204,7 +205,11 @@ cdef inline void step_few(
     cdef Py_ssize_t plane = coupling.padded * item
     cdef Py_ssize_t bytes_ = plan.n * item
     cdef Py_ssize_t speed = (V - X) * plan.dim * plane
-    cdef quad x[MOST * MAX_DIM], v[MOST * MAX_DIM], a[MOST * MAX_DIM], p[MOST * MAX_DIM], g[MOST * MAX_DIM]
+    cdef quad x[MOST * MAX_DIM]
+    cdef quad v[MOST * MAX_DIM]
+    cdef quad a[MOST * MAX_DIM]
+    cdef quad p[MOST * MAX_DIM]
+    cdef quad g[MOST * MAX_DIM]
     cdef quad share[MOST]
     cdef quad mu[2]
     cdef quad buffer[3 * MOST * MAX_DIM]

@@ -109,7 +109,12 @@ cdef inline void step_vectors(
     cdef bint each = kind >= 0 and plan.term.per_body
     cdef vec constants[EXTRA + 2]
     cdef vec c[FIRST_TERMS * TERM_VECTORS]
-    cdef vec x[MAX_DIM], v[MAX_DIM], p[MAX_DIM], q[MAX_DIM], y[MAX_DIM], z[MAX_DIM]
+    cdef vec x[MAX_DIM]
+    cdef vec v[MAX_DIM]
+    cdef vec p[MAX_DIM]
+    cdef vec q[MAX_DIM]
+    cdef vec y[MAX_DIM]
+    cdef vec z[MAX_DIM]
     cdef vec held[FIRST_TERMS * MAX_DIM]
     cdef Py_ssize_t n, body
     cdef int kick, number, j

@@ -184,7 +184,8 @@ cdef inline bint leap_in_rows(
     cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t groups = count // width(like)
     cdef vec motion[MOTION]
-    cdef vec now[EXTENT], there[EXTENT]
+    cdef vec now[EXTENT]
+    cdef vec there[EXTENT]
     cdef vec check = filled(0, like)
     cdef Row rows[MAX_DIM]
     cdef int j
@@ -315,7 +316,8 @@ cdef inline Py_ssize_t advance_static(
     cdef Py_ssize_t most = LONGEST
     cdef Job part
     cdef Plan undamped
-    cdef vec before[EXTENT], now[EXTENT]
+    cdef vec before[EXTENT]
+    cdef vec now[EXTENT]
     cdef int i
     workspace.opened = workspace.opens = False
     if plan.damped:     # damping follows the constraints

@@ -280,7 +280,8 @@ cdef inline void constrain_by_tiles(
     cdef bint swept = any_swept(coupling, begin, end)
     cdef Py_ssize_t first = 0
     cdef Py_ssize_t count
-    cdef vec before[EXTENT], now[EXTENT]
+    cdef vec before[EXTENT]
+    cdef vec now[EXTENT]
     lay_shapes(True, coupling, begin, end, 1, like)
     while first < workspace.count:
         count = min(<Py_ssize_t> TILE, workspace.count - first)

@@ -29,7 +29,10 @@ cdef inline vec block(
     at: byte offset in the rows of coefficients. A single vector may be partial, with `numbers` numbers.
     before_x, before_v: copy of the initial state, or NULL.
     """
-    cdef vec x[WIDE], v[WIDE], s[WIDE], p[WIDE]
+    cdef vec x[WIDE]
+    cdef vec v[WIDE]
+    cdef vec s[WIDE]
+    cdef vec p[WIDE]
     cdef vec q, y, z
     cdef const vec* g = coefficient(vectors, row.g, at, constants)
     cdef const vec* c = coefficient(vectors, row.c, at, constants)
@@ -156,7 +159,9 @@ cdef inline vec row_of_blocks(
 ) noexcept nogil:
     """Step a row of `count` numbers in blocks; a partial block is stepped in a padded copy or vector by vector."""
     cdef vec (*single_block)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef vec x[WIDE], v[WIDE], s[WIDE]
+    cdef vec x[WIDE]
+    cdef vec v[WIDE]
+    cdef vec s[WIDE]
     cdef vec* position = <vec*> row.x
     cdef vec* velocity = <vec*> row.v
     cdef vec* history = <vec*> row.s if verlet(scheme) else NULL
@@ -240,7 +245,8 @@ cdef inline vec long_row(
     Enough vectors in the first-level cache hide that latency: twice as fast. Tried and dropped: a loop of its own for
     leapfrog, whose number of kicks is the constant 1; it was 1.2 to 1.4 times as fast.
     """
-    cdef vec x[LONG], v[LONG]
+    cdef vec x[LONG]
+    cdef vec v[LONG]
     cdef vec check
     cdef vec q
     cdef Py_ssize_t w = width(constants)

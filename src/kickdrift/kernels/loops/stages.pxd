@@ -472,7 +472,9 @@ cdef inline void turn_in(
     cdef Py_ssize_t row = workspace.row // width(to)
     cdef bint moves = historic or to != state      # False: `to` has the positions already
     cdef bint same = plan.turn.body == 0 and plan.turn_share.body == 0
-    cdef vec x[MAX_DIM], v[MAX_DIM], s[MAX_DIM]
+    cdef vec x[MAX_DIM]
+    cdef vec v[MAX_DIM]
+    cdef vec s[MAX_DIM]
     cdef vec t[3]
     cdef vec share
     cdef Py_ssize_t n, body

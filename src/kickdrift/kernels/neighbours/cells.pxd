@@ -306,7 +306,9 @@ cdef inline int64_t find_along_ray(
     double* share,
 ) noexcept nogil:
     """Find the first point, other than `skip`, that comes within `reach`; return the number of tests."""
-    cdef int64_t low[3], high[3], at[3]
+    cdef int64_t low[3]
+    cdef int64_t high[3]
+    cdef int64_t at[3]
     cdef int64_t tests = 0
     cdef int64_t slab, first, last, displacement, slot
     cdef double width = 1 / cells.per_cell
@@ -378,7 +380,9 @@ cdef inline int64_t hit_images(
     cdef const double* upper = <const double*> cells.torus.upper
     cdef const double* width = <const double*> cells.torus.width
     cdef const double* per_width = <const double*> cells.torus.per_width
-    cdef int64_t first[3], last[3], turn[3]
+    cdef int64_t first[3]
+    cdef int64_t last[3]
+    cdef int64_t turn[3]
     cdef int64_t slot
     cdef int64_t tests = 0
     cdef double end

@@ -66,7 +66,8 @@ cdef inline int64_t first_of(int64_t number, int64_t nodes, const Tree* tree) no
 
 cdef inline int enclose(int64_t first, int64_t last, Box* box, const Tree* tree) noexcept nogil:
     """Compute the bounding box of points first to last; return its widest axis."""
-    cdef double low[3], high[3]
+    cdef double low[3]
+    cdef double high[3]
     cdef int64_t k
     cdef int axis = 0
     cdef int c

@@ -402,7 +402,10 @@ cdef inline void implicit_tile(
     const ODEPlan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, const vec* c, real* planes, const vec* wide,
 ) noexcept nogil:
     """Step a tile through the job, up to the first step that is not solved."""
-    cdef real u[MAX_DIM * TILE], y[MAX_DIM * TILE], k[MAX_DIM * TILE], r[MAX_DIM * TILE]
+    cdef real u[MAX_DIM * TILE]
+    cdef real y[MAX_DIM * TILE]
+    cdef real k[MAX_DIM * TILE]
+    cdef real r[MAX_DIM * TILE]
     cdef real m[MAX_DIM * MAX_DIM * TILE]
     cdef real slope[TILE]
     cdef real results[MAX_DIM * MAX_DIM * TILE]

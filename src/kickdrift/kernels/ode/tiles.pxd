@@ -32,7 +32,10 @@ cdef inline void block(
 
     For a tableau, all slopes of a step are stored in the first-level cache.
     """
-    cdef vec y[LANES * MAX_DIM], u[LANES * MAX_DIM], s[LANES * MAX_DIM], k[LANES * MAX_DIM]
+    cdef vec y[LANES * MAX_DIM]
+    cdef vec u[LANES * MAX_DIM]
+    cdef vec s[LANES * MAX_DIM]
+    cdef vec k[LANES * MAX_DIM]
     cdef vec slopes[MAX_SLOPES * LANES * MAX_DIM]
     cdef Py_ssize_t plane = TILE // width(planes)
     cdef int count = stages(plan.scheme)
@@ -63,7 +66,8 @@ cdef inline void blocks(
     int flow, int dim, const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count,
     vec* planes,
 ) noexcept nogil:
-    cdef int keep[MAX_STAGES], far[MAX_STAGES]
+    cdef int keep[MAX_STAGES]
+    cdef int far[MAX_STAGES]
     cdef int which
     cdef Py_ssize_t i = 0
     for which in range(MAX_STAGES):
