@@ -188,22 +188,10 @@ cdef inline vec kick_drift_3d_each(
 cdef inline vec rk4_2d(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_in_planes(RK4, 2, True, plan, job, k, row, count)
-
-
-cdef inline vec rk4_2d_each(
-    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
-) noexcept nogil:
     return step_in_planes(RK4, 2, False, plan, job, k, row, count)
 
 
 cdef inline vec rk4_3d(
-    const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
-) noexcept nogil:
-    return step_in_planes(RK4, 3, True, plan, job, k, row, count)
-
-
-cdef inline vec rk4_3d_each(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
     return step_in_planes(RK4, 3, False, plan, job, k, row, count)
@@ -266,11 +254,8 @@ cdef inline void* step_of_planes(const Plan* plan, const vec* like) noexcept nog
             step = kick_drift_2d[vec] if flat else kick_drift_3d[vec]
         else:
             step = kick_drift_2d_each[vec] if flat else kick_drift_3d_each[vec]
-    elif plan.scheme == RK4:
-        if plan.uniform:
-            step = rk4_2d[vec] if flat else rk4_3d[vec]
-        else:
-            step = rk4_2d_each[vec] if flat else rk4_3d_each[vec]
+    elif plan.scheme == RK4:    # large functions, which gain little: only those for coefficients of each body
+        step = rk4_2d[vec] if flat else rk4_3d[vec]
     elif plan.scheme == VELOCITY_VERLET:
         if plan.uniform:
             step = velocity_verlet_2d[vec] if flat else velocity_verlet_3d[vec]
